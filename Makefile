@@ -1,0 +1,39 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test quick lint format clean
+
+demo: $(VENV)/.demo-installed  ## corrupt the digits' labels, learn through the noise, show the result
+	$(BIN)/unconfused demo
+
+test: lint  ## everything CI checks
+	$(BIN)/python -m pytest -n auto
+
+quick: $(VENV)/.dev-installed  ## the tests that take under a minute together
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+lint: $(VENV)/.dev-installed  ## style, types, and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev-installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[demo]"
+	@touch $@
+
+$(VENV)/.dev-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.demo-installed

@@ -1,0 +1,1 @@
+"""Learn from labels that are wrong in a way you can describe."""
