@@ -1,0 +1,257 @@
+"""Labels as people write them, and the codes the algorithms work with.
+
+One file decides what counts as a missing label, and which classes there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import ArrayLike, BoolArray, IntArray, Labels
+
+MISSING = -1
+"""The code of a missing label (codes of classes start at 0)."""
+
+
+@dataclass(frozen=True)
+class EncodedLabels:
+    """Observed and true labels as indices into sorted classes; ``MISSING`` where absent."""
+
+    classes: Labels
+    observed: IntArray
+    truth: IntArray
+
+
+def is_missing(labels: Labels) -> BoolArray:
+    """Mark what is missing whatever the labels are: None, NaN and pandas' NA.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_missing(np.array(["cat", None, float("nan")], dtype=object))
+    array([False,  True,  True])
+    """
+    if labels.dtype.kind == "f":
+        missing: BoolArray = np.isnan(labels)
+        return missing
+    if labels.dtype.kind != "O":
+        return np.zeros(labels.shape, dtype=bool)
+    # pandas' NA refuses to be compared, and NaN differs from itself: look at each entry.
+    flat = [
+        entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
+        for entry in labels.ravel().tolist()
+    ]
+    return np.array(flat, dtype=bool).reshape(labels.shape)
+
+
+def split_missing(
+    labels: ArrayLike, name: str, missing_label: Any = "auto"
+) -> tuple[Labels, BoolArray]:
+    """Return the labels as a one-dimensional array, and which of them are missing.
+
+    ``missing_label`` adds a value of the user's own to what is always missing. The case of
+    -1 is not decided here, as it depends on the other labels (see `encode_labels`).
+    """
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, one label per row; it has shape {array.shape}."
+        )
+    missing = is_missing(array)
+    if _names_a_value(missing_label):
+        missing |= np.array([entry == missing_label for entry in array.tolist()], dtype=bool)
+    if array.dtype.kind == "O":
+        array = _without_object_dtype(array, missing, name)
+    return array, missing
+
+
+def _names_a_value(missing_label: Any) -> bool:
+    if isinstance(missing_label, str):
+        return missing_label != "auto"
+    return missing_label is not None and not bool(is_missing(np.array([missing_label], object))[0])
+
+
+def _without_object_dtype(array: Labels, missing: BoolArray, name: str) -> Labels:
+    """Give an object array the plain type of its labels, with a filler where missing."""
+    present = array[~missing].tolist()
+    if not present:
+        return np.zeros(array.shape, dtype=np.intp)
+    kinds = {_kind(entry) for entry in present}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{name} mixes labels of different types ({', '.join(sorted(kinds))}); "
+            "give every class a label of one type, and mark missing ones with None or NaN."
+        )
+    plain = np.array(present)
+    if plain.ndim != 1:
+        raise ValueError(f"{name} must hold one plain label per row, not sequences.")
+    filled = np.full(array.shape, plain[0], dtype=plain.dtype)
+    filled[~missing] = plain
+    return filled
+
+
+def _kind(entry: Any) -> str:
+    if isinstance(entry, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(entry, (int, float, np.number)):
+        return "number"
+    return "string" if isinstance(entry, str) else type(entry).__name__
+
+
+def _holds_integers(array: Labels) -> bool:
+    """Whether labels are integers, or integers that a missing value turned into floats."""
+    if array.dtype.kind in "iu":
+        return True
+    return array.dtype.kind == "f" and bool(np.all(array[~np.isnan(array)] % 1 == 0))
+
+
+def sorted_classes(classes: ArrayLike) -> Labels:
+    """Return the classes a user names, sorted; refuse repeated and missing ones.
+
+    Examples
+    --------
+    >>> sorted_classes(["dog", "cat"])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+    array, missing = split_missing(classes, "classes")
+    if missing.any():
+        raise ValueError("classes must not contain a missing value (None or NaN).")
+    unique = np.unique(array)
+    if len(unique) != len(array):
+        raise ValueError(f"classes must not repeat a class; got {array.tolist()}.")
+    return unique
+
+
+def encode_labels(
+    y: ArrayLike,
+    y_true: ArrayLike | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    missing_label: Any = "auto",
+) -> EncodedLabels:
+    """Find the classes, and turn observed and true labels into indices into them.
+
+    -1 stands for a missing label only where it can be nothing else: with integer labels, when
+    two or more other classes remain and -1 is neither among `classes` nor, for `y_true`, among
+    the observed labels.
+
+    Examples
+    --------
+    >>> encoded = encode_labels(["a", "b", None], [None, "a", "b"])
+    >>> encoded.classes.tolist(), encoded.observed.tolist(), encoded.truth.tolist()
+    (['a', 'b'], [0, 1, -1], [-1, 0, 1])
+    """
+    observed, observed_missing = split_missing(y, "y", missing_label)
+    named = None if classes is None else sorted_classes(classes)
+    automatic = isinstance(missing_label, str) and missing_label == "auto"
+    if automatic:
+        observed_missing |= _minus_one_in_observed(observed, observed_missing, named)
+    shown = np.unique(observed[~observed_missing])
+    if y_true is None:
+        truth, truth_missing = observed, np.ones(len(observed), dtype=bool)
+    else:
+        truth, truth_missing = split_missing(y_true, "y_true", missing_label)
+        if len(truth) != len(observed):
+            raise ValueError(f"y_true has {len(truth)} labels but y has {len(observed)}.")
+        if automatic:
+            truth_missing |= _minus_one_in_truth(truth, truth_missing, shown, named)
+    true_shown = np.unique(truth[~truth_missing])
+    if named is None:
+        named = _union(shown, true_shown)
+    return EncodedLabels(
+        classes=named,
+        observed=_codes(observed, observed_missing, named, "y"),
+        truth=_codes(truth, truth_missing, named, "y_true"),
+    )
+
+
+def _minus_one_in_observed(labels: Labels, missing: BoolArray, named: Labels | None) -> BoolArray:
+    present = labels[~missing]
+    none = np.zeros(len(labels), dtype=bool)
+    if not _holds_integers(present) or not np.any(present == -1):
+        return none
+    if named is not None:
+        can_be_missing = not _contains(named, -1)
+    else:
+        can_be_missing = len(np.unique(present[present != -1])) >= 2
+    return (labels == -1) & ~missing if can_be_missing else none
+
+
+def _minus_one_in_truth(
+    truth: Labels, missing: BoolArray, shown: Labels, named: Labels | None
+) -> BoolArray:
+    present = truth[~missing]
+    none = np.zeros(len(truth), dtype=bool)
+    if not _holds_integers(present) or not np.any(present == -1):
+        return none
+    if named is not None:
+        return none if _contains(named, -1) else (truth == -1) & ~missing
+    if not _contains(shown, -1):
+        others = _union(shown, np.unique(present[present != -1]))
+        return (truth == -1) & ~missing if len(others) >= 2 else none
+    if truth.dtype.kind == "f" or missing.any():
+        return none  # NaN says "missing" here, so -1 is free to be the class that y shows
+    raise ValueError(
+        "-1 in y_true could be the class -1 that y shows, or a missing truth. Mark missing "
+        "truths with NaN, or say what -1 is: missing_label=-1 if it means missing, "
+        "classes=[...] with -1 among them if it is a class."
+    )
+
+
+def _contains(labels: Labels, value: int) -> bool:
+    return labels.dtype.kind in "iuf" and bool(np.any(labels == value))
+
+
+def _union(first: Labels, second: Labels) -> Labels:
+    if not len(second):
+        return first
+    if not len(first):
+        return second
+    if _family(first) != _family(second):
+        raise ValueError(
+            f"y and y_true hold labels of different types ({_sample(first)} against "
+            f"{_sample(second)}); write both the same way."
+        )
+    merged = np.union1d(first, second)
+    # NaN in y_true makes its integers floats: the classes keep the type of the observed labels.
+    if first.dtype.kind in "iu" and _holds_integers(merged):
+        return merged.astype(first.dtype if len(merged) == len(first) else np.int64)
+    return merged
+
+
+def _family(labels: Labels) -> str:
+    kind = labels.dtype.kind
+    return "number" if kind in "iufb" else kind
+
+
+def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:
+    """Look every present label up among the sorted classes."""
+    codes = np.full(len(labels), MISSING, dtype=np.intp)
+    present = labels[~missing]
+    if not len(present):
+        return codes
+    if _family(present) != _family(classes):
+        raise ValueError(
+            f"{name} and the classes are of different types: {name} holds "
+            f"{_sample(np.unique(present))}, the classes are {_sample(classes)}. "
+            "Write both the same way."
+        )
+    positions = np.searchsorted(classes, present)
+    positions[positions == len(classes)] = 0
+    unknown = classes[positions] != present
+    if unknown.any():
+        raise ValueError(
+            f"{name} holds labels outside the classes: {_sample(np.unique(present[unknown]))}. "
+            f"The classes are {_sample(classes)}; add the missing ones to `classes` (and to the "
+            "confusion matrix), or correct the labels."
+        )
+    codes[~missing] = positions
+    return codes
+
+
+def _sample(labels: Labels, most: int = 6) -> str:
+    shown = ", ".join(repr(entry) for entry in labels[:most].tolist())
+    return shown + (", ..." if len(labels) > most else "")

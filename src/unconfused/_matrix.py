@@ -1,0 +1,264 @@
+"""The confusion matrix: the one file that knows its orientation.
+
+``C[t, k]`` is the probability that a row truly of class ``t`` was given label ``k``: rows are
+true classes, columns are observed labels, every row sums to 1. The paper's theory writes the
+transpose; nothing outside this file has to care.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+from scipy.special import ndtri
+
+from unconfused._labels import sorted_classes
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+
+ROW_SUM_TOLERANCE = 1e-3
+"""How far a row may be from 1 (rounding in a file) and still be rescaled without a word."""
+
+SINGULAR_BEYOND = 1e10
+"""Condition number from which C cannot be undone in double precision with digits to spare."""
+
+ILL_CONDITIONED_BEYOND = 100.0
+"""Condition number from which we say what undoing C costs."""
+
+
+class ConfusionWarning(UserWarning):
+    """The confusion matrix can be used, but not with a light heart."""
+
+
+def confusion_classes(confusion: Any) -> Labels | None:
+    """Return the sorted classes a labelled confusion matrix names, None for a plain array."""
+    labels = _own_labels(confusion)
+    return None if labels is None else sorted_classes(labels[0])
+
+
+def _own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
+    """Row and column labels of a DataFrame, or of an estimate that knows its classes."""
+    if hasattr(confusion, "classes") and not callable(confusion.classes):
+        classes = np.asarray(confusion.classes)
+        return classes, classes
+    if not hasattr(confusion, "columns"):
+        return None
+    if not hasattr(confusion, "index"):
+        raise ValueError(
+            "This frame has no row labels, so its rows cannot be matched with the classes. Pass "
+            "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
+        )
+    return np.asarray(confusion.index), np.asarray(confusion.columns)
+
+
+def check_confusion(confusion: ArrayLike, n_classes: int | None = None) -> FloatArray:
+    """Return a confusion matrix as float64, rows summing to 1; refuse what is none.
+
+    Examples
+    --------
+    >>> check_confusion([[0.9, 0.1], [0.3, 0.7]])
+    array([[0.9, 0.1],
+           [0.3, 0.7]])
+    """
+    try:
+        matrix = np.array(confusion, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The confusion matrix must hold numbers only ({error}).") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"The confusion matrix must be square, one row and one column per class; it has "
+            f"shape {matrix.shape}."
+        )
+    if n_classes is not None and len(matrix) != n_classes:
+        raise ValueError(
+            f"The confusion matrix is {len(matrix)} x {len(matrix)} but there are {n_classes} "
+            "classes. If it covers classes the labels do not show, name all of them, in its "
+            "order, with `classes`."
+        )
+    if np.isnan(matrix).any() or np.isinf(matrix).any():
+        raise ValueError("The confusion matrix holds NaN or infinite entries; fill them in.")
+    if (matrix < 0).any():
+        raise ValueError(
+            f"The confusion matrix holds negative entries (smallest: {matrix.min():.3g}); they "
+            "must be probabilities."
+        )
+    return _with_rows_summing_to_one(matrix)
+
+
+def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
+    rows, columns = matrix.sum(axis=1), matrix.sum(axis=0)
+    if np.all(np.abs(rows - 1) <= ROW_SUM_TOLERANCE):
+        return np.asarray(matrix / rows[:, np.newaxis])
+    if np.all(np.abs(columns - 1) <= ROW_SUM_TOLERANCE):
+        raise ValueError(
+            "The columns of the confusion matrix sum to 1, but its rows do not: transpose it. "
+            "Rows are true classes, columns are observed labels."
+        )
+    worst = int(np.argmax(np.abs(rows - 1)))
+    counts = (
+        " These look like counts: divide each row by its sum, or use "
+        "`unconfused.confusion.from_trusted` on the labels themselves."
+        if np.all(matrix % 1 == 0)
+        else ""
+    )
+    raise ValueError(
+        "Each row of the confusion matrix must sum to 1 (the labels a true class is given); "
+        f"row {worst} sums to {rows[worst]:.4g}.{counts}"
+    )
+
+
+def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = None) -> FloatArray:
+    """Check a confusion matrix, and put it into the order of the sorted `classes`.
+
+    A labelled matrix is aligned by its labels; a plain one follows `order`, the classes as the
+    user named them, or is taken to be sorted already.
+    """
+    labels = _own_labels(confusion)
+    if labels is None:
+        matrix = check_confusion(confusion, len(classes))
+        places = np.arange(len(classes)) if order is None else _places(np.asarray(order), classes)
+        return matrix[np.ix_(places, places)]
+    rows, columns = labels
+    _refuse_other_labels(rows, classes, "rows")
+    _refuse_other_labels(columns, classes, "columns")
+    matrix = check_confusion(confusion, len(classes))
+    return matrix[np.ix_(_places(rows, classes), _places(columns, classes))]
+
+
+def _refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
+    given, wanted = labels.tolist(), classes.tolist()
+    if len(set(given)) != len(given):
+        raise ValueError(f"The {where} of the confusion matrix name a class twice: {given}.")
+    if set(given) == set(wanted):
+        return
+    only_given = [label for label in given if label not in set(wanted)]
+    only_wanted = [label for label in wanted if label not in set(given)]
+    raise ValueError(
+        f"The {where} of the confusion matrix do not match the classes: it has {only_given} "
+        f"which are no classes, and lacks {only_wanted}. Use the same labels, of the same type, "
+        "in the matrix and in the data."
+    )
+
+
+def _places(labels: Labels, classes: Labels) -> IntArray:
+    where = {label: place for place, label in enumerate(labels.tolist())}
+    return np.array([where[label] for label in classes.tolist()], dtype=np.intp)
+
+
+def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:
+    """Name the classes whose rows of C are (nearly) combinations of one another."""
+    left, values, _ = np.linalg.svd(matrix)
+    weak = values <= max(values[0] / SINGULAR_BEYOND, values[-1])
+    weight = np.abs(left[:, weak]).max(axis=1)
+    return list(classes[weight > 0.1 * weight.max()].tolist())
+
+
+@dataclass(frozen=True)
+class Unmixing:
+    """How much each label code says about each true class: C undone, once.
+
+    A row with label code ``s`` counts ``coefficients[s, q]`` times as a row of class ``q``. The
+    first Q codes are observed labels, which go through the inverse of C; the next Q, present
+    when `trusted` is set, are labels known to be true, which count as they are.
+
+    Examples
+    --------
+    >>> Unmixing(check_confusion([[0.9, 0.1], [0.3, 0.7]])).coefficients.round(2)
+    array([[ 1.17, -0.17],
+           [-0.5 ,  1.5 ]])
+    """
+
+    matrix: FloatArray
+    classes: Labels | None = None
+    trusted: bool = False
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, Q."""
+        return len(self.matrix)
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """Weight of a row in each class, by its label code: (Q or 2Q, Q)."""
+        # The statistics need these numbers one by one, so here a solve has to be written out.
+        identity = np.eye(self.n_classes)
+        inverse = lu_solve(lu_factor(self.matrix), identity)
+        return np.vstack([inverse, identity]) if self.trusted else inverse
+
+    @cached_property
+    def label_variance(self) -> FloatArray:
+        """Variance of a noisy row's weight in class q, given that it is truly of class t."""
+        inverse = self.coefficients[: self.n_classes]
+        return np.maximum(self.matrix @ inverse**2 - np.eye(self.n_classes), 0.0)
+
+    @property
+    def condition_number(self) -> float:
+        """Ratio of the largest to the smallest singular value of C."""
+        return float(np.linalg.cond(self.matrix))
+
+    @property
+    def inflation(self) -> float:
+        """How many times larger a class's mass errs than it would with clean labels."""
+        return float(np.sqrt((self.label_variance + np.eye(self.n_classes)).max()))
+
+    def masses(self, counts: FloatArray) -> FloatArray:
+        """Turn counts per label code (last axis) into what they truly hold per class."""
+        return counts @ self.coefficients
+
+    def mass_errors(self, counts: FloatArray) -> FloatArray:
+        """Return the standard error that label noise leaves on `masses`, given the rows.
+
+        Only the labels are random here: with C the identity the error is 0 and the masses are
+        exact. The composition of the noisy rows is itself estimated, so it is clipped at 0.
+        """
+        noisy = counts[..., : self.n_classes]
+        composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
+        return np.sqrt(composition @ self.label_variance)
+
+    def prior(self, counts: FloatArray) -> FloatArray:
+        """Share of each true class among all rows, from the counts per label code."""
+        total = counts.sum()
+        share = self.masses(counts) / total
+        error = np.sqrt(np.maximum(counts @ self.coefficients**2 / total - share**2, 0) / total)
+        if np.any(share < ndtri(0.001 / len(share)) * error - 1e-9):
+            worst = int(np.argmin(share))
+            name = worst if self.classes is None else self.classes[worst].item()
+            warnings.warn(
+                "The confusion matrix and the observed labels do not fit each other: it would "
+                f"give class {name!r} a share of {share[worst]:.3f} of the rows, standard error "
+                f"{error[worst]:.3f}. Is the matrix transposed (rows "
+                "must be true classes), or from other data?",
+                ConfusionWarning,
+                stacklevel=2,
+            )
+        # At least one row's worth, so that dividing by a share stays finite.
+        floor = min(1.0 / total, 1.0 / len(share))
+        clipped = np.maximum(share, floor)
+        return np.asarray(clipped / clipped.sum())
+
+
+def make_unmixing(matrix: FloatArray, classes: Labels, *, trusted: bool = False) -> Unmixing:
+    """Prepare to undo C: refuse a singular one, warn of what an ill-conditioned one costs."""
+    unmixing = Unmixing(matrix, classes, trusted)
+    condition = unmixing.condition_number
+    if not condition < SINGULAR_BEYOND:
+        names = dependent_classes(matrix, classes)
+        raise ValueError(
+            f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
+            f"classes {names} are (nearly) dependent, so the labels cannot tell these classes "
+            "apart. Merge some of them, or get a matrix that separates them."
+        )
+    if condition > ILL_CONDITIONED_BEYOND:
+        inflation = unmixing.inflation
+        warnings.warn(
+            f"The confusion matrix is ill-conditioned (condition number {condition:.0f}): "
+            f"undoing it multiplies sampling errors by up to {inflation:.0f}, so n rows tell as "
+            f"little as n/{inflation**2:.0f} clean ones. Classes hard to tell apart: "
+            f"{dependent_classes(matrix, classes)}.",
+            ConfusionWarning,
+            stacklevel=2,
+        )
+    return unmixing
