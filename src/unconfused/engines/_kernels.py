@@ -1,0 +1,116 @@
+"""Compiled loops over rows. All release the interpreter, so threads can share the rows.
+
+Nothing is compiled when this file is imported; what a call compiles is cached on disk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from unconfused._typing import FloatArray
+
+# A sum of products may be taken in any order: that lets the compiler use vector registers.
+_sums = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+_exact = njit(nogil=True, cache=True)
+
+
+@_sums
+def dense_dot(X: Any, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
+    """Multiply rows start..stop by a vector."""
+    for i in range(start, stop):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[i, j] * vector[j]
+        out[i] = total
+
+
+@_sums
+def dense_squared_norms(X: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Squared norms of rows start..stop."""
+    for i in range(start, stop):
+        total = 0.0
+        for j in range(X.shape[1]):
+            value = float(X[i, j])
+            total += value * value
+        out[i] = total
+
+
+@_exact
+def dense_add(X: Any, rows: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
+    """Add each chosen row, times its weight, to its cell's sum."""
+    for k in range(len(rows)):
+        i, cell, weight = rows[k], cells[k], weights[k]
+        for j in range(X.shape[1]):
+            sums[cell, j] += weight * X[i, j]
+
+
+@_sums
+def sparse_dot(
+    data: Any, indices: Any, indptr: Any, vector: FloatArray, start: int, stop: int, out: FloatArray
+) -> None:
+    """Multiply rows start..stop by a vector."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * vector[indices[k]]
+        out[i] = total
+
+
+@_sums
+def sparse_squared_norms(data: Any, indptr: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Squared norms of rows start..stop."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            value = float(data[k])
+            total += value * value
+        out[i] = total
+
+
+@_exact
+def sparse_add(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    rows: Any,
+    cells: Any,
+    weights: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Add each chosen row, times its weight, to its cell's sum."""
+    for m in range(len(rows)):
+        i, cell, weight = rows[m], cells[m], weights[m]
+        for k in range(indptr[i], indptr[i + 1]):
+            sums[cell, indices[k]] += weight * data[k]
+
+
+@_exact
+def advance(
+    scores: FloatArray,
+    projection: FloatArray,
+    steps: FloatArray,
+    alpha: float,
+    start: int,
+    stop: int,
+    region: Any,
+) -> None:
+    """Move the scores of rows start..stop along a projection, and find their regions.
+
+    A row belongs to its best class, the lowest on a tie, if it leads every other class by at
+    least `alpha`; otherwise to none (-1).
+    """
+    for i in range(start, stop):
+        best = 0
+        runner_up = 0.0
+        for r in range(scores.shape[1]):
+            scores[i, r] += steps[r] * projection[i]
+            if r == 0:
+                continue
+            if scores[i, r] > scores[i, best]:
+                runner_up = scores[i, best]
+                best = r
+            elif r == 1 or scores[i, r] > runner_up:
+                runner_up = scores[i, r]
+        region[i] = best if scores[i, best] - runner_up >= alpha else -1

@@ -1,0 +1,80 @@
+"""What the algorithms ask of an engine, and nothing more.
+
+An engine holds rows, each with a label code and a weight. A `Partition` cuts these rows into cells
+by what the current weights predict (p) and by the label code (s), and answers with tables of
+Q x Q or Q x S numbers, or with one vector over the features. Everything summed over rows adds up
+over blocks of rows, so that a distributed engine is a local one per block, then ``+``.
+
+A partition is told how the weights change, not only what they are: it may keep scores, predictions
+and cell sums between updates and touch only what an update moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray
+
+
+@dataclass(frozen=True)
+class CellTables:
+    """What each cell (predicted class, label code) holds; tables of row blocks add up."""
+
+    counts: FloatArray
+    """Total weight of the rows, (Q, S)."""
+
+    squares: FloatArray
+    """Weighted sum of the rows' squared norms, (Q, S)."""
+
+    def __add__(self, other: CellTables) -> CellTables:
+        """Join the tables of two blocks of rows."""
+        return CellTables(self.counts + other.counts, self.squares + other.squares)
+
+
+class Partition(Protocol):
+    """The rows of an engine, cut into cells by the current weights."""
+
+    def restart(self, weights: FloatArray) -> None:
+        """Cut afresh by these weights, (Q, features). With all of them 0, every row is in
+        every predicted class."""  # noqa: D205, D209 - one sentence each
+        ...
+
+    def move(self, steps: FloatArray, direction: FloatArray) -> None:
+        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
+        ...
+
+    def tables(self) -> CellTables:
+        """Return what the cells hold."""
+        ...
+
+    def pair_norms(self) -> FloatArray:
+        """Return the norm of every update vector, (Q, Q)."""
+        ...
+
+    def update_vector(self, predicted: int, true: int) -> FloatArray:
+        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        ...
+
+
+class Engine(Protocol):
+    """Rows with label codes and weights."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the weights, the intercept's included."""
+        ...
+
+    @property
+    def code_counts(self) -> FloatArray:
+        """Total weight of the rows with each label code."""
+        ...
+
+    def code_sums(self) -> FloatArray:
+        """Return the weighted sum of the rows with each label code, (S, features)."""
+        ...
+
+    def partition(self, unmixing: Unmixing, alpha: float) -> Partition:
+        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        ...

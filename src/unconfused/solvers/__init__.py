@@ -1,0 +1,1 @@
+"""Solvers: the algorithms themselves, on engines, strategies and rules."""

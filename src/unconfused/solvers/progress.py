@@ -1,0 +1,37 @@
+"""A line now and then for people who wait."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class Progress:
+    """Prints how far a fit has come, at most once every few seconds.
+
+    Parameters
+    ----------
+    verbose : 0 says nothing; higher says more often
+    what : what is being counted, e.g. "UMA: update"
+    """
+
+    def __init__(self, verbose: int, what: str) -> None:
+        self._pause = 2.0 / verbose if verbose > 0 else float("inf")
+        self._what = what
+        self._started = self._last = time.monotonic()
+
+    def __call__(self, done: int, most: int, state: str) -> None:
+        """Report `done` of at most `most`, if it is time to."""
+        now = time.monotonic()
+        if now - self._last >= self._pause:
+            self._last = now
+            self._print(done, most, state, now)
+
+    def finish(self, done: int, most: int, state: str) -> None:
+        """Report how it ended, if anything is to be said at all."""
+        if self._pause < float("inf"):
+            self._print(done, most, state, time.monotonic())
+
+    def _print(self, done: int, most: int, state: str, now: float) -> None:
+        elapsed = now - self._started
+        print(f"{self._what} {done}/{most}, {elapsed:.1f} s: {state}", file=sys.stderr, flush=True)

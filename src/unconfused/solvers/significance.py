@@ -1,0 +1,59 @@
+"""Which update vectors stand out of the noise that the labels put on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray
+from unconfused.engines.base import CellTables
+
+LEVEL = 0.05
+"""Chance of taking any pair that holds nothing for one that does, over all pairs together."""
+
+NO_ROWS = 1e-12
+"""A share of the rows this small is rounding, not rows."""
+
+
+@dataclass(frozen=True)
+class PairStatistics:
+    """How far each pair (predicted p, truly q) stands out of the noise; all (Q, Q)."""
+
+    significance: FloatArray
+    """Estimated mass of the cell over its standard error; infinite where there is no error."""
+
+    squared_noise: FloatArray
+    """Expected squared length that sampling alone gives the update vector."""
+
+
+def pair_statistics(
+    tables: CellTables, norms: FloatArray, unmixing: Unmixing, total: float
+) -> PairStatistics:
+    """Compare each pair with its noise.
+
+    The mass of a pair estimates how many rows predicted p are truly q; it is 0 on average when
+    there are none. Its standard error is that of the label noise given the rows, so with clean
+    labels a single row counts. `total` is the weight of all rows, in cells or not.
+    """
+    masses = unmixing.masses(tables.counts)
+    errors = unmixing.mass_errors(tables.counts)
+    significance = np.zeros_like(masses)
+    np.divide(masses, errors, out=significance, where=errors > 0)
+    significance[(errors == 0) & (masses > 0)] = np.inf
+    significance[masses <= NO_ROWS * total] = 0.0
+    squared_noise = tables.squares @ unmixing.coefficients**2 / total**2 - norms**2 / total
+    return PairStatistics(significance, np.maximum(squared_noise, 0.0))
+
+
+def significance_threshold(n_classes: int) -> float:
+    """Return how many standard errors a mass must reach, corrected for the number of pairs.
+
+    Examples
+    --------
+    >>> round(significance_threshold(2), 2), round(significance_threshold(10), 2)
+    (1.96, 3.26)
+    """
+    return float(-ndtri(LEVEL / (n_classes * (n_classes - 1))))

@@ -1,0 +1,182 @@
+"""UMA, the paper's Algorithm 2: select a pair, unmix its update vector, step.
+
+Symbols follow the paper: Q classes, weights W (one row per class), z the update vector of rows
+predicted p that are truly q, tau the step sizes. It sees the data through an engine only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unconfused._matrix import ConfusionWarning, Unmixing
+from unconfused._typing import FloatArray
+from unconfused.engines.base import Engine, Partition
+from unconfused.selection import Selection
+from unconfused.solvers.progress import Progress
+from unconfused.solvers.significance import pair_statistics, significance_threshold
+from unconfused.steps import StepRule, check_steps, snap_ties
+
+CONVERGED = "no pair left to unconfuse"
+EXHAUSTED = "max_iter reached"
+INTERRUPTED = "interrupted"
+
+
+@dataclass
+class UMAState:
+    """Where a run of UMA stands; enough to go on from."""
+
+    weights: FloatArray
+    """W, (Q, features)."""
+
+    n_updates: int = 0
+    lag: FloatArray | None = None
+    """Sum of (t - 1) times the t-th update: what turns W into the average of all W."""
+
+    records: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
+    stopped: str = EXHAUSTED
+
+    def averaged(self) -> FloatArray:
+        """Return the mean of W over all updates so far."""
+        if self.lag is None or self.n_updates == 0:
+            return self.weights
+        return self.weights - self.lag / self.n_updates
+
+    def history(self) -> dict[str, FloatArray]:
+        """Return one record per update, as arrays."""
+        names = ("predicted", "true", "norm", "noise", "significance", "step")
+        table = np.array(self.records, dtype=np.float64).reshape(-1, len(names))
+        columns = dict(zip(names, table.T.copy(), strict=True))
+        for name in ("predicted", "true"):
+            columns[name] = columns[name].astype(np.intp)
+        return columns
+
+
+@dataclass(frozen=True)
+class UMA:
+    """The algorithm with its parts chosen.
+
+    Parameters
+    ----------
+    selection, step : the strategy and the rule
+    tol : a pair's norm must exceed it; None asks for a mass that stands out of its noise instead
+    max_iter : at most so many updates in one run
+    average : keep what is needed for averaged weights
+    rng : source of chance for the selection
+    verbose : how often to report progress
+    """
+
+    selection: Selection
+    step: StepRule
+    tol: float | None
+    max_iter: int
+    average: bool
+    rng: np.random.RandomState
+    verbose: int = 0
+
+    def run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
+        """Make updates from `state` on (in place) until done; Ctrl-C ends a run cleanly."""
+        prior = unmixing.prior(engine.code_counts)
+        if self.average and state.lag is None:
+            state.lag = np.zeros_like(state.weights)
+        progress = Progress(self.verbose, "UMA: update")
+        state.stopped = EXHAUSTED
+        total, begun = float(engine.code_counts.sum()), state.n_updates
+        try:
+            partition = engine.partition(unmixing, alpha)
+            if state.weights.any():
+                partition.restart(state.weights)
+            while state.n_updates - begun < self.max_iter:
+                if not self._update(partition, unmixing, prior, total, state):
+                    state.stopped = CONVERGED
+                    break
+                p, q, norm, noise, *_ = state.records[-1]
+                state_now = f"{p} -> {q}, norm {norm:.3g}, noise {noise:.3g}"
+                progress(state.n_updates - begun, self.max_iter, state_now)
+        except KeyboardInterrupt:
+            state.stopped = INTERRUPTED
+        progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
+        if not state.weights.any():
+            self._start_at_means(engine, unmixing, state)
+        return state
+
+    def _update(
+        self,
+        partition: Partition,
+        unmixing: Unmixing,
+        prior: FloatArray,
+        total: float,
+        state: UMAState,
+    ) -> bool:
+        """Make one update; return False when no pair is left that could make one."""
+        norms = partition.pair_norms()
+        tables = partition.tables()
+        statistics = pair_statistics(tables, norms, unmixing, total)
+        selectable = ~np.eye(len(norms), dtype=bool)
+        if self.tol is None:
+            threshold = significance_threshold(len(norms))
+            selectable &= (norms > 0) & (statistics.significance > threshold)
+        else:
+            selectable &= norms > self.tol
+        while selectable.any():
+            p, q = self.selection(norms, prior, selectable, self.rng)
+            z = partition.update_vector(p, q)
+            # vecdot sums every row alike: classes with equal weights keep exactly equal scores.
+            scores = np.vecdot(state.weights, z)
+            if snap_ties(scores, q):
+                break
+            selectable[p, q] = False  # its error set is empty: nothing to learn from it
+        else:
+            return False
+        steps = check_steps(self.step(scores, q, p, float(z @ z)), len(scores), q)
+        _add(state, steps, z)
+        noise = float(np.sqrt(statistics.squared_noise[p, q]))
+        significance = float(statistics.significance[p, q])
+        state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
+        if state.weights.any():
+            partition.move(steps, z)
+        else:
+            partition.restart(state.weights)
+        return True
+
+    def _start_at_means(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
+        """Never hand back W = 0: it would call everything the first class."""
+        state.weights[:] = unmixed_means(engine, unmixing)
+        if state.stopped != INTERRUPTED:
+            warnings.warn(
+                "UMA made no update: no pair of classes stands out "
+                + (
+                    f"of the sampling noise. The confusion matrix (condition number "
+                    f"{unmixing.condition_number:.3g}) is too ill-conditioned for this many rows."
+                    if self.tol is None
+                    else f"above tol={self.tol:g}; lower it."
+                )
+                + " The weights are the unmixed class means.",
+                ConfusionWarning,
+                stacklevel=4,
+            )
+
+
+def _add(state: UMAState, steps: FloatArray, z: FloatArray) -> None:
+    for r in np.flatnonzero(steps):
+        state.weights[r] += steps[r] * z
+        if state.lag is not None:
+            state.lag[r] += state.n_updates * steps[r] * z
+    state.n_updates += 1
+
+
+def unmixed_means(engine: Engine, unmixing: Unmixing) -> FloatArray:
+    """Return the class means seen through C, centred over the classes: weights of one step.
+
+    A class that holds less than one row by the estimate has no mean to speak of; it gets the mean
+    of all rows, which is the centre.
+    """
+    masses = unmixing.masses(engine.code_counts)
+    sums = engine.code_sums()
+    overall = sums.sum(axis=0) / engine.code_counts.sum()
+    means = np.tile(overall, (unmixing.n_classes, 1))
+    held = masses >= min(1.0, engine.code_counts.sum() / unmixing.n_classes)
+    means[held] = (unmixing.coefficients.T @ sums)[held] / masses[held, np.newaxis]
+    return np.asarray(means - means.mean(axis=0))
