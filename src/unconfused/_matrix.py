@@ -218,12 +218,15 @@ class Unmixing:
         composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
         return np.sqrt(composition @ self.label_variance)
 
-    def prior(self, counts: FloatArray) -> FloatArray:
-        """Share of each true class among all rows, from the counts per label code."""
+    def prior(self, counts: FloatArray, *, warn: bool = True) -> FloatArray:
+        """Return the share of each true class among all rows, from counts per label code.
+
+        A share that is negative beyond its sampling error shows that C and the labels do not fit.
+        """
         total = counts.sum()
         share = self.masses(counts) / total
         error = np.sqrt(np.maximum(counts @ self.coefficients**2 / total - share**2, 0) / total)
-        if np.any(share < ndtri(0.001 / len(share)) * error - 1e-9):
+        if warn and np.any(share < ndtri(0.001 / len(share)) * error - 1e-9):
             worst = int(np.argmin(share))
             name = worst if self.classes is None else self.classes[worst].item()
             warnings.warn(

@@ -1,0 +1,74 @@
+"""The confusion matrix from rows whose truth is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unconfused._labels import encode_labels
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion.estimate import ConfusionEstimate
+
+
+def from_trusted(
+    y_true: ArrayLike,
+    y: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    smoothing: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+    missing_label: Any = "auto",
+) -> ConfusionEstimate:
+    """Count how true classes were labelled, over the rows where both are known.
+
+    Parameters
+    ----------
+    y_true : the truth where known, missing (None, NaN) elsewhere
+    y : the observed labels
+    classes : all classes, if the labels may not show every one
+    smoothing : added to every count. With 0, a class without a trusted row is an error
+    sample_weight : how many rows each row stands for
+    missing_label : a value that means "missing" besides None and NaN
+
+    Returns
+    -------
+    ConfusionEstimate
+
+    Examples
+    --------
+    >>> from_trusted(["a", "a", "b", "b", None], ["a", "b", "b", "b", "a"]).matrix
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    if not smoothing >= 0:
+        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
+    labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight is not None and (weight.shape != labels.truth.shape or np.any(weight < 0)):
+        raise ValueError("sample_weight must hold one weight per row, none of them negative.")
+    counts = count_pairs(labels.truth, labels.observed, len(labels.classes), weight)
+    if smoothing == 0:
+        refuse_empty_rows(counts, labels.classes)
+    return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
+
+
+def count_pairs(
+    truth: IntArray, observed: IntArray, n_classes: int, weight: FloatArray | None = None
+) -> FloatArray:
+    """Count (true, observed) code pairs, over the rows where neither is missing."""
+    known = (truth >= 0) & (observed >= 0)
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (truth[known], observed[known]), 1.0 if weight is None else weight[known])
+    return counts
+
+
+def refuse_empty_rows(counts: FloatArray, classes: Labels) -> None:
+    """Raise if a class has no trusted row from which its labels could be learnt."""
+    empty = classes[counts.sum(axis=1) == 0].tolist()
+    if empty:
+        raise ValueError(
+            f"No trusted row with an observed label is of class {', '.join(map(repr, empty))}, so "
+            "its row of the confusion matrix is unknown. Add trusted rows of that class, pass a "
+            "confusion matrix, or estimate one with confusion.from_trusted(..., smoothing=1)."
+        )

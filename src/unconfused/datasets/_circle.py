@@ -1,0 +1,185 @@
+"""The toy problem of Louche and Ralaivola: classes around the unit circle."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Literal, overload
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Seed
+
+SMALLEST_SHARE = 0.1
+"""A problem is kept when each class has this part of an even share of the points."""
+
+MOST_PROBLEMS = 1000
+"""How many sets of weight vectors are tried before the margin is called too large."""
+
+# Evenly spaced points that stand for the circle when regions are measured.
+_GRID_SIZE = 2048
+
+
+@overload
+def make_circle(
+    n_samples: int = ...,
+    *,
+    n_classes: int | None = ...,
+    margin: float = ...,
+    weights: ArrayLike | None = ...,
+    random_state: Seed = ...,
+    return_weights: Literal[False] = ...,
+) -> tuple[FloatArray, IntArray]: ...
+
+
+@overload
+def make_circle(
+    n_samples: int = ...,
+    *,
+    n_classes: int | None = ...,
+    margin: float = ...,
+    weights: ArrayLike | None = ...,
+    random_state: Seed = ...,
+    return_weights: Literal[True],
+) -> tuple[FloatArray, IntArray, FloatArray]: ...
+
+
+def make_circle(
+    n_samples: int = 1000,
+    *,
+    n_classes: int | None = None,
+    margin: float = 0.025,
+    weights: ArrayLike | None = None,
+    random_state: Seed = None,
+    return_weights: bool = False,
+) -> tuple[FloatArray, IntArray] | tuple[FloatArray, IntArray, FloatArray]:
+    """Make a linearly separable problem on the unit circle.
+
+    Each class has a weight vector, uniform on the unit circle in the plane. Points are uniform
+    on the same circle and belong to the class whose weight vector scores highest. A point whose
+    best score is less than `margin` above the second best is drawn again.
+
+    Weight vectors that lie close together can leave a class without any point at this margin.
+    The weight vectors are then drawn again, all of them, until each class keeps at least a
+    tenth of an even share of the points; with ten classes and the default margin that takes
+    about 15 draws. So the weight vectors are uniform among the problems that have all classes.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of points returned.
+    n_classes : int, optional
+        Number of classes: 10 by default, or the number of `weights`.
+    margin : float, default=0.025
+        Smallest difference between the best and the second-best score, for weight vectors as
+        they are returned (the margin of the theory rescales them together to norm 1).
+    weights : array-like of shape (n_classes, 2), optional
+        Weight vectors to use as they are, for instance to draw a test set of the same problem.
+    random_state : int, RandomState, Generator or None
+        Seed of the weight vectors and the points.
+    return_weights : bool, default=False
+        Whether to return the weight vectors too.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        Points of norm 1.
+    y : ndarray of shape (n_samples,)
+        Classes, from 0 to ``n_classes - 1``.
+    weights : ndarray of shape (n_classes, 2)
+        Only with ``return_weights=True``.
+
+    Examples
+    --------
+    >>> from unconfused.datasets._circle import make_circle
+    >>> X, y, weights = make_circle(200, random_state=0, return_weights=True)
+    >>> X.shape, weights.shape, bool((y == (X @ weights.T).argmax(axis=1)).all())
+    ((200, 2), (10, 2), True)
+
+    A test set of the same problem:
+
+    >>> X_test, y_test = make_circle(500, weights=weights, random_state=1)
+    """
+    _check_arguments(n_samples, n_classes, margin)
+    rng = _random_state(random_state)
+    if weights is None:
+        vectors = _draw_weights(10 if n_classes is None else n_classes, margin, rng)
+    else:
+        vectors = _check_weights(weights, n_classes)
+    X, y = _draw_points(n_samples, vectors, margin, rng)
+    return (X, y, vectors) if return_weights else (X, y)
+
+
+def _on_circle(angles: FloatArray) -> FloatArray:
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def _label(X: FloatArray, weights: FloatArray, margin: float) -> tuple[IntArray, BoolArray]:
+    """Return the class of every point, and which points keep the margin."""
+    scores = X @ weights.T
+    two_best = np.partition(scores, len(weights) - 2, axis=1)[:, -2:]
+    return scores.argmax(axis=1), two_best[:, 1] - two_best[:, 0] >= margin
+
+
+def _kept_per_class(weights: FloatArray, margin: float) -> FloatArray:
+    """Part of the circle that each class keeps, measured on evenly spaced points."""
+    grid = _on_circle(np.linspace(0.0, 2 * np.pi, _GRID_SIZE, endpoint=False))
+    classes, kept = _label(grid, weights, margin)
+    return np.bincount(classes[kept], minlength=len(weights)) / _GRID_SIZE
+
+
+def _draw_weights(n_classes: int, margin: float, rng: np.random.RandomState) -> FloatArray:
+    for _ in range(MOST_PROBLEMS):
+        weights = _on_circle(rng.uniform(0.0, 2 * np.pi, size=n_classes))
+        kept = _kept_per_class(weights, margin)
+        if kept.min() > 0 and kept.min() >= SMALLEST_SHARE * kept.mean():
+            return weights
+    raise ValueError(
+        f"None of {MOST_PROBLEMS} random problems had room for {n_classes} classes at margin "
+        f"{margin}; use a smaller margin or fewer classes, or give `weights` of your own."
+    )
+
+
+def _draw_points(
+    n_samples: int, weights: FloatArray, margin: float, rng: np.random.RandomState
+) -> tuple[FloatArray, IntArray]:
+    kept_part = float(_kept_per_class(weights, margin).sum())
+    if kept_part == 0:
+        raise ValueError(f"No point keeps margin {margin} with these weights; use a smaller one.")
+    X, y = np.empty((0, 2)), np.empty(0, dtype=np.intp)
+    while len(X) < n_samples:
+        # A little more than expected, so that one round is usually enough.
+        size = int(1.1 * (n_samples - len(X)) / kept_part) + 16
+        points = _on_circle(rng.uniform(0.0, 2 * np.pi, size=size))
+        classes, kept = _label(points, weights, margin)
+        X, y = np.vstack([X, points[kept]]), np.concatenate([y, classes[kept]])
+    return X[:n_samples], y[:n_samples]
+
+
+def _check_arguments(n_samples: int, n_classes: int | None, margin: float) -> None:
+    if not isinstance(n_samples, Integral) or n_samples < 1:
+        raise ValueError(f"n_samples must be a whole number from 1 on; got {n_samples!r}.")
+    if n_classes is not None and (not isinstance(n_classes, Integral) or n_classes < 2):
+        raise ValueError(f"n_classes must be a whole number from 2 on; got {n_classes!r}.")
+    if not np.isfinite(margin) or margin < 0:
+        raise ValueError(f"margin must be a finite number, 0 or more; got {margin!r}.")
+
+
+def _check_weights(weights: ArrayLike, n_classes: int | None) -> FloatArray:
+    vectors = np.array(weights, dtype=np.float64)
+    if vectors.ndim != 2 or vectors.shape[1] != 2 or len(vectors) < 2:
+        raise ValueError(
+            f"weights must have two or more rows and two columns; they have shape {vectors.shape}."
+        )
+    if n_classes is not None and n_classes != len(vectors):
+        raise ValueError(f"There are {len(vectors)} weights but n_classes is {n_classes}.")
+    if not np.all(np.isfinite(vectors)):
+        raise ValueError("weights must be finite.")
+    return vectors
+
+
+def _random_state(seed: Seed) -> np.random.RandomState:
+    if isinstance(seed, np.random.Generator):
+        return np.random.RandomState(seed.bit_generator)
+    rng: np.random.RandomState = check_random_state(seed)
+    return rng

@@ -1,0 +1,240 @@
+"""The Reuters news of RCV1-v2, one topic each."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import fetch_rcv1, load_svmlight_file
+
+from unconfused._typing import IntArray, Labels, Rows
+from unconfused.datasets._download import DELAY, N_RETRIES, explained_network_errors
+from unconfused.datasets._home import (
+    DataHome,
+    Subset,
+    find_data_home,
+    hand_over,
+    has_files,
+    not_found,
+    parts_of,
+)
+
+FILES = {"train": "rcv1_train.multiclass.bz2", "test": "rcv1_test.multiclass.bz2"}
+CLASSES_FILE = "classes.json"
+N_FEATURES = 47_236
+ROOTS = ("CCAT", "ECAT", "GCAT", "MCAT")
+
+DESCRIPTION = """\
+Reuters Corpus Volume 1, version 2 (D. D. Lewis, Y. Yang, T. G. Rose and F. Li, 2004), with one
+class per document. For research use.
+
+News stories as 47,236 sparse weights of terms, each row of norm 1. The class is the story's topic
+on the second level of the hierarchy of topics (such as C15, GSPO or M14); stories with several
+topics on that level, or with none, are left out.
+"""
+
+
+def fetch_reuters(
+    *,
+    data_home: DataHome = None,
+    subset: Subset = "train",
+    n_largest: int | None = None,
+    return_X_y: bool = False,
+    download_if_missing: bool = True,
+) -> Any:
+    """Load the Reuters news as a problem of one topic per document.
+
+    The files ``rcv1_train.multiclass.bz2`` and ``rcv1_test.multiclass.bz2``, in the format and
+    under the names of LIBSVM's collection, are read from the sub-folder ``rcv1``; a list of topics
+    in ``classes.json`` names the classes that the files number from 0 (without it the numbers, as
+    strings, are the classes). Without these files the corpus is downloaded once by scikit-learn's
+    ``fetch_rcv1`` (some 650 MB) and reduced as :func:`one_topic_per_document` says. A sample on
+    disk and the whole corpus have different numbers of rows.
+
+    Parameters
+    ----------
+    data_home : str, path or None, default=None
+        Folder that contains ``rcv1``; None is the environment variable ``UNCONFUSED_DATA`` or else
+        a folder in the user's cache.
+    subset : {"train", "test", "all"}, default="train"
+        The earlier stories, the later ones, or the first then the second.
+    n_largest : int or None, default=None
+        Keep the rows of so many classes, those with most training rows (ties by name).
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+    download_if_missing : bool, default=True
+        Download the corpus where no file is found, rather than raise ``FileNotFoundError``.
+
+    Returns
+    -------
+    Bunch or (data, target)
+        With ``data`` (CSR matrix of floats), ``target`` (strings), ``target_names`` (the chosen
+        classes; else those of ``classes.json``; else those of the rows), ``DESCR``, and
+        ``feature_names`` and ``frame``, which are None.
+
+    Raises
+    ------
+    ConnectionError
+        If the corpus must be downloaded and cannot be.
+    ValueError
+        If a file is damaged.
+
+    Examples
+    --------
+    >>> from unconfused.datasets import fetch_reuters
+    >>> news = fetch_reuters(n_largest=9)  # doctest: +SKIP
+    >>> news.target_names.shape  # doctest: +SKIP
+    (9,)
+    """
+    folder = find_data_home(data_home) / "rcv1"
+    wanted = parts_of(subset)
+    # Which classes are large is decided on the training rows, whatever is asked for.
+    needed = wanted if n_largest is None else sorted({"train", *wanted}, reverse=True)
+    if has_files(folder, [FILES[part] for part in needed]):
+        names = _read_classes(folder / CLASSES_FILE)
+        parts = {part: _read_part(folder / FILES[part], names) for part in needed}
+    else:
+        message = not_found("Reuters (RCV1)", folder, [FILES[part] for part in needed])
+        names = None
+        parts = {
+            part: _download_part(part, folder, download_if_missing, message) for part in needed
+        }
+    classes = np.unique(names or np.concatenate([labels for _, labels in parts.values()]))
+    if n_largest is not None:
+        classes = largest_classes(parts["train"][1], n_largest)
+    data, target = _join([parts[part] for part in wanted], classes)
+    return hand_over(
+        data,
+        target,
+        feature_names=None,
+        target_names=classes,
+        description=DESCRIPTION,
+        return_X_y=return_X_y,
+    )
+
+
+def second_level_topic(code: str) -> str | None:
+    """Name the topic on the second level that a topic is or belongs to; None for the four roots.
+
+    Codes spell their place: C1511 is below C151, which is below C15, which is below the root CCAT;
+    and the topics below GCAT are G15, with its children, and codes in letters, which have none.
+
+    Examples
+    --------
+    >>> from unconfused.datasets._reuters import second_level_topic
+    >>> [second_level_topic(code) for code in ["C1511", "G15", "GSPO", "M14", "MCAT"]]
+    ['C15', 'G15', 'GSPO', 'M14', None]
+    """
+    if code in ROOTS:
+        return None
+    return code[:3] if code[1:].isdigit() else code
+
+
+def one_topic_per_document(topics: Rows, names: Sequence[str]) -> tuple[IntArray, Labels]:
+    """Reduce many topics per document to one class, for the documents where that is possible.
+
+    Every topic counts as its ancestor on the second level of the hierarchy. A document is kept if
+    its topics have exactly one such ancestor.
+
+    Parameters
+    ----------
+    topics : array-like or sparse matrix of shape (n_documents, n_topics)
+        Nonzero where a document has a topic.
+    names : sequence of str, of length n_topics
+        The codes of the topics.
+
+    Returns
+    -------
+    rows : ndarray of int
+        The documents kept.
+    labels : ndarray of str
+        Their classes.
+
+    Examples
+    --------
+    >>> from unconfused.datasets._reuters import one_topic_per_document
+    >>> topics = [[1, 1, 1, 0], [1, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
+    >>> one_topic_per_document(topics, ["CCAT", "C15", "C151", "GSPO"])
+    (array([0, 3]), array(['C15', 'GSPO'], dtype='<U4'))
+    """
+    ancestors = [second_level_topic(str(name)) for name in names]
+    classes = np.array(sorted({ancestor for ancestor in ancestors if ancestor is not None}))
+    belongs = np.array([[ancestor == name for name in classes] for ancestor in ancestors])
+    present = sparse.csr_matrix(topics, dtype=np.int64) @ sparse.csr_matrix(belongs.astype(int))
+    present.eliminate_zeros()
+    rows = np.flatnonzero(np.diff(present.indptr) == 1)
+    return rows, classes[present[rows].indices]
+
+
+def largest_classes(labels: Labels, n_largest: int) -> Labels:
+    """Name the classes with most rows, in sorted order; ties go to the earlier name."""
+    classes, counts = np.unique(labels, return_counts=True)
+    if not 1 <= operator.index(n_largest) <= classes.size:
+        raise ValueError(f"n_largest must be from 1 to {classes.size}, got {n_largest!r}.")
+    # Classes are sorted and the sort is stable, so ties stay in the order of names.
+    return np.sort(classes[np.argsort(-counts, kind="stable")[:n_largest]])
+
+
+def _join(parts: list[tuple[Rows, Labels]], classes: Labels) -> tuple[Rows, Labels]:
+    kept = [np.isin(labels, classes) for _, labels in parts]
+    data = [rows[keep] for (rows, _), keep in zip(parts, kept, strict=True)]
+    target = [labels[keep] for (_, labels), keep in zip(parts, kept, strict=True)]
+    return sparse.vstack(data, format="csr"), np.concatenate(target)
+
+
+def _read_classes(path: Path) -> list[str] | None:
+    if not path.is_file():
+        return None
+    try:
+        names = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: not a JSON list of topics ({error}).") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{path} is damaged: not a JSON list of topics.")
+    return names
+
+
+def _read_part(path: Path, names: list[str] | None) -> tuple[Rows, Labels]:
+    # No checksum: LIBSVM's own files, and samples of them, bear the same names.
+    try:
+        data, numbers = load_svmlight_file(str(path), n_features=N_FEATURES, zero_based=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(
+            f"{path} is damaged: rows in svmlight format with at most {N_FEATURES} features, "
+            f"numbered from 1 and compressed by bzip2, were expected ({error})."
+        ) from error
+    if data.shape[0] == 0:
+        raise ValueError(f"{path} is empty.")
+    numbers = numbers.astype(np.intp)
+    if names is None:
+        return data, numbers.astype(str)
+    if numbers.min() < 0 or numbers.max() >= len(names):
+        raise ValueError(
+            f"{path} has classes from {numbers.min()} to {numbers.max()}, but {CLASSES_FILE} "
+            f"beside it names {len(names)}. Remove that list if it is not about this file."
+        )
+    return data, np.array(names)[numbers]
+
+
+def _download_part(part: str, folder: Path, download: bool, message: str) -> tuple[Rows, Labels]:
+    with explained_network_errors("the home of RCV1-v2", message):
+        try:
+            corpus = fetch_rcv1(
+                data_home=str(folder),
+                subset=part,
+                download_if_missing=download,
+                n_retries=N_RETRIES,
+                delay=DELAY,
+            )
+        except OSError as error:
+            # scikit-learn's own way to say that nothing is here and nothing may be downloaded.
+            if download:
+                raise
+            raise FileNotFoundError(message) from error
+    rows, labels = one_topic_per_document(corpus.target, list(corpus.target_names))
+    return sparse.csr_matrix(corpus.data[rows], dtype=np.float64), labels

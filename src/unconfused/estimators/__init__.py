@@ -1,0 +1,6 @@
+"""The estimators: scikit-learn's conventions around the solvers."""
+
+from unconfused.estimators.ultraconservative import UltraconservativeClassifier
+from unconfused.estimators.uma import UMAClassifier
+
+__all__ = ["UMAClassifier", "UltraconservativeClassifier"]

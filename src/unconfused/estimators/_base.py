@@ -1,0 +1,149 @@
+"""What all linear classifiers here share: input checks, prediction, scoring."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import accuracy_score
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from unconfused._labels import encode_labels, is_missing
+from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that predicts the class whose weights score highest."""
+
+    classes_: Labels
+    coef_: FloatArray
+    intercept_: FloatArray
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may pass in."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Rows:
+        """Return X as a C-ordered array or CSR matrix of float32 or float64, copied only if not."""
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            reset=reset,
+        )
+
+    def _check_labels(self, y: Any, X: Rows) -> Labels:
+        """Return the observed labels as one column, one per row of X."""
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        labels = one_column(y)
+        check_consistent_length(X, labels)
+        check_classification_targets(labels[~is_missing(labels)])
+        return labels
+
+    def _publish_weights(self, weights: FloatArray, dtype: Any, fit_intercept: bool) -> None:
+        """Set `coef_` and `intercept_`; with two classes, the difference of their weights."""
+        shown = weights[1:] - weights[:1] if len(weights) == 2 else weights
+        if fit_intercept:
+            shown, intercept = shown[:, :-1], shown[:, -1]
+        else:
+            intercept = np.zeros(len(shown))
+        self.coef_ = np.ascontiguousarray(shown, dtype=dtype)
+        self.intercept_ = np.asarray(intercept, dtype=dtype)
+
+    def _refuse_other_classes(self, classes: ArrayLike | None) -> None:
+        """Raise if a later call to partial_fit names other classes than the first did."""
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call to partial_fit "
+                f"({self.classes_.tolist()})."
+            )
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score every class on every row.
+
+        Returns
+        -------
+        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``
+        """
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return np.asarray(scores.ravel() if len(self.classes_) == 2 else scores)
+
+    def predict(self, X: Any) -> Labels:
+        """Predict the class of every row; on a tie, the lowest."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
+
+        Against noisy labels this is the agreement with the noise, not the accuracy a user cares
+        for. With `y_true`, only rows whose truth is known count.
+        """
+        predicted = self.predict(X)
+        if y_true is None:
+            return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        missing_label = getattr(self, "missing_label", "auto")
+        labels = encode_labels(
+            one_column(y), one_column(y_true), classes=self.classes_, missing_label=missing_label
+        )
+        known = labels.truth >= 0
+        if not known.any():
+            raise ValueError("y_true holds no known truth to score against.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        truth = self.classes_[labels.truth[known]]
+        return float(accuracy_score(truth, predicted[known], sample_weight=weight))
+
+
+def one_column(labels: Any) -> Labels:
+    """Return labels as a one-dimensional array; refuse several columns in words."""
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        return np.asarray(array[:, 0])
+    if array.ndim != 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead. For labels of "
+            "several annotators, combine them into one label per row first."
+        )
+    return array
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` asks for: all cores this process may use if None or -1."""
+    try:
+        available = len(os.sched_getaffinity(0))
+    except AttributeError:  # not every system can say which cores are ours
+        available = os.cpu_count() or 1
+    if n_jobs is None:
+        return available
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning; use 1 for one thread, -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)

@@ -1,0 +1,167 @@
+"""The noise-free family, Algorithm 1, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from unconfused._labels import encode_labels
+from unconfused._typing import ArrayLike, IntArray, Rows
+from unconfused.estimators._base import LinearClassifier
+from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
+from unconfused.steps import STEPS, StepRule
+
+
+class UltraconservativeClassifier(LinearClassifier):
+    """Online linear classifier for clean labels: the family UMA builds on.
+
+    Takes one row at a time. When a class scores at least as high as the row's own, the row is a
+    mistake: its own class moves towards it, and only classes that scored as high move away
+    (Crammer and Singer's ultraconservative additive algorithms; with the ``"perceptron"`` step,
+    the multiclass Perceptron). On data that a classifier of unit norm separates with margin θ,
+    the steps ``perceptron``, ``uniform`` and ``proportional`` make at most ``2 R² / θ²`` mistakes
+    in all (`unconfused.theory.mistake_bound`).
+
+    It believes every label. For noisy ones use `UMAClassifier`. As the order of the rows matters,
+    it takes no sample weights.
+
+    Parameters
+    ----------
+    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive"} or callable
+        How a step is divided among the classes. See `unconfused.steps`. A rule of your own is
+        called from Python for every mistake, which is slow on many rows.
+    average : bool
+        Use the mean of the weights over all rows seen instead of the last ones.
+    max_iter : int
+        At most so many epochs; an epoch without a mistake ends the fit.
+    shuffle : bool
+        Take the rows in a new order each epoch.
+    fit_intercept : bool
+        Append a constant feature.
+    random_state : int, RandomState or None
+        Chance for the order of the rows.
+    verbose : int
+        Report progress.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted
+    coef_, intercept_ : the weights; one row per class, or one in all with two classes
+    n_iter_ : number of epochs
+    n_mistakes_ : number of mistakes over all epochs
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UltraconservativeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = UltraconservativeClassifier(average=True, random_state=0).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "step": [StrOptions(set(STEPS)), callable],
+        "average": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    n_iter_: int
+    n_mistakes_: int
+    _state: OnlineState
+
+    def __init__(
+        self,
+        *,
+        step: str | StepRule = "perceptron",
+        average: bool = False,
+        max_iter: int = 50,
+        shuffle: bool = True,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.step = step
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Go through the rows until an epoch is free of mistakes, or `max_iter` epochs are done.
+
+        Interrupted with Ctrl-C, the model so far is kept, and the interrupt is passed on.
+        """
+        self._validate_params()
+        X = self._check_rows(X, reset=True)
+        codes = self._encode(y, X, None)
+        self._state = self._first_state(X)
+        rng = check_random_state(self.random_state) if self.shuffle else None
+        self._run(X, codes, self.max_iter, rng)
+        return self
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Go once through these rows, in the order they come in.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+        classes : all classes; needed on the first call
+        """
+        self._validate_params()
+        first = not hasattr(self, "_state")
+        X = self._check_rows(X, reset=first)
+        if first and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: later rows may show "
+                "labels these do not."
+            )
+        if not first:
+            self._refuse_other_classes(classes)
+        codes = self._encode(y, X, classes if first else self.classes_)
+        if first:
+            self._state = self._first_state(X)
+        self._run(X, codes, 1, None)
+        return self
+
+    def _encode(self, y: Any, X: Rows, classes: ArrayLike | None) -> IntArray:
+        observed = self._check_labels(y, X)
+        labels = encode_labels(observed, classes=classes, missing_label=None)
+        if np.any(labels.observed < 0):
+            raise ValueError(
+                "y holds missing labels; this classifier learns from complete, clean labels. "
+                "Drop those rows."
+            )
+        if len(labels.classes) < 2:
+            raise ValueError(
+                "A classifier needs at least two classes; the labels show only one class "
+                f"({labels.classes.tolist()})."
+            )
+        self.classes_ = labels.classes
+        return labels.observed
+
+    def _first_state(self, X: Rows) -> OnlineState:
+        n_features = X.shape[1] + self.fit_intercept
+        return OnlineState.zero(n_features, len(self.classes_), self.average)
+
+    def _run(
+        self, X: Rows, codes: IntArray, max_epochs: int, rng: np.random.RandomState | None
+    ) -> None:
+        rule = STEPS[self.step] if isinstance(self.step, str) else self.step
+        algorithm = Ultraconservative(rule, self.fit_intercept, int(self.verbose))
+        state = algorithm.run(X, codes, self._state, max_epochs, rng)
+        self.n_iter_, self.n_mistakes_ = state.n_epochs, state.n_mistakes
+        self._publish_weights(state.class_weights(), X.dtype, self.fit_intercept)
+        if state.interrupted:
+            state.interrupted = False
+            raise KeyboardInterrupt

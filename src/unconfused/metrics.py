@@ -1,0 +1,118 @@
+"""How much a classifier, or a labeller, confuses the classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unconfused._labels import MISSING, encode_labels, sorted_classes
+from unconfused._matrix import check_confusion
+from unconfused._typing import ArrayLike, FloatArray, Labels
+
+__all__ = ["confusion_rate", "off_diagonal_norm"]
+
+
+def confusion_rate(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    normalize: bool = True,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Size of the off-diagonal part of the predictions' confusion matrix.
+
+    Let ``H[t, p]`` be the share of the rows truly of class t that were predicted as p, and 0
+    for p = t. The rate is the Frobenius norm of H divided by sqrt(Q), which is the root mean
+    square over the classes of the length of their rows. Every class counts the same, however
+    rare, and mistakes that all go to one class weigh more than mistakes that spread. The rate
+    lies in [0, 1]: 1 means that each class is always taken for one particular other class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels. A prediction that is no class of `y_true` is a mistake like others.
+    normalize : bool, default=True
+        Whether to divide by sqrt(Q). The plain norm is what the figures of Louche and Ralaivola
+        show; it is at most sqrt(Q).
+    labels : array-like, optional
+        All the classes; a label outside them is an error. By default Q counts the classes that
+        occur in `y_true`. With `labels` it counts all of those, and a class without true rows
+        adds nothing to the norm, as no share is defined for it.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights as frequencies: a row of weight 2 is two rows, a row of weight 0 is absent.
+
+    Returns
+    -------
+    float
+        0 when every prediction is right; smaller is better.
+
+    Examples
+    --------
+    >>> from unconfused.metrics import confusion_rate
+    >>> confusion_rate([0, 0, 1, 1], [0, 1, 1, 1])
+    0.3535...
+    >>> confusion_rate([0, 0, 1, 1], [0, 1, 1, 1], normalize=False)
+    0.5
+    """
+    # Both sides are complete, so -1 is a label here and never stands for "missing".
+    encoded = encode_labels(y_pred, y_true, missing_label=None)
+    truth, predicted, size = encoded.truth, encoded.observed, len(encoded.classes)
+    if np.any(truth == MISSING) or np.any(predicted == MISSING):
+        raise ValueError("y_true and y_pred must not hold missing labels (None or NaN).")
+    weight = _check_weight(sample_weight, len(truth))
+    counts = np.bincount(truth * size + predicted, weights=weight, minlength=size * size)
+    counts = counts.reshape(size, size).astype(np.float64)
+    totals = counts.sum(axis=1)
+    if not np.any(totals > 0):
+        raise ValueError("There are no rows (of positive weight) to compute a rate from.")
+    n_classes = int(np.sum(totals > 0)) if labels is None else _count(labels, encoded.classes)
+    np.fill_diagonal(counts, 0.0)
+    shares = counts / np.where(totals > 0, totals, 1.0)[:, np.newaxis]
+    norm = float(np.linalg.norm(shares))
+    return norm / n_classes**0.5 if normalize else norm
+
+
+def _check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have shape ({n_rows},); it has {weight.shape}.")
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise ValueError("sample_weight must be finite and not negative.")
+    return weight
+
+
+def _count(labels: ArrayLike, present: Labels) -> int:
+    """Count the classes that `labels` names, having made sure that it names all there are."""
+    named = sorted_classes(labels).tolist()
+    outside = sorted(set(present.tolist()) - set(named))
+    if outside:
+        raise ValueError(f"y_true or y_pred holds {outside}, which `labels` does not name.")
+    return len(named)
+
+
+def off_diagonal_norm(confusion: ArrayLike) -> float:
+    """Frobenius norm of a confusion matrix without its diagonal: how strong the noise is.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (n_classes, n_classes)
+        Rows are true classes, columns observed labels, rows sum to 1.
+
+    Returns
+    -------
+    float
+        0 for clean labels, at most sqrt(n_classes).
+
+    Examples
+    --------
+    >>> from unconfused.metrics import off_diagonal_norm
+    >>> off_diagonal_norm([[0.7, 0.3], [0.4, 0.6]])
+    0.5
+    """
+    matrix = check_confusion(confusion)
+    np.fill_diagonal(matrix, 0.0)
+    return float(np.linalg.norm(matrix))

@@ -1,0 +1,134 @@
+"""Compiled sweeps of Algorithm 1 over rows, for the step rules the library knows.
+
+The loops work on the transpose of the weights, (features, Q): a row's scores are then sums over
+whole lines of memory, dense or sparse, and classes with equal weights keep exactly equal scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from unconfused import steps as _steps
+from unconfused._typing import FloatArray
+
+RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive")
+"""Rules with a compiled sweep; a rule's place here is how the loops know it."""
+
+PERCEPTRON, UNIFORM, PROPORTIONAL, MIRA, PASSIVE_AGGRESSIVE = range(len(RULES))
+
+_compiled = njit(nogil=True, cache=True)
+snap_ties = _compiled(_steps.snap_ties)
+perceptron_loop = _compiled(_steps.perceptron_loop)
+uniform_loop = _compiled(_steps.uniform_loop)
+proportional_loop = _compiled(_steps.proportional_loop)
+mira_loop = _compiled(_steps.mira_loop)
+passive_aggressive_loop = _compiled(_steps.passive_aggressive_loop)
+
+
+@_compiled
+def take_steps(
+    rule: int, scores: FloatArray, target: int, squared_norm: float, steps: FloatArray
+) -> None:
+    """Fill in the steps by the rule; the highest class other than the target was "predicted"."""
+    rival = 0 if target != 0 else 1
+    for r in range(len(scores)):
+        if r != target and scores[r] > scores[rival]:
+            rival = r
+    if rule == PERCEPTRON:
+        perceptron_loop(scores, target, rival, squared_norm, steps)
+    elif rule == UNIFORM:
+        uniform_loop(scores, target, rival, squared_norm, steps)
+    elif rule == PROPORTIONAL:
+        proportional_loop(scores, target, rival, squared_norm, steps)
+    elif rule == MIRA:
+        mira_loop(scores, target, rival, squared_norm, steps)
+    else:
+        passive_aggressive_loop(scores, target, rival, squared_norm, steps)
+
+
+@_compiled
+def dense_sweep(
+    X: Any,
+    labels: Any,
+    order: Any,
+    intercept: bool,
+    rule: int,
+    weights: FloatArray,
+    lag: FloatArray,
+    seen: float,
+) -> int:
+    """Take the rows in order, learning from each mistake; return how many there were.
+
+    `lag` gathers each update times the rows seen before it, which turns the last weights into
+    their average; with no lines it is left alone.
+    """
+    n_columns, n_classes = X.shape[1], weights.shape[1]
+    scores, steps = np.empty(n_classes), np.empty(n_classes)
+    mistakes = 0
+    for k in range(len(order)):
+        i, target = order[k], labels[order[k]]
+        for r in range(n_classes):
+            scores[r] = weights[n_columns, r] if intercept else 0.0
+        for j in range(n_columns):
+            value = float(X[i, j])
+            for r in range(n_classes):
+                scores[r] += value * weights[j, r]
+        if snap_ties(scores, target):
+            mistakes += 1
+            squared_norm = 1.0 if intercept else 0.0
+            for j in range(n_columns):
+                squared_norm += float(X[i, j]) ** 2
+            take_steps(rule, scores, target, squared_norm, steps)
+            for j in range(n_columns + (1 if intercept else 0)):
+                value = float(X[i, j]) if j < n_columns else 1.0
+                for r in range(n_classes):
+                    weights[j, r] += steps[r] * value
+                    if len(lag):
+                        lag[j, r] += seen * steps[r] * value
+        seen += 1.0
+    return mistakes
+
+
+@_compiled
+def sparse_sweep(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    labels: Any,
+    order: Any,
+    intercept: bool,
+    rule: int,
+    weights: FloatArray,
+    lag: FloatArray,
+    seen: float,
+) -> int:
+    """Take the rows of a CSR matrix in order, as `dense_sweep` does."""
+    constant, n_classes = len(weights) - 1, weights.shape[1]
+    scores, steps = np.empty(n_classes), np.empty(n_classes)
+    mistakes = 0
+    for m in range(len(order)):
+        i, target = order[m], labels[order[m]]
+        for r in range(n_classes):
+            scores[r] = weights[constant, r] if intercept else 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            for r in range(n_classes):
+                scores[r] += data[k] * weights[indices[k], r]
+        if snap_ties(scores, target):
+            mistakes += 1
+            squared_norm = 1.0 if intercept else 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                squared_norm += float(data[k]) ** 2
+            take_steps(rule, scores, target, squared_norm, steps)
+            for k in range(indptr[i], indptr[i + 1] + (1 if intercept else 0)):
+                inside = k < indptr[i + 1]
+                j = indices[k] if inside else constant
+                value = float(data[k]) if inside else 1.0
+                for r in range(n_classes):
+                    weights[j, r] += steps[r] * value
+                    if len(lag):
+                        lag[j, r] += seen * steps[r] * value
+        seen += 1.0
+    return mistakes

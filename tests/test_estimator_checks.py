@@ -1,0 +1,20 @@
+"""scikit-learn's own checks of every estimator, with no expected failures."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unconfused import UltraconservativeClassifier, UMAClassifier
+from unconfused.steps import STEPS
+
+ESTIMATORS = [
+    UMAClassifier(),
+    UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
+    *(UltraconservativeClassifier(step=step) for step in STEPS),
+    UltraconservativeClassifier(average=True),
+]
+
+
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
