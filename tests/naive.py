@@ -39,8 +39,9 @@ def in_region(W, x, p, alpha):
     if not any(v for w in W for v in w):
         return True
     scores = [dot(w, x) for w in W]
-    best = max(range(len(W)), key=lambda r: (scores[r], -r))
-    return best == p and all(scores[p] - scores[k] >= alpha for k in range(len(W)) if k != p)
+    near = 1e-12 * np.sqrt(dot(x, x) * max(dot(w, w) for w in W))
+    best = min(r for r in range(len(W)) if scores[r] >= max(scores) - near)
+    return best == p and all(scores[p] - scores[k] >= alpha - near for k in range(len(W)) if k != p)
 
 
 def update_vector(X, y, t, weight, Cinv, region, q):
@@ -65,7 +66,7 @@ def prior(y, t, weight, Cinv, Q):
 def scores_on(W, z, q):
     """Scores on z; those equal to class q's up to rounding are made equal to it."""
     scores = [dot(w, z) for w in W]
-    near = 1e-10 * max(abs(s) for s in scores)
+    near = 1e-12 * np.sqrt(dot(z, z) * max(dot(w, w) for w in W))
     return [scores[q] if abs(s - scores[q]) <= near else s for s in scores]
 
 

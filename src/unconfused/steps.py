@@ -38,24 +38,24 @@ class StepRule(Protocol):
         ...
 
 
-TIE = 1e-10
-"""Scores closer than this, relative to the largest, are tied with the target's."""
+TIE = 1e-12
+"""Scores closer than this share of their scale are tied with the target's."""
 
 
-def snap_ties(scores: FloatArray, target: int) -> bool:
+def snap_ties(scores: FloatArray, target: int, scale: float) -> bool:
     """Make scores that differ from the target's by rounding only equal to it, in place.
 
     Rules such as MIRA end with the target and its rivals level. Whether a class is in the error
-    set must not then hang on the last bit. Returns whether the error set is non-empty.
+    set must not then hang on the last bit. The scale of the scores is the vector's norm times the
+    largest norm of a class's weights. Returns whether the error set is non-empty.
     """
-    scale = 0.0
-    for r in range(len(scores)):
-        scale = max(scale, abs(scores[r]))
     any_error = False
     for r in range(len(scores)):
-        if r != target and abs(scores[r] - scores[target]) <= TIE * scale:
+        if r == target:
+            continue
+        if abs(scores[r] - scores[target]) <= TIE * scale:
             scores[r] = scores[target]
-        if r != target and scores[r] >= scores[target]:
+        if scores[r] >= scores[target]:
             any_error = True
     return any_error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from unconfused._typing import FloatArray
@@ -92,6 +93,8 @@ def advance(
     projection: FloatArray,
     steps: FloatArray,
     alpha: float,
+    row_norms: FloatArray,
+    rounding: float,
     start: int,
     stop: int,
     region: Any,
@@ -99,18 +102,21 @@ def advance(
     """Move the scores of rows start..stop along a projection, and find their regions.
 
     A row belongs to its best class, the lowest on a tie, if it leads every other class by at
-    least `alpha`; otherwise to none (-1).
+    least `alpha`; otherwise to none (-1). Scores within `rounding` times the row's norm are equal:
+    some step rules leave rows exactly level, and the last bit must not decide for them.
     """
+    n_classes = scores.shape[1]
     for i in range(start, stop):
-        best = 0
-        runner_up = 0.0
-        for r in range(scores.shape[1]):
+        highest = -np.inf
+        for r in range(n_classes):
             scores[i, r] += steps[r] * projection[i]
-            if r == 0:
-                continue
-            if scores[i, r] > scores[i, best]:
-                runner_up = scores[i, best]
-                best = r
-            elif r == 1 or scores[i, r] > runner_up:
-                runner_up = scores[i, r]
-        region[i] = best if scores[i, best] - runner_up >= alpha else -1
+            highest = max(highest, scores[i, r])
+        allowance = rounding * row_norms[i]
+        best = 0
+        while scores[i, best] < highest - allowance:
+            best += 1
+        runner_up = -np.inf
+        for r in range(n_classes):
+            if r != best:
+                runner_up = max(runner_up, scores[i, r])
+        region[i] = best if scores[i, best] - runner_up >= alpha - allowance else -1

@@ -10,6 +10,9 @@ from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import CellTables
 from unconfused.engines.rows import RowThreads, wrap_rows
 
+TIE = 1e-12
+"""Scores of a row closer than this share of their scale are tied."""
+
 CELL_SUM_BYTES = 256 * 2**20
 """Cell sums are kept while they fit into this, and otherwise summed again when asked for."""
 
@@ -47,6 +50,7 @@ class LocalEngine:
         self.squared_norms = np.empty(n_rows)
         self.in_threads(lambda a, b: self.rows.squared_norms(a, b, self.squared_norms))
         self.squared_norms += intercept
+        self.row_norms = np.sqrt(self.squared_norms)
 
     @property
     def n_features(self) -> int:
@@ -102,12 +106,14 @@ class LocalPartition:
         self._norms = np.zeros((n_classes, n_classes))
         self._dirty = np.ones(n_classes, dtype=bool)
         self._everywhere = True
+        self._largest_norm = 0.0
         self._moved_since_rebuilt = 0
         self.restart(np.zeros((n_classes, engine.n_features)))
 
     def restart(self, weights: FloatArray) -> None:
         """Cut afresh by these weights; with all of them 0, every row is in every class."""
         self._everywhere = not weights.any()
+        self._largest_norm = float(np.sqrt(np.vecdot(weights, weights).max()))
         self._scores.fill(0.0)
         if self._everywhere:
             self._region.fill(0)
@@ -121,6 +127,8 @@ class LocalPartition:
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
         """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
         self._engine.dot(direction, self._projection)
+        # An upper bound is enough: it only sets how close scores must be to count as equal.
+        self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
         self._previous, self._region = self._region, self._previous
         self._advance(steps)
         moved = np.flatnonzero(self._region != self._previous)
@@ -167,10 +175,10 @@ class LocalPartition:
     def _advance(self, steps: FloatArray) -> None:
         from unconfused.engines._kernels import advance
 
-        scores, projection, region = self._scores, self._projection, self._region
-        self._engine.in_threads(
-            lambda a, b: advance(scores, projection, steps, self._alpha, a, b, region)
-        )
+        rounding = TIE * self._largest_norm
+        before = (self._scores, self._projection, steps, self._alpha)
+        region, row_norms = self._region, self._engine.row_norms
+        self._engine.in_threads(lambda a, b: advance(*before, row_norms, rounding, a, b, region))
 
     def _rebuild(self) -> None:
         self._dirty[:] = True

@@ -52,7 +52,9 @@ class UMAClassifier(LinearClassifier):
         At most so many updates.
     tol : float or "auto"
         A pair must have a vector longer than this to make a step. "auto" asks instead that the
-        rows it stands for be more than label noise could feign: later steps would learn the noise.
+        rows it stands for be more than label noise could feign: later steps would learn the
+        noise. Where no pair stands out any more but the class means seen through the confusion
+        matrix make fewer mistakes by the estimate, it goes on from these.
     fit_intercept : bool
         Append a constant feature.
     classes : array-like or None
@@ -184,7 +186,9 @@ class UMAClassifier(LinearClassifier):
         matrix = matrix_for(data, self.confusion, self.classes)
         self.classes_ = data.labels.classes
         self._pair_counts, self._order = data.pair_counts(), self.classes
-        self._run(data, matrix, state, self.max_iter)
+        # Later updates only chase noise (`tol`), but the first ones must not be too few either.
+        try_means = self.tol == "auto" and self.init == "zero"
+        self._run(data, matrix, state, self.max_iter, try_means)
         return self
 
     def partial_fit(
@@ -218,7 +222,7 @@ class UMAClassifier(LinearClassifier):
         order = self.classes if self.classes is not None else classes
         matrix = matrix_for(data, self.confusion, order if first else self._order, counts)
         self.classes_, self._pair_counts, self._order = data.labels.classes, counts, order
-        self._run(data, matrix, None if first else self._state, max_iter=1)
+        self._run(data, matrix, None if first else self._state, 1, try_means=False)
         return self
 
     def _classes_for_chunks(self, classes: ArrayLike | None, first: bool) -> ArrayLike | None:
@@ -263,7 +267,12 @@ class UMAClassifier(LinearClassifier):
         return self._state
 
     def _run(
-        self, data: NoisyData, matrix: FloatArray, state: UMAState | None, max_iter: int
+        self,
+        data: NoisyData,
+        matrix: FloatArray,
+        state: UMAState | None,
+        max_iter: int,
+        try_means: bool,
     ) -> None:
         """Wrap the data in an engine, solve, and set the fitted attributes."""
         unmixing = make_unmixing(matrix, data.labels.classes, trusted=data.trusted)
@@ -283,6 +292,7 @@ class UMAClassifier(LinearClassifier):
             tol=None if isinstance(self.tol, str) else float(self.tol),
             max_iter=max_iter,
             average=self.average,
+            try_means=try_means,
             rng=check_random_state(self.random_state),
             verbose=int(self.verbose),
         )

@@ -50,6 +50,16 @@ def take_steps(
 
 
 @_compiled
+def squared_class_norms(weights: FloatArray) -> FloatArray:
+    """Return the squared norm of every class's weights."""
+    norms = np.zeros(weights.shape[1])
+    for j in range(weights.shape[0]):
+        for r in range(weights.shape[1]):
+            norms[r] += weights[j, r] * weights[j, r]
+    return norms
+
+
+@_compiled
 def dense_sweep(
     X: Any,
     labels: Any,
@@ -67,20 +77,20 @@ def dense_sweep(
     """
     n_columns, n_classes = X.shape[1], weights.shape[1]
     scores, steps = np.empty(n_classes), np.empty(n_classes)
-    mistakes = 0
+    class_norms = squared_class_norms(weights)
+    largest, mistakes = class_norms.max(), 0
     for k in range(len(order)):
         i, target = order[k], labels[order[k]]
         for r in range(n_classes):
             scores[r] = weights[n_columns, r] if intercept else 0.0
+        squared_norm = 1.0 if intercept else 0.0
         for j in range(n_columns):
             value = float(X[i, j])
+            squared_norm += value * value
             for r in range(n_classes):
                 scores[r] += value * weights[j, r]
-        if snap_ties(scores, target):
+        if snap_ties(scores, target, np.sqrt(squared_norm * largest)):
             mistakes += 1
-            squared_norm = 1.0 if intercept else 0.0
-            for j in range(n_columns):
-                squared_norm += float(X[i, j]) ** 2
             take_steps(rule, scores, target, squared_norm, steps)
             for j in range(n_columns + (1 if intercept else 0)):
                 value = float(X[i, j]) if j < n_columns else 1.0
@@ -88,6 +98,9 @@ def dense_sweep(
                     weights[j, r] += steps[r] * value
                     if len(lag):
                         lag[j, r] += seen * steps[r] * value
+            for r in range(n_classes):
+                class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
+            largest = max(class_norms.max(), 0.0)
         seen += 1.0
     return mistakes
 
@@ -108,19 +121,20 @@ def sparse_sweep(
     """Take the rows of a CSR matrix in order, as `dense_sweep` does."""
     constant, n_classes = len(weights) - 1, weights.shape[1]
     scores, steps = np.empty(n_classes), np.empty(n_classes)
-    mistakes = 0
+    class_norms = squared_class_norms(weights)
+    largest, mistakes = class_norms.max(), 0
     for m in range(len(order)):
         i, target = order[m], labels[order[m]]
         for r in range(n_classes):
             scores[r] = weights[constant, r] if intercept else 0.0
+        squared_norm = 1.0 if intercept else 0.0
         for k in range(indptr[i], indptr[i + 1]):
+            value = float(data[k])
+            squared_norm += value * value
             for r in range(n_classes):
-                scores[r] += data[k] * weights[indices[k], r]
-        if snap_ties(scores, target):
+                scores[r] += value * weights[indices[k], r]
+        if snap_ties(scores, target, np.sqrt(squared_norm * largest)):
             mistakes += 1
-            squared_norm = 1.0 if intercept else 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                squared_norm += float(data[k]) ** 2
             take_steps(rule, scores, target, squared_norm, steps)
             for k in range(indptr[i], indptr[i + 1] + (1 if intercept else 0)):
                 inside = k < indptr[i + 1]
@@ -130,5 +144,8 @@ def sparse_sweep(
                     weights[j, r] += steps[r] * value
                     if len(lag):
                         lag[j, r] += seen * steps[r] * value
+            for r in range(n_classes):
+                class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
+            largest = max(class_norms.max(), 0.0)
         seen += 1.0
     return mistakes

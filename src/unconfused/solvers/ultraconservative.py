@@ -116,7 +116,8 @@ class Ultraconservative:
             x = np.append(row, 1.0) if self.intercept else np.asarray(row, dtype=np.float64)
             target = int(labels[i])
             scores = x @ state.weights
-            if not snap_ties(scores, target):
+            scale = float(np.sqrt((x @ x) * (state.weights**2).sum(axis=0).max()))
+            if not snap_ties(scores, target, scale):
                 continue
             mistakes += 1
             others = np.where(np.arange(len(scores)) == target, -np.inf, scores)

@@ -32,6 +32,7 @@ class UMAState:
     """W, (Q, features)."""
 
     n_updates: int = 0
+    n_averaged: int = 0
     lag: FloatArray | None = None
     """Sum of (t - 1) times the t-th update: what turns W into the average of all W."""
 
@@ -40,9 +41,16 @@ class UMAState:
 
     def averaged(self) -> FloatArray:
         """Return the mean of W over all updates so far."""
-        if self.lag is None or self.n_updates == 0:
+        if self.lag is None or self.n_averaged == 0:
             return self.weights
-        return self.weights - self.lag / self.n_updates
+        return self.weights - self.lag / self.n_averaged
+
+    def start_again(self, weights: FloatArray) -> None:
+        """Go on from other weights; what was averaged belonged to the old ones."""
+        self.weights[:] = weights
+        self.n_averaged = 0
+        if self.lag is not None:
+            self.lag.fill(0.0)
 
     def history(self) -> dict[str, FloatArray]:
         """Return one record per update, as arrays."""
@@ -64,6 +72,8 @@ class UMA:
     tol : a pair's norm must exceed it; None asks for a mass that stands out of its noise instead
     max_iter : at most so many updates in one run
     average : keep what is needed for averaged weights
+    try_means : where no pair stands out any more, go on from the unmixed class means if these
+        make fewer mistakes by the estimate
     rng : source of chance for the selection
     verbose : how often to report progress
     """
@@ -73,6 +83,7 @@ class UMA:
     tol: float | None
     max_iter: int
     average: bool
+    try_means: bool
     rng: np.random.RandomState
     verbose: int = 0
 
@@ -88,8 +99,12 @@ class UMA:
             partition = engine.partition(unmixing, alpha)
             if state.weights.any():
                 partition.restart(state.weights)
+            try_means = self.try_means
             while state.n_updates - begun < self.max_iter:
                 if not self._update(partition, unmixing, prior, total, state):
+                    if try_means and self._means_are_better(engine, partition, unmixing, state):
+                        try_means = False
+                        continue
                     state.stopped = CONVERGED
                     break
                 p, q, norm, noise, *_ = state.records[-1]
@@ -120,17 +135,19 @@ class UMA:
             selectable &= (norms > 0) & (statistics.significance > threshold)
         else:
             selectable &= norms > self.tol
+        largest_norm = float(np.sqrt(np.vecdot(state.weights, state.weights).max()))
         while selectable.any():
             p, q = self.selection(norms, prior, selectable, self.rng)
             z = partition.update_vector(p, q)
             # vecdot sums every row alike: classes with equal weights keep exactly equal scores.
             scores = np.vecdot(state.weights, z)
-            if snap_ties(scores, q):
+            squared_norm = float(z @ z)
+            if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # its error set is empty: nothing to learn from it
         else:
             return False
-        steps = check_steps(self.step(scores, q, p, float(z @ z)), len(scores), q)
+        steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
         noise = float(np.sqrt(statistics.squared_noise[p, q]))
         significance = float(statistics.significance[p, q])
@@ -141,9 +158,31 @@ class UMA:
             partition.restart(state.weights)
         return True
 
+    def _means_are_better(
+        self, engine: Engine, partition: Partition, unmixing: Unmixing, state: UMAState
+    ) -> bool:
+        """Go on from the unmixed means if they err less by the estimate; say whether they do.
+
+        On few rows pairs stop standing out one by one long before all classes have had their
+        turn; the means use all rows at once, and all pairs together tell which is better.
+        """
+        if not state.weights.any():
+            return False
+
+        def correct(weights: FloatArray) -> float:
+            partition.restart(weights)
+            return float(np.trace(unmixing.masses(partition.tables().counts)))
+
+        means = unmixed_means(engine, unmixing)
+        better = correct(means) > correct(state.averaged() if self.average else state.weights)
+        if better:
+            state.start_again(means)
+            partition.restart(means)
+        return better
+
     def _start_at_means(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
         """Never hand back W = 0: it would call everything the first class."""
-        state.weights[:] = unmixed_means(engine, unmixing)
+        state.start_again(unmixed_means(engine, unmixing))
         if state.stopped != INTERRUPTED:
             warnings.warn(
                 "UMA made no update: no pair of classes stands out "
@@ -163,8 +202,9 @@ def _add(state: UMAState, steps: FloatArray, z: FloatArray) -> None:
     for r in np.flatnonzero(steps):
         state.weights[r] += steps[r] * z
         if state.lag is not None:
-            state.lag[r] += state.n_updates * steps[r] * z
+            state.lag[r] += state.n_averaged * steps[r] * z
     state.n_updates += 1
+    state.n_averaged += 1
 
 
 def unmixed_means(engine: Engine, unmixing: Unmixing) -> FloatArray:

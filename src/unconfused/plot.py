@@ -1,0 +1,180 @@
+"""Figures. Needs matplotlib: ``pip install "unconfused[plot]"``.
+
+Colours are from Okabe and Ito's palette, which readers with any common colour vision can tell
+apart; nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray
+
+__all__ = ["confusion_heatmap", "demo_figure", "error_bars", "error_paths", "save_figure"]
+
+GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
+FORMATS = (".png", ".pdf", ".svg")
+STYLE = {
+    "font.size": 9.5,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One learner's error: its name, what it was given, mean and spread over runs."""
+
+    name: str
+    given: str
+    mean: float
+    spread: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Errors of one learner after each update (columns) in every run (rows)."""
+
+    name: str
+    runs: FloatArray
+    colour: str
+    dashed: bool = False
+
+
+def confusion_heatmap(axes: Any, matrix: FloatArray) -> None:
+    """Draw a confusion matrix, every entry above 0 written into its cell."""
+    matrix = np.asarray(matrix)
+    axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.0)
+    for row, column in np.argwhere(matrix > 0):
+        share = matrix[row, column]
+        axes.text(
+            column,
+            row,
+            f"{share:.2f}".lstrip("0"),
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color="white" if share > 0.5 else "black",
+        )
+    axes.set(
+        xlabel="label we saw", ylabel="true class", xticks=range(len(matrix)), title="The noise"
+    )
+    axes.set_yticks(range(len(matrix)))
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def error_bars(axes: Any, bars: list[Bar]) -> None:
+    """Draw one bar per learner, first on top, with its error and what it was given."""
+    places = np.arange(len(bars))[::-1]
+    means = np.array([100 * bar.mean for bar in bars])
+    spreads = np.array([100 * bar.spread for bar in bars])
+    axes.barh(
+        places,
+        means,
+        xerr=spreads,
+        color=[bar.colour for bar in bars],
+        height=0.62,
+        error_kw={"elinewidth": 1.2, "capsize": 3, "ecolor": "#222222"},
+    )
+    for place, mean, spread in zip(places, means, spreads, strict=True):
+        axes.annotate(
+            f"{mean:.1f}", (mean + spread, place), (5, 0), textcoords="offset points", va="center"
+        )
+    axes.set_yticks(places, [f"{bar.name}\n{bar.given}" for bar in bars])
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, 1.15 * float((means + spreads).max()))
+    axes.set(xlabel="error on unseen, clean digits, %", title="The outcome")
+
+
+def error_paths(axes: Any, curves: list[Curve], stride: int, ceiling: float) -> None:
+    """Draw the mean error over the updates, the range over runs shaded, the curves named."""
+    for curve in curves:
+        updates = stride * np.arange(1, curve.runs.shape[1] + 1)
+        percent = 100 * curve.runs
+        line = "--" if curve.dashed else "-"
+        axes.plot(updates, percent.mean(axis=0), line, color=curve.colour, linewidth=2)
+        axes.fill_between(
+            updates, percent.min(axis=0), percent.max(axis=0), color=curve.colour, alpha=0.15, lw=0
+        )
+        axes.annotate(
+            curve.name,
+            (updates[-1], percent[:, -1].max()),
+            (0, 5),
+            textcoords="offset points",
+            ha="right",
+            color=curve.colour,
+            weight="bold",
+        )
+    axes.axhline(100 * ceiling, color=GREY, linestyle=":", linewidth=1.5)
+    axes.annotate(
+        "clean labels",
+        (updates[-1], 100 * ceiling),
+        (0, -3),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        color=GREY,
+    )
+    axes.set_xlim(0, updates[-1])
+    axes.set_ylim(-5, 100)
+    axes.set(xlabel="updates made", ylabel="error on unseen, clean digits, %", title="On the way")
+
+
+def demo_figure(confusion: FloatArray, bars: list[Bar], curves: list[Curve], stride: int) -> Any:
+    """Return the figure of `unconfused demo`: the noise, the outcome, and the way there."""
+    # No pyplot: a figure of its own needs no display and leaves the user's settings alone.
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(12.5, 3.9), layout="constrained")
+        left, middle, right = figure.subplots(1, 3, width_ratios=(1.0, 1.15, 1.15))
+        confusion_heatmap(left, confusion)
+        error_bars(middle, bars)
+        error_paths(right, curves, stride, bars[0].mean)
+    return figure
+
+
+def check_target(target: Path, *, replace: bool) -> None:
+    """Raise before the work starts if a figure could not be written here."""
+    if target.suffix.lower() not in FORMATS:
+        raise ValueError(f"The figure's name must end in {', '.join(FORMATS)}; got {target}")
+    if not target.parent.is_dir():
+        raise OSError(f"There is no folder {target.parent}; create it first.")
+    if target.is_dir():
+        raise OSError(f"{target} is a folder; name a file in it.")
+    if target.exists() and not replace:
+        raise OSError(f"{target} exists already; pass --force to replace it.")
+    scratch = _scratch(target)
+    try:
+        scratch.touch()
+    except OSError as error:
+        raise OSError(
+            f"Cannot write into {target.parent} ({error.strerror}); choose another place."
+        ) from None
+    scratch.unlink()
+
+
+def save_figure(figure: Any, target: Path) -> None:
+    """Write a figure whole or not at all: beside its place first, then renamed."""
+    scratch = _scratch(target)
+    try:
+        figure.savefig(scratch, format=target.suffix[1:].lower(), dpi=150)
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _scratch(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{os.getpid()}.tmp")

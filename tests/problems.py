@@ -1,0 +1,27 @@
+"""Random problems for the tests: noisy labels with a C that is neither symmetric nor doubly
+stochastic, so that a transposed formula cannot hide."""  # noqa: D205, D209
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Problem:
+    X: np.ndarray
+    true: np.ndarray
+    y: np.ndarray
+    C: np.ndarray
+
+
+def make_problem(seed=0, n=60, d=4, Q=4, diagonal=2.0):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, d)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    C = np.eye(Q) * diagonal + rng.rand(Q, Q)
+    C /= C.sum(axis=1, keepdims=True)
+    true = (X @ rng.randn(d, Q)).argmax(axis=1)
+    true[:Q] = np.arange(Q)  # every class is there
+    y = np.array([rng.choice(Q, p=C[t]) for t in true])
+    y[:Q] = np.arange(Q)
+    return Problem(X, true, y, C)
