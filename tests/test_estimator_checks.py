@@ -1,6 +1,5 @@
 """scikit-learn's own checks of every estimator, with no expected failures."""
 
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unconfused import UltraconservativeClassifier, UMAClassifier
@@ -14,7 +13,6 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.filterwarnings("default")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -47,6 +47,19 @@ def is_missing(labels: Labels) -> BoolArray:
     return np.array(flat, dtype=bool).reshape(labels.shape)
 
 
+def label_array(labels: Any) -> Labels:
+    """Return labels as an array, without letting NumPy turn a missing one into a string.
+
+    Examples
+    --------
+    >>> label_array(["cat", float("nan")])
+    array(['cat', nan], dtype=object)
+    """
+    if hasattr(labels, "dtype"):
+        return np.asarray(labels)
+    return np.array(labels, dtype=object)
+
+
 def split_missing(
     labels: ArrayLike, name: str, missing_label: Any = "auto"
 ) -> tuple[Labels, BoolArray]:
@@ -55,7 +68,7 @@ def split_missing(
     ``missing_label`` adds a value of the user's own to what is always missing. The case of
     -1 is not decided here, as it depends on the other labels (see `encode_labels`).
     """
-    array = np.asarray(labels)
+    array = label_array(labels)
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one-dimensional, one label per row; it has shape {array.shape}."

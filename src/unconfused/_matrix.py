@@ -225,7 +225,7 @@ class Unmixing:
         """
         total = counts.sum()
         share = self.masses(counts) / total
-        error = np.sqrt(np.maximum(counts @ self.coefficients**2 / total - share**2, 0) / total)
+        error = self.mass_errors(counts) / total
         if warn and np.any(share < ndtri(0.001 / len(share)) * error - 1e-9):
             worst = int(np.argmin(share))
             name = worst if self.classes is None else self.classes[worst].item()

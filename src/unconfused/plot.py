@@ -19,7 +19,7 @@ __all__ = ["confusion_heatmap", "demo_figure", "error_bars", "error_paths", "sav
 
 GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
 FORMATS = (".png", ".pdf", ".svg")
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9.5,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -47,7 +47,6 @@ class Curve:
     name: str
     runs: FloatArray
     colour: str
-    dashed: bool = False
 
 
 def confusion_heatmap(axes: Any, matrix: FloatArray) -> None:
@@ -63,15 +62,19 @@ def confusion_heatmap(axes: Any, matrix: FloatArray) -> None:
             ha="center",
             va="center",
             fontsize=7.5,
-            color="white" if share > 0.5 else "black",
+            color="white" if share > 0.65 else "black",
         )
     axes.set(
-        xlabel="label we saw", ylabel="true class", xticks=range(len(matrix)), title="The noise"
+        xlabel="label we saw",
+        ylabel="true class",
+        xticks=range(len(matrix)),
+        yticks=range(len(matrix)),
+        title="How labels go wrong",
     )
-    axes.set_yticks(range(len(matrix)))
     axes.tick_params(length=0)
+    axes.set_anchor("N")
     for side in axes.spines.values():
-        side.set_visible(False)
+        side.set(visible=True, color="#BBBBBB")
 
 
 def error_bars(axes: Any, bars: list[Bar]) -> None:
@@ -89,21 +92,25 @@ def error_bars(axes: Any, bars: list[Bar]) -> None:
     )
     for place, mean, spread in zip(places, means, spreads, strict=True):
         axes.annotate(
-            f"{mean:.1f}", (mean + spread, place), (5, 0), textcoords="offset points", va="center"
+            f"{mean:.1f}",
+            (mean + spread, place),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            weight="bold",
         )
-    axes.set_yticks(places, [f"{bar.name}\n{bar.given}" for bar in bars])
+    axes.set_yticks(places, [f"{bar.name}\n{bar.given}" for bar in bars], linespacing=1.3)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlim(0, 1.15 * float((means + spreads).max()))
-    axes.set(xlabel="error on unseen, clean digits, %", title="The outcome")
+    axes.set_xlim(0, 1.2 * float((means + spreads).max()))
+    axes.set(xlabel="error on clean test labels, %", title="Error after training")
 
 
-def error_paths(axes: Any, curves: list[Curve], stride: int, ceiling: float) -> None:
-    """Draw the mean error over the updates, the range over runs shaded, the curves named."""
+def error_paths(axes: Any, curves: list[Curve], stride: int, ceiling: Bar) -> None:
+    """Draw the mean error over the updates, the range over runs shaded; `ceiling` is a level."""
     for curve in curves:
         updates = stride * np.arange(1, curve.runs.shape[1] + 1)
         percent = 100 * curve.runs
-        line = "--" if curve.dashed else "-"
-        axes.plot(updates, percent.mean(axis=0), line, color=curve.colour, linewidth=2)
+        axes.plot(updates, percent.mean(axis=0), color=curve.colour, linewidth=2)
         axes.fill_between(
             updates, percent.min(axis=0), percent.max(axis=0), color=curve.colour, alpha=0.15, lw=0
         )
@@ -116,33 +123,35 @@ def error_paths(axes: Any, curves: list[Curve], stride: int, ceiling: float) -> 
             color=curve.colour,
             weight="bold",
         )
-    axes.axhline(100 * ceiling, color=GREY, linestyle=":", linewidth=1.5)
+    axes.axhline(100 * ceiling.mean, color=GREY, linestyle=":", linewidth=1.5)
     axes.annotate(
-        "clean labels",
-        (updates[-1], 100 * ceiling),
-        (0, -3),
+        f"{ceiling.name}, {ceiling.given}",
+        (0, 100 * ceiling.mean),
+        (4, 3),
         textcoords="offset points",
-        ha="right",
-        va="top",
         color=GREY,
+        weight="bold",
     )
-    axes.set_xlim(0, updates[-1])
-    axes.set_ylim(-5, 100)
-    axes.set(xlabel="updates made", ylabel="error on unseen, clean digits, %", title="On the way")
+    axes.set(xlim=(0, updates[-1]), ylim=(0, 100))
+    axes.set(
+        xlabel="updates made", ylabel="error on clean test labels, %", title="Error while learning"
+    )
 
 
 def demo_figure(confusion: FloatArray, bars: list[Bar], curves: list[Curve], stride: int) -> Any:
     """Return the figure of `unconfused demo`: the noise, the outcome, and the way there."""
     # No pyplot: a figure of its own needs no display and leaves the user's settings alone.
-    import matplotlib
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(12.5, 3.9), layout="constrained")
-        left, middle, right = figure.subplots(1, 3, width_ratios=(1.0, 1.15, 1.15))
+        spacing: Any = figure.get_layout_engine()
+        spacing.set(w_pad=0.12)
+        left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1.1, 1.1))
         confusion_heatmap(left, confusion)
         error_bars(middle, bars)
-        error_paths(right, curves, stride, bars[0].mean)
+        error_paths(right, curves, stride, bars[0])
     return figure
 
 
@@ -170,7 +179,7 @@ def save_figure(figure: Any, target: Path) -> None:
     """Write a figure whole or not at all: beside its place first, then renamed."""
     scratch = _scratch(target)
     try:
-        figure.savefig(scratch, format=target.suffix[1:].lower(), dpi=150)
+        figure.savefig(scratch, format=target.suffix[1:].lower(), dpi=130)
         os.replace(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,7 @@ app = typer.Typer(
 )
 
 
-class Noise(str, Enum):
+class Noise(StrEnum):
     """How the demo spoils the labels."""
 
     pairwise = "pairwise"
@@ -90,23 +90,6 @@ def plain_errors(debug: bool) -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-@app.command(epilog="Example: unconfused info --json")
-def info(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show the versions and cores in use, for a bug report."""
-    with plain_errors(context.obj):
-        from unconfused.cli._info import collect_info
-
-        found = collect_info()
-        if as_json:
-            print(json.dumps(found, indent=2))
-            return
-        for name, value in found.items():
-            print(f"{name:<13} {'not installed' if value is None else value}")
-
-
 @app.command(
     epilog="Examples: unconfused demo | unconfused demo --output figures/demo.pdf | "
     "unconfused demo --json --no-figure | unconfused demo --noise symmetric"
@@ -115,9 +98,7 @@ def demo(
     context: typer.Context,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="Where the figure goes: a .png, .pdf or .svg file."
-        ),
+        typer.Option("--output", "-o", help="Where the figure goes: a .png, .pdf or .svg file."),
     ] = DEFAULT_FIGURE,
     no_figure: Annotated[bool, typer.Option("--no-figure", help="Only the table.")] = False,
     force: Annotated[
@@ -168,6 +149,23 @@ def demo(
             print('For the figure: pip install "unconfused[plot]"', file=sys.stderr)
 
 
+@app.command(epilog="Example: unconfused info --json")
+def info(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the versions and cores in use, for a bug report."""
+    with plain_errors(context.obj):
+        from unconfused.cli._info import collect_info
+
+        found = collect_info()
+        if as_json:
+            print(json.dumps(found, indent=2))
+            return
+        for name, value in found.items():
+            print(f"{name:<13} {'not installed' if value is None else value}")
+
+
 def _print_outcome(outcome: Outcome) -> None:
     from unconfused.cli import _demo
 
@@ -177,14 +175,14 @@ def _print_outcome(outcome: Outcome) -> None:
         caption=f"Error on unseen digits with clean labels: mean and standard deviation of "
         f"{len(outcome.learners[0].errors)} runs, seeds from {outcome.seed} on.",
     )
-    table.add_column("labels")
+    table.add_column("trained on")
     table.add_column("learner")
     table.add_column("error, %", justify="right")
-    table.add_column("fit, s", justify="right")
+    table.add_column("fit, ms", justify="right")
     styles = {_demo.CLEAN: "dim", _demo.BELIEVED: "", _demo.TOLD: "bold"}
     for one in outcome.learners:
         error = f"{100 * one.mean:.1f} ± {100 * one.spread:.1f}"
-        seconds = f"{sum(one.seconds) / len(one.seconds):.2f}"
+        seconds = f"{1000 * sum(one.seconds) / len(one.seconds):.0f}"
         table.add_row(one.given, one.name, error, seconds, style=styles[one.given])
     console = Console(highlight=False)
     console.print(table)

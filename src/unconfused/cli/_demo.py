@@ -24,7 +24,7 @@ TEST_SHARE = 0.3
 PATH_UPDATES = 100
 PATH_STRIDE = 2
 
-CLEAN, BELIEVED, TOLD = "clean", "noisy, believed", "noisy, with C"
+CLEAN, BELIEVED, TOLD = "clean labels", "noisy labels", "noisy labels and C"
 """What a learner was given."""
 
 NOISES: dict[str, Callable[[int, float], FloatArray]] = {
@@ -182,7 +182,7 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_paths: bool = T
     """Let every learner run on every split."""
     confusion = confusion_for(kind)
     learners = make_learners(confusion)
-    paths: dict[str, list[FloatArray]] = {"believing the labels": [], "told C": []}
+    paths: dict[str, list[FloatArray]] = {"UMAClassifier()": [], "UMAClassifier(C)": []}
     for problem in problems(confusion, seed, n_runs):
         if not learners[0].errors:
             # The loops are compiled on first use and then kept; that is no time of any learner.
@@ -190,7 +190,7 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_paths: bool = T
         for learner in learners:
             learner.run(problem)
         if with_paths:
-            paths["believing the labels"].append(error_path(problem, None))
-            paths["told C"].append(error_path(problem, confusion))
+            paths["UMAClassifier()"].append(error_path(problem, None))
+            paths["UMAClassifier(C)"].append(error_path(problem, confusion))
     kept = {name: np.array(runs) for name, runs in paths.items() if runs}
     return Outcome(kind, seed, confusion, learners, kept)

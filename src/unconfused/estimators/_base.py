@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import encode_labels, is_missing
+from unconfused._labels import encode_labels, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 
 
@@ -51,7 +51,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             )
         labels = one_column(y)
         check_consistent_length(X, labels)
-        check_classification_targets(labels[~is_missing(labels)])
+        present, missing = split_missing(labels, "y")
+        if present.dtype.kind == "f" and np.isinf(present).any():
+            raise ValueError("Input y contains infinity; labels must be classes.")
+        check_classification_targets(present[~missing])
         return labels
 
     def _publish_weights(self, weights: FloatArray, dtype: Any, fit_intercept: bool) -> None:
@@ -119,7 +122,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
 def one_column(labels: Any) -> Labels:
     """Return labels as a one-dimensional array; refuse several columns in words."""
-    array = np.asarray(labels)
+    array = label_array(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape "
