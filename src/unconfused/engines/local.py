@@ -113,7 +113,7 @@ class LocalPartition:
     def restart(self, weights: FloatArray) -> None:
         """Cut afresh by these weights; with all of them 0, every row is in every class."""
         self._everywhere = not weights.any()
-        self._largest_norm = float(np.sqrt(np.vecdot(weights, weights).max()))
+        self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
         self._scores.fill(0.0)
         if self._everywhere:
             self._region.fill(0)
@@ -206,7 +206,8 @@ class LocalPartition:
 
     def _norms_of(self, sums: FloatArray) -> FloatArray:
         unmixed = self._coefficients.T @ sums
-        return np.asarray(np.sqrt(np.vecdot(unmixed, unmixed)) / self._total)
+        # Not a BLAS product per row: starting its threads Q times costs more than the sums.
+        return np.asarray(np.sqrt(np.einsum("qj,qj->q", unmixed, unmixed)) / self._total)
 
     def _as_table(self, cells: IntArray, weights: FloatArray) -> FloatArray:
         n_codes = self._engine.n_codes

@@ -135,13 +135,13 @@ class UMA:
             selectable &= (norms > 0) & (statistics.significance > threshold)
         else:
             selectable &= norms > self.tol
-        largest_norm = float(np.sqrt(np.vecdot(state.weights, state.weights).max()))
+        largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while selectable.any():
             p, q = self.selection(norms, prior, selectable, self.rng)
             z = partition.update_vector(p, q)
-            # vecdot sums every row alike: classes with equal weights keep exactly equal scores.
-            scores = np.vecdot(state.weights, z)
-            squared_norm = float(z @ z)
+            # einsum sums every row alike: classes with equal weights keep exactly equal scores.
+            scores = np.einsum("rj,j->r", state.weights, z)
+            squared_norm = float(np.einsum("j,j->", z, z))
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # its error set is empty: nothing to learn from it

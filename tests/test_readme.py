@@ -1,0 +1,42 @@
+"""The Python on the project's pages runs as it is, and what they point at exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "CONTRIBUTING.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_run_one_after_the_other(page):
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_within_the_repository_lead_somewhere(page):
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#]+)\)", text)
+    missing = [one for one in targets if "://" not in one and not (REPOSITORY / one).exists()]
+    assert not missing
+
+
+def test_every_make_target_named_exists():
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    for page in PAGES:
+        named = re.findall(r"^(?:\| `)?make (\w+)", (REPOSITORY / page).read_text(encoding="utf-8"))
+        assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
+def test_ten_lines_learn_something(capsys):
+    test_python_blocks_run_one_after_the_other("README.md")
+    accuracy = re.search(r"clean labels: ([\d.]+)", capsys.readouterr().out)
+    assert accuracy is not None and float(accuracy.group(1)) > 0.8
