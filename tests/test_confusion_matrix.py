@@ -5,16 +5,22 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unconfused import ConfusionWarning, UMAClassifier, noise
-from unconfused._matrix import Unmixing, align_confusion, check_confusion, make_unmixing
+from unconfused import ConfusionWarning, UMAClassifier, confusion, noise
+from unconfused._matrix import (
+    Unmixing,
+    align_confusion,
+    check_confusion,
+    counted_rows,
+    make_unmixing,
+)
 
 C = np.array([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.0, 0.7]])
 CLASSES = np.array(["a", "b", "c"])
 
 
-def fit(confusion, y=("a", "b", "c") * 10, **settings):
+def fit(matrix, y=("a", "b", "c") * 10, **settings):
     X = np.random.RandomState(0).randn(len(y), 2)
-    return UMAClassifier(confusion, **settings).fit(X, np.array(y))
+    return UMAClassifier(matrix, **settings).fit(X, np.array(y))
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,32 @@ def test_the_stated_inflation_is_what_sampling_shows():
     stated = unmixing.mass_errors(np.bincount(true, minlength=3) @ matrix)
     np.testing.assert_allclose(spread, stated, rtol=0.12)
     np.testing.assert_allclose(np.mean(masses, axis=0), np.bincount(true), atol=4)
+
+
+def test_the_error_of_a_counted_matrix_is_stated_too():
+    # 300 rows are unmixed with a C counted from only 60 others: its error hits all rows alike.
+    matrix = np.array([[0.7, 0.3, 0.0], [0.0, 0.8, 0.2], [0.3, 0.1, 0.6]])
+    true, trusted = np.repeat([0, 1, 2], 100), np.repeat([0, 1, 2], 20)
+    masses = []
+    for seed in range(600):
+        counted = confusion.from_trusted(
+            trusted, noise.corrupt_labels(trusted, matrix, random_state=seed), classes=[0, 1, 2]
+        )
+        seen = noise.corrupt_labels(true, matrix, random_state=10_000 + seed)
+        masses.append(Unmixing(counted.matrix).masses(np.bincount(seen, minlength=3).astype(float)))
+    expected_counts = np.bincount(true) @ matrix
+    stated = Unmixing(matrix, row_counts=np.full(3, 20.0)).mass_errors(expected_counts)
+    known = Unmixing(matrix).mass_errors(expected_counts)
+    np.testing.assert_allclose(np.std(masses, axis=0), stated, rtol=0.25)
+    assert np.all(stated > 2 * known)
+
+
+def test_an_estimate_brings_its_counts_along():
+    estimate = confusion.ConfusionEstimate.from_counts([[8, 2], [1, 29]], ["b", "a"])
+    np.testing.assert_array_equal(counted_rows(estimate, np.array(["a", "b"])), [30, 10])
+    assert counted_rows(np.eye(2), np.array(["a", "b"])) is None
+    frame = pd.DataFrame(np.eye(2), index=["a", "b"], columns=["a", "b"])
+    assert counted_rows(frame, np.array(["a", "b"])) is None
 
 
 def test_labels_that_do_not_fit_the_matrix_are_warned_of():

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from unconfused import UltraconservativeClassifier, UMAClassifier
-from unconfused.selection import SELECTIONS
+from unconfused.selection import SELECTIONS, highest_pair
+from unconfused.solvers._sweep import RULES
 from unconfused.steps import STEPS, snap_ties
 
 numbers = st.floats(-3, 3).filter(lambda v: v == 0 or abs(v) > 1e-3)
@@ -111,6 +112,21 @@ def test_selections_choose_among_what_is_offered():
 def test_ties_go_to_the_lowest_pair():
     norms = np.array([[0.0, 0.3], [0.3 * (1 + 1e-14), 0.0]])
     assert SELECTIONS["error"](norms, np.ones(2), norms > 0, np.random.RandomState(0)) == (0, 1)
+
+
+def test_negative_criteria_are_compared_too():
+    criterion = np.array([[0.0, -0.3], [-0.2, 0.0]])
+    assert highest_pair(criterion, criterion < 0) == (1, 0)
+
+
+def test_a_selection_that_breaks_the_contract_is_told_so():
+    X, y = np.eye(3).repeat(5, axis=0), [0] * 5 + [1] * 5 + [2] * 5
+    with pytest.raises(ValueError, match=r"chose the pair \(0, 0\)"):
+        UMAClassifier(selection=lambda *_: (0, 0)).fit(X, y)
+
+
+def test_every_rule_has_a_compiled_sweep():
+    assert tuple(STEPS) == RULES
 
 
 def test_a_selection_of_ones_own():

@@ -119,7 +119,8 @@ def test_trusted_rows_give_the_matrix(blobs):
     np.add.at(counts, (true[::3], y[::3]), 1)
     np.testing.assert_allclose(clf.confusion_, counts / counts.sum(axis=1, keepdims=True))
     ignoring = UMAClassifier().fit(X, y)
-    assert clf.score(X, y, y_true=true) > ignoring.score(X, y, y_true=true) + 0.05
+    assert clf.score(X, y, y_true=true) > 0.97
+    assert ignoring.score(X, y, y_true=true) < 0.9
 
 
 def test_labels_may_be_missing_where_the_truth_is_known(blobs):
@@ -300,7 +301,7 @@ def test_bad_rows_and_weights_are_refused(blobs):
     X, _, y, C = blobs
     with pytest.raises(ValueError, match="NaN"):
         UMAClassifier(C).fit(np.where(X > 5, np.nan, X), y)
-    with pytest.raises(ValueError, match="Negative|negative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         UMAClassifier(C).fit(X, y, sample_weight=np.full(600, -1.0))
     with pytest.raises(ValueError, match="inconsistent numbers"):
         UMAClassifier(C).fit(X, y[:-1])

@@ -128,6 +128,15 @@ def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = N
     return matrix[np.ix_(_places(rows, classes), _places(columns, classes))]
 
 
+def counted_rows(confusion: Any, classes: Labels) -> FloatArray | None:
+    """Return how many labels each row of an estimate was counted from, None if it does not say."""
+    labels, counts = _own_labels(confusion), getattr(confusion, "counts", None)
+    if labels is None or counts is None or callable(counts):
+        return None
+    rows = np.asarray(counts, dtype=np.float64).sum(axis=1)[_places(labels[0], classes)]
+    return np.asarray(np.maximum(rows, 1.0))
+
+
 def _refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
     given, wanted = labels.tolist(), classes.tolist()
     if len(set(given)) != len(given):
@@ -174,6 +183,8 @@ class Unmixing:
     matrix: FloatArray
     classes: Labels | None = None
     trusted: bool = False
+    row_counts: FloatArray | None = None
+    """How many labels each row of C was counted from; None if C is known."""
 
     @property
     def n_classes(self) -> int:
@@ -200,7 +211,7 @@ class Unmixing:
         return float(np.linalg.cond(self.matrix))
 
     @property
-    def inflation(self) -> float:
+    def error_inflation(self) -> float:
         """How many times larger a class's mass errs than it would with clean labels."""
         return float(np.sqrt((self.label_variance + np.eye(self.n_classes)).max()))
 
@@ -212,10 +223,13 @@ class Unmixing:
         """Return the standard error that label noise leaves on `masses`, given the rows.
 
         Only the labels are random here: with C the identity the error is 0 and the masses are
-        exact. The composition of the noisy rows is itself estimated, so it is clipped at 0.
+        exact. The composition of the noisy rows is itself estimated, so it is clipped at 0. Where
+        C was counted, its own error hits all rows of a class alike, and adds up over them.
         """
         noisy = counts[..., : self.n_classes]
         composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
+        if self.row_counts is not None:
+            composition = composition + composition**2 / self.row_counts
         return np.sqrt(composition @ self.label_variance)
 
     def prior(self, counts: FloatArray, *, warn: bool = True) -> FloatArray:
@@ -243,9 +257,15 @@ class Unmixing:
         return np.asarray(clipped / clipped.sum())
 
 
-def make_unmixing(matrix: FloatArray, classes: Labels, *, trusted: bool = False) -> Unmixing:
+def make_unmixing(
+    matrix: FloatArray,
+    classes: Labels,
+    *,
+    trusted: bool = False,
+    row_counts: FloatArray | None = None,
+) -> Unmixing:
     """Prepare to undo C: refuse a singular one, warn of what an ill-conditioned one costs."""
-    unmixing = Unmixing(matrix, classes, trusted)
+    unmixing = Unmixing(matrix, classes, trusted, row_counts)
     condition = unmixing.condition_number
     if not condition < SINGULAR_BEYOND:
         names = dependent_classes(matrix, classes)
@@ -255,7 +275,7 @@ def make_unmixing(matrix: FloatArray, classes: Labels, *, trusted: bool = False)
             "apart. Merge some of them, or get a matrix that separates them."
         )
     if condition > ILL_CONDITIONED_BEYOND:
-        inflation = unmixing.inflation
+        inflation = unmixing.error_inflation
         warnings.warn(
             f"The confusion matrix is ill-conditioned (condition number {condition:.0f}): "
             f"undoing it multiplies sampling errors by up to {inflation:.0f}, so n rows tell as "

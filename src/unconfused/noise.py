@@ -10,10 +10,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix import align_confusion, check_confusion, confusion_classes
+from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Seed
 
 __all__ = ["corrupt_labels", "drift_family", "pairwise", "random_confusion", "symmetric"]
@@ -63,7 +63,7 @@ def corrupt_labels(
             "y holds missing labels (None or NaN); only known labels can be corrupted."
         )
     matrix = align_confusion(confusion, encoded.classes, order=classes)
-    uniform = _random_state(random_state).random_sample(len(encoded.observed))
+    uniform = make_random_state(random_state).random_sample(len(encoded.observed))
     drawn = _draw_columns(matrix, encoded.observed, uniform)
     return _like(encoded.classes, np.asarray(y))[drawn]
 
@@ -189,7 +189,7 @@ def random_confusion(
     """
     n_classes = _check_n_classes(n_classes)
     strength = _check_share(strength, "strength")
-    rng = _random_state(random_state)
+    rng = make_random_state(random_state)
     while True:
         entries = rng.random_sample((n_classes, n_classes))
         mixed = _mix(entries / entries.sum(axis=1, keepdims=True), strength)
@@ -268,10 +268,3 @@ def _check_share(value: float, name: str) -> float:
     if not isinstance(value, Real) or not 0 <= value <= 1:
         raise ValueError(f"{name} must be a number from 0 to 1; got {value!r}.")
     return float(value)
-
-
-def _random_state(seed: Seed) -> np.random.RandomState:
-    if isinstance(seed, np.random.Generator):
-        return np.random.RandomState(seed.bit_generator)
-    rng: np.random.RandomState = check_random_state(seed)
-    return rng

@@ -42,7 +42,8 @@ class Selection(Protocol):
 def highest_pair(criterion: FloatArray, selectable: BoolArray) -> tuple[int, int]:
     """Return the selectable pair with the highest criterion, the lowest pair on a tie."""
     offered = np.where(selectable, criterion, -np.inf)
-    tied = offered >= offered.max() * (1 - TIE)
+    best = offered.max()
+    tied = offered >= best - TIE * abs(best)
     p, q = np.unravel_index(int(np.argmax(tied)), tied.shape)
     return int(p), int(q)
 

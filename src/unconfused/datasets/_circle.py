@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import Literal, overload
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Seed
 
 SMALLEST_SHARE = 0.1
@@ -101,7 +101,7 @@ def make_circle(
     >>> X_test, y_test = make_circle(500, weights=weights, random_state=1)
     """
     _check_arguments(n_samples, n_classes, margin)
-    rng = _random_state(random_state)
+    rng = make_random_state(random_state)
     if weights is None:
         vectors = _draw_weights(10 if n_classes is None else n_classes, margin, rng)
     else:
@@ -176,10 +176,3 @@ def _check_weights(weights: ArrayLike, n_classes: int | None) -> FloatArray:
     if not np.all(np.isfinite(vectors)):
         raise ValueError("weights must be finite.")
     return vectors
-
-
-def _random_state(seed: Seed) -> np.random.RandomState:
-    if isinstance(seed, np.random.Generator):
-        return np.random.RandomState(seed.bit_generator)
-    rng: np.random.RandomState = check_random_state(seed)
-    return rng

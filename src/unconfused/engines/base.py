@@ -61,6 +61,9 @@ class Partition(Protocol):
 class Engine(Protocol):
     """Rows with label codes and weights."""
 
+    intercept: bool
+    """Whether the last feature is the constant 1."""
+
     @property
     def n_features(self) -> int:
         """Columns of the weights, the intercept's included."""
@@ -69,6 +72,11 @@ class Engine(Protocol):
     @property
     def code_counts(self) -> FloatArray:
         """Total weight of the rows with each label code."""
+        ...
+
+    @property
+    def code_squares(self) -> FloatArray:
+        """Weighted sum of the squared norms of the rows with each label code."""
         ...
 
     def code_sums(self) -> FloatArray:

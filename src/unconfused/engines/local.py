@@ -62,6 +62,12 @@ class LocalEngine:
         """Total weight of the rows with each label code."""
         return np.bincount(self.codes, self.weights, minlength=self.n_codes).astype(np.float64)
 
+    @property
+    def code_squares(self) -> FloatArray:
+        """Weighted sum of the squared norms of the rows with each label code."""
+        squares = self.weights * self.squared_norms
+        return np.bincount(self.codes, squares, minlength=self.n_codes).astype(np.float64)
+
     def code_sums(self) -> FloatArray:
         """Return the weighted sum of the rows with each label code, (S, features)."""
         sums = np.zeros((self.n_codes, self.n_features))

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import EncodedLabels, encode_labels
-from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._matrix import (
+    Unmixing,
+    align_confusion,
+    confusion_classes,
+    counted_rows,
+    make_unmixing,
+)
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
@@ -80,23 +86,28 @@ def _refuse_rows_without_label(labels: EncodedLabels) -> None:
         )
 
 
-def matrix_for(
+def unmixing_for(
     data: NoisyData,
     confusion: Any,
     order: ArrayLike | None,
     counts: FloatArray | None = None,
-) -> FloatArray:
-    """Return C in the order of the sorted classes.
+) -> Unmixing:
+    """Return C, in the order of the sorted classes, ready to be undone.
 
     What is passed comes first; then the trusted rows (or `counts` gathered from them so far);
     with neither, labels are taken as they are.
     """
     classes = data.labels.classes
+    rows: FloatArray | None = None
     if confusion is not None:
-        return align_confusion(confusion, classes, order)
-    counts = data.pair_counts() if counts is None else counts
-    if not data.trusted and not counts.any():
-        return np.eye(len(classes))
-    if not data.all_trusted():
-        refuse_empty_rows(counts, classes)
-    return ConfusionEstimate.from_counts(counts, classes).matrix
+        matrix = align_confusion(confusion, classes, order)
+        rows = counted_rows(confusion, classes)
+    else:
+        counts = data.pair_counts() if counts is None else counts
+        matrix = np.eye(len(classes))
+        if data.trusted or counts.any():
+            if not data.all_trusted():
+                refuse_empty_rows(counts, classes)
+            matrix = ConfusionEstimate.from_counts(counts, classes).matrix
+            rows = np.maximum(counts.sum(axis=1), 1.0)
+    return make_unmixing(matrix, classes, trusted=data.trusted, row_counts=rows)

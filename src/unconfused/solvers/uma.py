@@ -15,6 +15,7 @@ from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
+from unconfused.solvers.means import estimated_hits, start_at_means
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.significance import pair_statistics, significance_threshold
 from unconfused.steps import StepRule, check_steps, snap_ties
@@ -72,6 +73,7 @@ class UMA:
     tol : a pair's norm must exceed it; None asks for a mass that stands out of its noise instead
     max_iter : at most so many updates in one run
     average : keep what is needed for averaged weights
+    init : where a run that has made no update starts: "zero", or "means", the unmixed class means
     try_means : where no pair stands out any more, go on from the unmixed class means if these
         make fewer mistakes by the estimate
     rng : source of chance for the selection
@@ -83,6 +85,7 @@ class UMA:
     tol: float | None
     max_iter: int
     average: bool
+    init: str
     try_means: bool
     rng: np.random.RandomState
     verbose: int = 0
@@ -95,9 +98,11 @@ class UMA:
         progress = Progress(self.verbose, "UMA: update")
         state.stopped = EXHAUSTED
         total, begun = float(engine.code_counts.sum()), state.n_updates
+        partition = engine.partition(unmixing, alpha)
         try:
-            partition = engine.partition(unmixing, alpha)
-            if state.weights.any():
+            if self.init == "means" and state.n_updates == 0:
+                state.start_again(start_at_means(engine, partition, unmixing))
+            elif state.weights.any():
                 partition.restart(state.weights)
             try_means = self.try_means
             while state.n_updates - begun < self.max_iter:
@@ -114,7 +119,7 @@ class UMA:
             state.stopped = INTERRUPTED
         progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
         if not state.weights.any():
-            self._start_at_means(engine, unmixing, state)
+            self._start_at_means(engine, partition, unmixing, state)
         return state
 
     def _update(
@@ -138,6 +143,11 @@ class UMA:
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while selectable.any():
             p, q = self.selection(norms, prior, selectable, self.rng)
+            if not selectable[p, q]:
+                raise ValueError(
+                    f"The selection chose the pair ({p}, {q}), which is not among those it may "
+                    "choose from (`selectable`)."
+                )
             z = partition.update_vector(p, q)
             # einsum sums every row alike: classes with equal weights keep exactly equal scores.
             scores = np.einsum("rj,j->r", state.weights, z)
@@ -168,21 +178,19 @@ class UMA:
         """
         if not state.weights.any():
             return False
-
-        def correct(weights: FloatArray) -> float:
-            partition.restart(weights)
-            return float(np.trace(unmixing.masses(partition.tables().counts)))
-
-        means = unmixed_means(engine, unmixing)
-        better = correct(means) > correct(state.averaged() if self.average else state.weights)
+        published = state.averaged() if self.average else state.weights
+        hits = estimated_hits(partition, unmixing, published)
+        means = start_at_means(engine, partition, unmixing)
+        better = estimated_hits(partition, unmixing, means) > hits
         if better:
             state.start_again(means)
-            partition.restart(means)
         return better
 
-    def _start_at_means(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
+    def _start_at_means(
+        self, engine: Engine, partition: Partition, unmixing: Unmixing, state: UMAState
+    ) -> None:
         """Never hand back W = 0: it would call everything the first class."""
-        state.start_again(unmixed_means(engine, unmixing))
+        state.start_again(start_at_means(engine, partition, unmixing))
         if state.stopped != INTERRUPTED:
             warnings.warn(
                 "UMA made no update: no pair of classes stands out "
@@ -205,18 +213,3 @@ def _add(state: UMAState, steps: FloatArray, z: FloatArray) -> None:
             state.lag[r] += state.n_averaged * steps[r] * z
     state.n_updates += 1
     state.n_averaged += 1
-
-
-def unmixed_means(engine: Engine, unmixing: Unmixing) -> FloatArray:
-    """Return the class means seen through C, centred over the classes: weights of one step.
-
-    A class that holds less than one row by the estimate has no mean to speak of; it gets the mean
-    of all rows, which is the centre.
-    """
-    masses = unmixing.masses(engine.code_counts)
-    sums = engine.code_sums()
-    overall = sums.sum(axis=0) / engine.code_counts.sum()
-    means = np.tile(overall, (unmixing.n_classes, 1))
-    held = masses >= min(1.0, engine.code_counts.sum() / unmixing.n_classes)
-    means[held] = (unmixing.coefficients.T @ sums)[held] / masses[held, np.newaxis]
-    return np.asarray(means - means.mean(axis=0))

@@ -1,0 +1,62 @@
+"""The class means seen through C: one pass over the rows, and weights to start from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray
+from unconfused.engines.base import Engine, Partition
+
+SHARES = (0.0, 0.5, 1.0)
+"""How much of the means' lengths the intercept may take into account."""
+
+
+def start_at_means(engine: Engine, partition: Partition, unmixing: Unmixing) -> FloatArray:
+    """Return weights made of the unmixed class means, centred over the classes.
+
+    With an intercept there is a choice: 1 of `SHARES` predicts the class with the nearest mean, 0
+    compares directions from the centre only, which is steadier where the lengths of the means are
+    uncertain. The one that makes the fewest mistakes by the estimate is taken, and the partition
+    is left cut by it.
+    """
+    candidates = [unmixed_means(engine, unmixing, share) for share in SHARES[: _choices(engine)]]
+    if len(candidates) > 1:
+        hits = [estimated_hits(partition, unmixing, weights) for weights in candidates]
+        candidates = [candidates[int(np.argmax(hits))]]
+    partition.restart(candidates[0])
+    return candidates[0]
+
+
+def _choices(engine: Engine) -> int:
+    return len(SHARES) if engine.intercept else 1
+
+
+def estimated_hits(partition: Partition, unmixing: Unmixing, weights: FloatArray) -> float:
+    """Return how many rows these weights classify rightly, as far as the labels can tell."""
+    partition.restart(weights)
+    return float(np.trace(unmixing.masses(partition.tables().counts)))
+
+
+def unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArray:
+    """Return the class means seen through C as weights, centred over the classes.
+
+    A class that holds less than one row by the estimate has no mean to speak of; it gets the mean
+    of all rows.
+    """
+    counts, sums = engine.code_counts, engine.code_sums()
+    total = counts.sum()
+    centre = sums.sum(axis=0) / total
+    masses = unmixing.masses(counts)
+    held = masses >= min(1.0, total / unmixing.n_classes)
+    means = np.tile(centre, (unmixing.n_classes, 1))
+    means[held] = (unmixing.coefficients.T @ sums)[held] / masses[held, np.newaxis]
+    if engine.intercept:
+        offsets = means - centre
+        squares = np.einsum("qj,qj->q", offsets, offsets)
+        # Sampling noise makes a mean look farther from the centre than it is.
+        spread = engine.code_squares - 2 * sums @ centre + counts * (centre @ centre)
+        noise = (spread @ unmixing.coefficients**2)[held] / masses[held] ** 2
+        squares[held] -= noise - squares[held] / total
+        means[:, -1] = -offsets @ centre - share / 2 * squares
+    return np.asarray(means - means.mean(axis=0))

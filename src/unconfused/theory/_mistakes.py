@@ -1,0 +1,129 @@
+"""How many updates the algorithms can make at most."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from unconfused.theory._arguments import check_positive
+
+
+def mistake_bound(margin: float, radius: float = 1.0) -> float:
+    """Bound the updates of an ultraconservative algorithm on clean, separable rows.
+
+    Algorithm 1 of the paper, started at W = 0, makes at most ``2 R^2 / θ^2`` updates, over any
+    number of passes. Each update adds at least θ to <W, W*>, and at most 2 R^2 to the squared
+    norm of W; <W, W*> can never exceed that norm.
+
+    It holds for steps that add the whole row to its true class and take it, in shares that sum
+    to 1, from classes that scored at least as high: `perceptron`, `uniform`, `proportional`.
+
+    Parameters
+    ----------
+    margin : float
+        θ, positive, of some W* of Frobenius norm 1: what `margin` returns. It cannot exceed
+        sqrt(2) R; a larger one means that W* was not rescaled, and is refused.
+    radius : float, default=1.0
+        R, the largest norm of a row, the intercept's constant included: what `radius` returns.
+
+    Examples
+    --------
+    >>> from unconfused.theory import mistake_bound
+    >>> mistake_bound(margin=0.5, radius=5.0)
+    200.0
+    """
+    theta, R = _check_margin(margin, radius)
+    return 2.0 * (R / theta) ** 2
+
+
+def uma_mistake_bound(
+    margin: float,
+    tolerance: float,
+    radius: float = 1.0,
+    *,
+    deviation: float = 0.0,
+    largest_mass: float = 1.0,
+) -> float:
+    r"""Bound the updates of UMA when it stops at update vectors of norm `tolerance`.
+
+    Let an update use z, an estimate of the mean μ of the rows truly of class q and predicted p
+    (over all rows, so that μ carries the mass m of that cell). Suppose that, at every update,
+
+    1. the rows are separable with margin θ by some W* of Frobenius norm 1, and none is longer
+       than R: so :math:`|\mu| \le R m`, and the margin of μ is at least
+       :math:`\theta m \ge \theta |\mu| / R`;
+    2. the sampling error is bounded, :math:`|z - \mu| \le \varepsilon` (see `sample_size`);
+    3. :math:`a \le |z|`, with a the stopping tolerance, and :math:`m \le M`;
+    4. W starts at 0, and the step adds z to class q and takes it from its error set, in shares
+       that sum to 1 (`perceptron`, `uniform`, `proportional`).
+
+    Two rows of W* are at most :math:`\sqrt 2` apart, so the margins of z and μ differ by at most
+    :math:`\sqrt 2 \varepsilon`. An update therefore adds at least
+    :math:`\theta (|z| - \varepsilon)/R - \sqrt 2 \varepsilon \ge \rho |z|` to <W, W*>, with
+
+    .. math:: \rho = \theta / R - (\theta / R + \sqrt 2)\, \varepsilon / a,
+
+    and at most :math:`2 |z|^2` to the squared norm of W. Hence
+    :math:`\rho^2 (\sum |z|)^2 \le 2 \sum |z|^2` over the updates made. All the norms lie between
+    a and :math:`b = R M + \varepsilon`, so Kantorovich's inequality,
+    :math:`(\sum |z|)^2 \ge T \sum |z|^2 \cdot 4ab/(a+b)^2`, leaves at most
+
+    .. math:: T \le \frac{2}{\rho^2} \cdot \frac{(a + b)^2}{4 a b}
+
+    updates. Without sampling error and with all cells of one size this is the bound of
+    `mistake_bound`; the second factor is the price of cells of different masses. The paper's
+    statement on convergence leaves the mass out of the margin; this one takes its place.
+
+    Parameters
+    ----------
+    margin : float
+        θ, positive, as for `mistake_bound`.
+    tolerance : float
+        a, the norm below which no update is made (a numeric `tol` of UMA). The mass of a cell
+        that is acted on is then at least (a - ε)/R.
+    radius : float, default=1.0
+        R, the largest norm of a row, the intercept's constant included.
+    deviation : float, default=0.0
+        ε, a bound on the sampling error of all update vectors used. For ρ to be positive it has
+        to be below ``tolerance * θ / (θ + sqrt(2) R)``; at half of that the bound is 4 times
+        that of exact update vectors, or a little more.
+    largest_mass : float, default=1.0
+        M, the largest mass a cell can have: the share of the largest class will do.
+
+    Examples
+    --------
+    >>> from unconfused.theory import uma_mistake_bound
+    >>> round(uma_mistake_bound(0.1, tolerance=0.01))
+    5100
+    >>> round(uma_mistake_bound(0.1, tolerance=0.01, deviation=0.0003))
+    17131
+    """
+    theta, R = _check_margin(margin, radius)
+    a = check_positive(tolerance, "tolerance")
+    M = check_positive(largest_mass, "largest_mass")
+    if M > 1:
+        raise ValueError(f"largest_mass is a share of the rows, at most 1; got {largest_mass}.")
+    if not isinstance(deviation, Real) or not 0 <= deviation < math.inf:
+        raise ValueError(f"deviation must be a finite number, 0 or more; got {deviation!r}.")
+    b = R * M + deviation
+    if a > b:
+        raise ValueError(f"No update vector can be longer than {b:.4g}; tolerance is {a:.4g}.")
+    rho = theta / R - deviation / a * (theta / R + math.sqrt(2.0))
+    if rho <= 0:
+        limit = a * theta / (theta + math.sqrt(2.0) * R)
+        raise ValueError(
+            f"At this tolerance the deviation must be below {limit:.3g}, or the sampling error "
+            f"can outweigh the margin; it is {deviation:.3g}."
+        )
+    return 2.0 / rho**2 * (a + b) ** 2 / (4.0 * a * b)
+
+
+def _check_margin(margin: float, radius: float) -> tuple[float, float]:
+    R = check_positive(radius, "radius")
+    theta = check_positive(margin, "margin")
+    if theta > math.sqrt(2.0) * R * (1 + 1e-9):
+        raise ValueError(
+            f"Weights of Frobenius norm 1 cannot have a margin above sqrt(2) x radius = "
+            f"{math.sqrt(2.0) * R:.4g}; got {theta:.4g}. `theory.margin` rescales the weights."
+        )
+    return theta, R

@@ -1,0 +1,39 @@
+"""The paper's first experiment as an assertion: knowing C helps where it can be undone."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from unconfused import ConfusionWarning, UMAClassifier, datasets, metrics, noise
+
+SEEDS = 30
+SETTINGS = {"max_iter": 300, "tol": 1e-9, "fit_intercept": False}
+
+
+def confusion_norms(seed):
+    """Confusion norm of UMA minus that of UMA with the identity, for each of 20 noise levels."""
+    X, y, weights = datasets.make_circle(1000, random_state=seed, return_weights=True)
+    X_test, y_test = datasets.make_circle(10_000, weights=weights, random_state=seed + 1000)
+    differences = []
+    for i, C in enumerate(noise.drift_family(10, random_state=seed)):
+        seen = noise.corrupt_labels(y, C, random_state=100 * seed + i)
+        norms = []
+        for matrix in (C, np.eye(10)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConfusionWarning)  # strong noise: that is the point
+                clf = UMAClassifier(matrix, classes=range(10), **SETTINGS).fit(X, seen)
+            norms.append(metrics.confusion_rate(y_test, clf.predict(X_test), normalize=False))
+        differences.append(norms[0] - norms[1])
+    return differences
+
+
+@pytest.mark.slow
+def test_uma_beats_the_perceptron_on_the_circle():
+    differences = np.array([confusion_norms(seed) for seed in range(SEEDS)])
+    mean = differences.mean(axis=0)
+    error = differences.std(axis=0, ddof=1) / np.sqrt(SEEDS)
+    level = np.arange(1, 21)
+    middle = (level >= 3) & (level <= 8)
+    assert np.all(mean[middle] < -2 * error[middle]), mean / error
+    assert np.all(mean[~middle] <= 2 * error[~middle]), mean / error
