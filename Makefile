@@ -3,16 +3,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Tests run one process per core: threads inside each would only get in one another's way.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
 .PHONY: demo test quick lint format clean
 
 demo: $(VENV)/.demo-installed  ## corrupt the digits' labels, learn through the noise, show the result
 	$(BIN)/unconfused demo
 
 test: lint  ## everything CI checks
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST)
 
 quick: $(VENV)/.dev-installed  ## the tests that take under a minute together
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(PYTEST) -m "not slow"
 
 lint: $(VENV)/.dev-installed  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

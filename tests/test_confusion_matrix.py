@@ -9,8 +9,8 @@ from unconfused import ConfusionWarning, UMAClassifier, confusion, noise
 from unconfused._matrix import (
     Unmixing,
     align_confusion,
+    aligned_counts,
     check_confusion,
-    counted_rows,
     make_unmixing,
 )
 
@@ -101,10 +101,11 @@ def test_the_error_of_a_counted_matrix_is_stated_too():
 
 def test_an_estimate_brings_its_counts_along():
     estimate = confusion.ConfusionEstimate.from_counts([[8, 2], [1, 29]], ["b", "a"])
-    np.testing.assert_array_equal(counted_rows(estimate, np.array(["a", "b"])), [30, 10])
-    assert counted_rows(np.eye(2), np.array(["a", "b"])) is None
+    counts = aligned_counts(estimate, np.array(["a", "b"]))
+    np.testing.assert_array_equal(counts, [[29, 1], [2, 8]])
+    assert aligned_counts(np.eye(2), np.array(["a", "b"])) is None
     frame = pd.DataFrame(np.eye(2), index=["a", "b"], columns=["a", "b"])
-    assert counted_rows(frame, np.array(["a", "b"])) is None
+    assert aligned_counts(frame, np.array(["a", "b"])) is None
 
 
 def test_labels_that_do_not_fit_the_matrix_are_warned_of():

@@ -2,12 +2,18 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from unconfused import UltraconservativeClassifier, UMAClassifier
+from unconfused import (
+    UltraconservativeClassifier,
+    UMAClassifier,
+    UnconfusedLogisticRegression,
+)
 from unconfused.steps import STEPS
 
 ESTIMATORS = [
     UMAClassifier(),
     UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
+    UnconfusedLogisticRegression(),
+    UnconfusedLogisticRegression(refine=True),
     *(UltraconservativeClassifier(step=step) for step in STEPS),
     UltraconservativeClassifier(average=True),
 ]

@@ -14,10 +14,14 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from unconfused import confusion, datasets, kernels, metrics, noise, selection, steps, theory
     from unconfused._matrix import ConfusionWarning
-    from unconfused.estimators import UltraconservativeClassifier, UMAClassifier
+    from unconfused.estimators import (
+        UltraconservativeClassifier,
+        UMAClassifier,
+        UnconfusedLogisticRegression,
+    )
 
 # Each name is imported when it is first asked for: `import unconfused` itself costs nothing.
-_ESTIMATORS = {"UMAClassifier", "UltraconservativeClassifier"}
+_ESTIMATORS = {"UMAClassifier", "UltraconservativeClassifier", "UnconfusedLogisticRegression"}
 _MODULES = {
     "confusion",
     "datasets",
@@ -33,6 +37,7 @@ __all__ = [
     "ConfusionWarning",
     "UMAClassifier",
     "UltraconservativeClassifier",
+    "UnconfusedLogisticRegression",
     "confusion",
     "datasets",
     "kernels",

@@ -128,13 +128,13 @@ def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = N
     return matrix[np.ix_(_places(rows, classes), _places(columns, classes))]
 
 
-def counted_rows(confusion: Any, classes: Labels) -> FloatArray | None:
-    """Return how many labels each row of an estimate was counted from, None if it does not say."""
+def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
+    """Return the counts behind an estimate in the order of `classes`, None if it has none."""
     labels, counts = _own_labels(confusion), getattr(confusion, "counts", None)
     if labels is None or counts is None or callable(counts):
         return None
-    rows = np.asarray(counts, dtype=np.float64).sum(axis=1)[_places(labels[0], classes)]
-    return np.asarray(np.maximum(rows, 1.0))
+    places = _places(labels[0], classes)
+    return np.asarray(np.asarray(counts, dtype=np.float64)[np.ix_(places, places)])
 
 
 def _refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
@@ -257,6 +257,19 @@ class Unmixing:
         return np.asarray(clipped / clipped.sum())
 
 
+def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
+    """Warn of a C that hides a difference between classes altogether."""
+    condition = float(np.linalg.cond(matrix))
+    if not condition < SINGULAR_BEYOND:
+        warnings.warn(
+            f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
+            f"classes {dependent_classes(matrix, classes)} are (nearly) dependent, so the labels "
+            "alone cannot tell these classes apart.",
+            ConfusionWarning,
+            stacklevel=2,
+        )
+
+
 def make_unmixing(
     matrix: FloatArray,
     classes: Labels,
@@ -272,7 +285,8 @@ def make_unmixing(
         raise ValueError(
             f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
             f"classes {names} are (nearly) dependent, so the labels cannot tell these classes "
-            "apart. Merge some of them, or get a matrix that separates them."
+            "apart. Merge some of them, get a matrix that separates them, or use "
+            "UnconfusedLogisticRegression, which needs no inverse."
         )
     if condition > ILL_CONDITIONED_BEYOND:
         inflation = unmixing.error_inflation

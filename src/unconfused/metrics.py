@@ -62,8 +62,8 @@ def confusion_rate(
     if np.any(truth == MISSING) or np.any(predicted == MISSING):
         raise ValueError("y_true and y_pred must not hold missing labels (None or NaN).")
     weight = _check_weight(sample_weight, len(truth))
-    counts = np.bincount(truth * size + predicted, weights=weight, minlength=size * size)
-    counts = counts.reshape(size, size).astype(np.float64)
+    flat = np.bincount(truth * size + predicted, weights=weight, minlength=size * size)
+    counts = flat.reshape(size, size).astype(np.float64)
     totals = counts.sum(axis=1)
     if not np.any(totals > 0):
         raise ValueError("There are no rows (of positive weight) to compute a rate from.")

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import train_test_split
 
-from unconfused import UMAClassifier, noise
+from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
 from unconfused._typing import FloatArray, Labels, Rows
 from unconfused.kernels import kernel_projection
 
@@ -20,6 +20,8 @@ N_CLASSES = 10
 RATE = 0.4
 N_RUNS = 5
 N_FEATURES = 300
+L2 = 1 / 1257
+"""The penalty of LogisticRegression's default, C = 1, on the 1,257 training rows."""
 TEST_SHARE = 0.3
 PATH_UPDATES = 100
 PATH_STRIDE = 2
@@ -97,6 +99,11 @@ def make_learners(confusion: FloatArray) -> list[Learner]:
         Learner(
             'UMAClassifier(C, init="means")', TOLD, lambda: UMAClassifier(confusion, init="means")
         ),
+        Learner(
+            "UnconfusedLogisticRegression(C)",
+            TOLD,
+            lambda: UnconfusedLogisticRegression(confusion, l2=L2),
+        ),
     ]
 
 
@@ -147,15 +154,15 @@ class Outcome:
 
     def in_words(self) -> str:
         """Say what the table means, whichever way it came out."""
-        uma, rival, ceiling = self.default_uma(), self.best(BELIEVED), self.best(CLEAN)
+        told, rival, ceiling = self.best(TOLD), self.best(BELIEVED), self.best(CLEAN)
         facts = (
-            f"UMA, told how labels go wrong, errs on {uma.mean:.1%} of unseen digits; the best "
-            f"that believes the labels ({rival.name}) on {rival.mean:.1%}; clean labels would "
-            f"give {ceiling.mean:.1%}."
+            f"Told how labels go wrong, {told.name} errs on {told.mean:.1%} of unseen digits; the "
+            f"best that believes the labels ({rival.name}) on {rival.mean:.1%}; clean labels "
+            f"would give {ceiling.mean:.1%}."
         )
-        if uma.mean < rival.mean:
-            return facts + " Here knowing the noise pays, though it does not replace clean labels."
-        return facts + " Here believing the labels is better: this noise needs no UMA."
+        if told.mean < rival.mean:
+            return facts + " Here knowing the noise pays."
+        return facts + " Here believing the labels is better: this noise can be ignored."
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""

@@ -1,6 +1,6 @@
 """Engines: the only part of the library that sees rows and columns."""
 
-from unconfused.engines.base import CellTables, Engine, Partition
+from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
 from unconfused.engines.local import LocalEngine
 
-__all__ = ["CellTables", "Engine", "LocalEngine", "Partition"]
+__all__ = ["CellTables", "Engine", "LikelihoodPass", "LocalEngine", "Partition"]

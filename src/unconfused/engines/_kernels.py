@@ -120,3 +120,77 @@ def advance(
             if r != best:
                 runner_up = max(runner_up, scores[i, r])
         region[i] = best if scores[i, best] - runner_up >= alpha - allowance else -1
+
+
+@_exact
+def posterior(
+    scores: Any,
+    codes: Any,
+    row_weights: FloatArray,
+    mixing: FloatArray,
+    start: int,
+    stop: int,
+    table: FloatArray,
+) -> float:
+    """Turn scores of rows into the likelihood's gradient with respect to them, in place.
+
+    With P the softmax of a row's scores and R its posterior given the label, the gradient is the
+    row's weight times P - R. R is added up by label code in `table`; the weighted sum of
+    -log P(label) is returned.
+    """
+    n_classes = scores.shape[1]
+    loss = 0.0
+    shares = np.empty(n_classes)
+    for i in range(start, stop):
+        code, weight = codes[i], row_weights[i]
+        highest = -np.inf
+        for q in range(n_classes):
+            highest = max(highest, float(scores[i, q]))
+        total, seen = 0.0, 0.0
+        for q in range(n_classes):
+            shares[q] = np.exp(float(scores[i, q]) - highest)
+            total += shares[q]
+            seen += mixing[code, q] * shares[q]
+        if seen > 1e-280:
+            loss += weight * (np.log(total) - np.log(seen))
+            for q in range(n_classes):
+                responsible = mixing[code, q] * shares[q] / seen
+                table[code, q] += weight * responsible
+                scores[i, q] = weight * (shares[q] / total - responsible)
+            continue
+        # The label is all but impossible: only the likeliest class that allows it counts.
+        best, level = -1, -np.inf
+        for q in range(n_classes):
+            if mixing[code, q] > 0.0:
+                candidate = float(scores[i, q]) - highest + np.log(mixing[code, q])
+                if best < 0 or candidate > level:
+                    best, level = q, candidate
+        loss += weight * (np.log(total) - level)
+        table[code, best] += weight
+        for q in range(n_classes):
+            scores[i, q] = weight * (shares[q] / total - (1.0 if q == best else 0.0))
+    return loss
+
+
+@_exact
+def sparse_scores(
+    data: Any, indices: Any, indptr: Any, weights: FloatArray, start: int, stop: int, out: Any
+) -> None:
+    """Write the scores of rows start..stop into out[0..]; weights are (features, Q)."""
+    for i in range(start, stop):
+        for q in range(weights.shape[1]):
+            out[i - start, q] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            for q in range(weights.shape[1]):
+                out[i - start, q] += data[k] * weights[indices[k], q]
+
+
+@_exact
+def sparse_outer(
+    data: Any, indices: Any, indptr: Any, values: Any, start: int, stop: int, out: FloatArray
+) -> None:
+    """Add the products of rows start..stop with their values, (rows, Q), to out, (features, Q)."""
+    for i in range(start, stop):
+        for k in range(indptr[i], indptr[i + 1]):
+            for q in range(out.shape[1]):
+                out[indices[k], q] += data[k] * values[i - start, q]

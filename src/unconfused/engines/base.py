@@ -33,6 +33,28 @@ class CellTables:
         return CellTables(self.counts + other.counts, self.squares + other.squares)
 
 
+@dataclass(frozen=True)
+class LikelihoodPass:
+    """What one pass over the rows says of given weights; passes over row blocks add up."""
+
+    loss: float
+    """Weighted sum of -log P(label | row)."""
+
+    gradient: FloatArray
+    """Its derivative by the weights, (Q, features)."""
+
+    posterior: FloatArray
+    """Weighted sum of P(true class | row, label) by label code, (S, Q)."""
+
+    def __add__(self, other: LikelihoodPass) -> LikelihoodPass:
+        """Join the passes over two blocks of rows."""
+        return LikelihoodPass(
+            self.loss + other.loss,
+            self.gradient + other.gradient,
+            self.posterior + other.posterior,
+        )
+
+
 class Partition(Protocol):
     """The rows of an engine, cut into cells by the current weights."""
 
@@ -85,4 +107,17 @@ class Engine(Protocol):
 
     def partition(self, unmixing: Unmixing, alpha: float) -> Partition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        ...
+
+    def likelihood(
+        self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
+    ) -> LikelihoodPass:
+        """Measure weights against the labels.
+
+        Parameters
+        ----------
+        weights : (Q, features)
+        mixing : (S, Q), the chance of each label code given each true class
+        code_weights : (S,), what a row with each code counts, times its own weight
+        """
         ...

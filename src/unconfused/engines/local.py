@@ -7,11 +7,14 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines.base import CellTables
+from unconfused.engines.base import CellTables, LikelihoodPass
 from unconfused.engines.rows import RowThreads, wrap_rows
 
 TIE = 1e-12
 """Scores of a row closer than this share of their scale are tied."""
+
+BLOCK_ROWS = 4096
+"""Rows whose scores are held at once when the likelihood is measured."""
 
 CELL_SUM_BYTES = 256 * 2**20
 """Cell sums are kept while they fit into this, and otherwise summed again when asked for."""
@@ -90,6 +93,32 @@ class LocalEngine:
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
         return LocalPartition(self, unmixing, alpha)
+
+    def likelihood(
+        self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
+    ) -> LikelihoodPass:
+        """Measure weights against the labels, a block of rows at a time."""
+        from unconfused.engines._kernels import posterior
+
+        columns = self.rows.n_columns
+        by_feature = np.ascontiguousarray(weights[:, :columns].T)
+        gradient = np.zeros((len(weights), self.n_features))
+        features = np.zeros_like(by_feature)
+        table = np.zeros(mixing.shape)
+        loss = 0.0
+        for start in range(0, self.rows.n_rows, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, self.rows.n_rows)
+            scores = self.rows.scores(by_feature, start, stop)
+            if self.intercept:
+                scores += weights[:, columns].astype(scores.dtype)
+            codes = self.codes[start:stop]
+            row_weights = self.weights[start:stop] * code_weights[codes]
+            loss += posterior(scores, codes, row_weights, mixing, 0, stop - start, table)
+            self.rows.add_outer(scores, start, stop, features)
+            if self.intercept:
+                gradient[:, columns] += scores.sum(axis=0, dtype=np.float64)
+        gradient[:, :columns] = features.T
+        return LikelihoodPass(loss, gradient, table)
 
 
 class LocalPartition:

@@ -39,6 +39,14 @@ class Rows(Protocol):
         """Add each chosen row, times its weight, to its cell's sum."""
         ...
 
+    def scores(self, weights: FloatArray, start: int, stop: int) -> Any:
+        """Return the products of rows start..stop with weights, (features, Q)."""
+        ...
+
+    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        ...
+
 
 class DenseRows:
     """A C-ordered array, float32 or float64, used in place."""
@@ -62,6 +70,15 @@ class DenseRows:
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""
         self._kernels.dense_add(self._X, rows, cells, weights, sums)
+
+    def scores(self, weights: FloatArray, start: int, stop: int) -> Any:
+        """Return the products of rows start..stop with weights, (features, Q)."""
+        # In the rows' own precision: a product in another one would copy the rows.
+        return self._X[start:stop] @ weights.astype(self._X.dtype, copy=False)
+
+    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        out += (values.T @ self._X[start:stop]).T
 
 
 class SparseRows:
@@ -87,6 +104,20 @@ class SparseRows:
         """Add each chosen row, times its weight, to its cell's sum."""
         self._kernels.sparse_add(
             self._data, self._indices, self._indptr, rows, cells, weights, sums
+        )
+
+    def scores(self, weights: FloatArray, start: int, stop: int) -> Any:
+        """Return the products of rows start..stop with weights, (features, Q)."""
+        out = np.empty((stop - start, weights.shape[1]))
+        self._kernels.sparse_scores(
+            self._data, self._indices, self._indptr, weights, start, stop, out
+        )
+        return out
+
+    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        self._kernels.sparse_outer(
+            self._data, self._indices, self._indptr, values, start, stop, out
         )
 
 

@@ -1,6 +1,7 @@
 """The estimators: scikit-learn's conventions around the solvers."""
 
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.ultraconservative import UltraconservativeClassifier
 from unconfused.estimators.uma import UMAClassifier
 
-__all__ = ["UMAClassifier", "UltraconservativeClassifier"]
+__all__ = ["UMAClassifier", "UltraconservativeClassifier", "UnconfusedLogisticRegression"]

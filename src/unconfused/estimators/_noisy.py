@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 from unconfused._labels import EncodedLabels, encode_labels
-from unconfused._matrix import (
-    Unmixing,
-    align_confusion,
-    confusion_classes,
-    counted_rows,
-    make_unmixing,
-)
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
+from unconfused._matrix import align_confusion, aligned_counts, confusion_classes
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
+from unconfused.estimators._base import LinearClassifier
 
 
 @dataclass(frozen=True)
@@ -29,16 +25,20 @@ class NoisyData:
     sample_weight: FloatArray | None
 
     @property
+    def known(self) -> BoolArray:
+        """Which rows' truth is known."""
+        return self.labels.truth >= 0
+
+    @property
     def trusted(self) -> bool:
         """Whether the truth of any row is known."""
-        return bool((self.labels.truth >= 0).any())
+        return bool(self.known.any())
 
     @property
     def codes(self) -> IntArray:
         """Label codes: the observed class, or Q + the true class where it is known."""
         n_classes = len(self.labels.classes)
-        known = self.labels.truth >= 0
-        return np.where(known, n_classes + self.labels.truth, self.labels.observed)
+        return np.where(self.known, n_classes + self.labels.truth, self.labels.observed)
 
     @property
     def n_codes(self) -> int:
@@ -50,9 +50,19 @@ class NoisyData:
         labels = self.labels
         return count_pairs(labels.truth, labels.observed, len(labels.classes), self.sample_weight)
 
-    def all_trusted(self) -> bool:
-        """Whether every row's truth is known, so that no label goes through C."""
-        return bool((self.labels.truth >= 0).all())
+
+@dataclass(frozen=True)
+class KnownConfusion:
+    """C in the order of the sorted classes, and what it rests on."""
+
+    matrix: FloatArray
+    counts: FloatArray | None = None
+    """The (true, observed) counts behind it; None if it was given as known."""
+
+    @property
+    def row_counts(self) -> FloatArray | None:
+        """How many labels each row was counted from, at least 1; None if it is known."""
+        return None if self.counts is None else np.maximum(self.counts.sum(axis=1), 1.0)
 
 
 def encode_noisy(
@@ -86,28 +96,50 @@ def _refuse_rows_without_label(labels: EncodedLabels) -> None:
         )
 
 
-def unmixing_for(
+def confusion_for(
     data: NoisyData,
     confusion: Any,
     order: ArrayLike | None,
     counts: FloatArray | None = None,
-) -> Unmixing:
-    """Return C, in the order of the sorted classes, ready to be undone.
+) -> KnownConfusion:
+    """Find C: what is passed comes first, then the trusted rows, then labels as they are.
 
-    What is passed comes first; then the trusted rows (or `counts` gathered from them so far);
-    with neither, labels are taken as they are.
+    `counts` are those of the trusted rows gathered so far, if not of these rows alone.
     """
     classes = data.labels.classes
-    rows: FloatArray | None = None
     if confusion is not None:
         matrix = align_confusion(confusion, classes, order)
-        rows = counted_rows(confusion, classes)
-    else:
-        counts = data.pair_counts() if counts is None else counts
-        matrix = np.eye(len(classes))
-        if data.trusted or counts.any():
-            if not data.all_trusted():
-                refuse_empty_rows(counts, classes)
-            matrix = ConfusionEstimate.from_counts(counts, classes).matrix
-            rows = np.maximum(counts.sum(axis=1), 1.0)
-    return make_unmixing(matrix, classes, trusted=data.trusted, row_counts=rows)
+        return KnownConfusion(matrix, aligned_counts(confusion, classes))
+    counts = data.pair_counts() if counts is None else counts
+    if not data.trusted and not counts.any():
+        return KnownConfusion(np.eye(len(classes)))
+    if not data.known.all():
+        refuse_empty_rows(counts, classes)
+    return KnownConfusion(ConfusionEstimate.from_counts(counts, classes).matrix, counts)
+
+
+class NoisyLabelClassifier(LinearClassifier):
+    """A linear classifier that learns from noisy labels, with the truth of some rows."""
+
+    confusion: Any
+    missing_label: Any
+
+    def _check_data(
+        self,
+        X: Any,
+        y: Any,
+        y_true: Any,
+        sample_weight: Any,
+        classes: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> NoisyData:
+        X = self._check_rows(X, reset=reset)
+        observed = self._check_labels(y, X)
+        labels = encode_noisy(observed, y_true, self.confusion, classes, self.missing_label)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        return NoisyData(X, labels, weight)

@@ -8,19 +8,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._matrix import Unmixing
+from unconfused._matrix import Unmixing, make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local import LocalEngine
-from unconfused.estimators._base import LinearClassifier, thread_count
-from unconfused.estimators._noisy import NoisyData, encode_noisy, unmixing_for
+from unconfused.estimators._base import thread_count
+from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
 from unconfused.steps import STEPS, StepRule
 
 
-class UMAClassifier(LinearClassifier):
+class UMAClassifier(NoisyLabelClassifier):
     """Linear classifier learnt from noisy labels through their confusion matrix.
 
     UMA (Louche and Ralaivola, *Unconfused Ultraconservative Multiclass Algorithms*) cuts the
@@ -187,7 +186,7 @@ class UMAClassifier(LinearClassifier):
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
-        unmixing = unmixing_for(data, self.confusion, self.classes)
+        unmixing = self._unmixing(data, self.classes, None)
         self.classes_ = data.labels.classes
         self._pair_counts, self._order = data.pair_counts(), self.classes
         # Later updates only chase noise (`tol`), but the first ones must not be too few either.
@@ -225,7 +224,7 @@ class UMAClassifier(LinearClassifier):
         counts = data.pair_counts() + (0 if first else self._pair_counts)
         order = self.classes if self.classes is not None else classes
         order = order if first else self._order
-        unmixing = unmixing_for(data, self.confusion, order, counts)
+        unmixing = self._unmixing(data, order, counts)
         self.classes_, self._pair_counts, self._order = data.labels.classes, counts, order
         self._run(data, unmixing, None if first else self._state, 1, try_means=False)
         return self
@@ -241,25 +240,13 @@ class UMAClassifier(LinearClassifier):
             )
         return self.classes if self.classes is not None else classes
 
-    def _check_data(
-        self,
-        X: Any,
-        y: Any,
-        y_true: Any,
-        sample_weight: Any,
-        classes: ArrayLike | None,
-        *,
-        reset: bool,
-    ) -> NoisyData:
-        X = self._check_rows(X, reset=reset)
-        observed = self._check_labels(y, X)
-        labels = encode_noisy(observed, y_true, self.confusion, classes, self.missing_label)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        return NoisyData(X, labels, weight)
+    def _unmixing(
+        self, data: NoisyData, order: ArrayLike | None, counts: FloatArray | None
+    ) -> Unmixing:
+        known = confusion_for(data, self.confusion, order, counts)
+        return make_unmixing(
+            known.matrix, data.labels.classes, trusted=data.trusted, row_counts=known.row_counts
+        )
 
     def _resumed_state(self, data: NoisyData) -> UMAState:
         shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)

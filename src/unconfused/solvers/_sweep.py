@@ -78,7 +78,7 @@ def dense_sweep(
     n_columns, n_classes = X.shape[1], weights.shape[1]
     scores, steps = np.empty(n_classes), np.empty(n_classes)
     class_norms = squared_class_norms(weights)
-    largest, mistakes = class_norms.max(), 0
+    largest, mistakes = float(class_norms.max()), 0
     for k in range(len(order)):
         i, target = order[k], labels[order[k]]
         for r in range(n_classes):
@@ -100,7 +100,7 @@ def dense_sweep(
                         lag[j, r] += seen * steps[r] * value
             for r in range(n_classes):
                 class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
-            largest = max(class_norms.max(), 0.0)
+            largest = max(float(class_norms.max()), 0.0)
         seen += 1.0
     return mistakes
 
@@ -122,7 +122,7 @@ def sparse_sweep(
     constant, n_classes = len(weights) - 1, weights.shape[1]
     scores, steps = np.empty(n_classes), np.empty(n_classes)
     class_norms = squared_class_norms(weights)
-    largest, mistakes = class_norms.max(), 0
+    largest, mistakes = float(class_norms.max()), 0
     for m in range(len(order)):
         i, target = order[m], labels[order[m]]
         for r in range(n_classes):
@@ -146,6 +146,6 @@ def sparse_sweep(
                         lag[j, r] += seen * steps[r] * value
             for r in range(n_classes):
                 class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
-            largest = max(class_norms.max(), 0.0)
+            largest = max(float(class_norms.max()), 0.0)
         seen += 1.0
     return mistakes

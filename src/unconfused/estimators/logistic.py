@@ -1,0 +1,331 @@
+"""Logistic regression through the confusion matrix, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from unconfused._labels import encode_labels
+from unconfused._matrix import warn_if_singular
+from unconfused._typing import ArrayLike, BoolArray, FloatArray
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.trusted import count_pairs
+from unconfused.engines.local import LocalEngine
+from unconfused.estimators._base import one_column, thread_count
+from unconfused.estimators._noisy import (
+    KnownConfusion,
+    NoisyData,
+    NoisyLabelClassifier,
+    confusion_for,
+)
+from unconfused.estimators._noisy_weight import choose_noisy_weight
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+
+FEW_COUNTS = 1000
+"""A row of C counted from fewer labels than this is worth refining."""
+
+BELIEF_IN_A_GIVEN_MATRIX = 100.0
+"""Labels per row that a matrix given without counts stands for, if it is to be refined."""
+
+SEARCH_STEPS = 30
+"""Steps from one weight to the next while the noisy rows' weight is looked for."""
+
+
+class UnconfusedLogisticRegression(NoisyLabelClassifier):
+    """Logistic regression for labels seen through a confusion matrix.
+
+    Maximises the likelihood of the labels that were observed: the true class follows the softmax
+    of the scores, and the label follows the true class's row of the confusion matrix. Rows whose
+    truth is known count with their truth. Nothing is inverted, so the noise is not magnified as
+    it is by UMA; the probabilities are those of the true classes, and `label_posterior` says
+    which labels are probably wrong. Without a matrix and without known truths it is multinomial
+    logistic regression.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
+        As for `UMAClassifier`. A singular one is warned of, not refused.
+    refine : "auto" or bool
+        Find the matrix together with the weights, held to the counts it comes from. "auto" does
+        so for a matrix counted from few labels, and leaves a given one alone.
+    prior_strength : float
+        How many times each of those counts counts.
+    noisy_weight : float in [0, 1] or "auto"
+        What a noisy row counts beside a trusted one. "auto": what makes held-out trusted rows
+        most likely, in cross-validation; 1 without trusted rows.
+    l2 : float
+        Strength of the penalty on the weights: the objective is the weighted mean loss plus
+        ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
+        ``C = 1 / (l2 * total weight)``.
+    fit_intercept, classes, missing_label, n_jobs : as for `UMAClassifier`
+    max_iter, tol : at most so many steps; stop when no derivative exceeds `tol`
+    warm_start : bool
+        Start at the weights (and the refined matrix) of the last fit.
+    random_state : int, RandomState or None
+        Chance for the folds of the search for `noisy_weight`.
+    verbose : int
+        Report progress.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_ : as for scikit-learn's LogisticRegression
+    confusion_ : (Q, Q), the matrix in use, refined or not, in the order of `classes_`
+    class_prior_ : (Q,), estimated share of each true class among the training rows
+    noisy_weight_ : float, the weight in use
+    noisy_weight_losses_ : held-out log-loss for each weight tried, where one was looked for
+    n_iter_ : number of steps
+    history_ : dict with the `objective` after every step
+
+    Notes
+    -----
+    With noise the objective is not convex. From a start at 0, or at the trusted rows' solution,
+    poor local optima are rare while the right label stays the likeliest of its row of C; beyond
+    that, trusted rows are what decides which class is which.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from unconfused import UnconfusedLogisticRegression, noise
+    >>> X, y = load_digits(return_X_y=True)
+    >>> C = noise.pairwise(10, 0.4)
+    >>> seen = noise.corrupt_labels(y, C, random_state=0)
+    >>> clf = UnconfusedLogisticRegression(C, l2=1e-3).fit(X / 16, seen)
+    >>> print(f"{clf.score(X / 16, y):.2f}")
+    0.97
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "confusion": "no_validation",
+        "refine": [StrOptions({"auto"}), "boolean"],
+        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "noisy_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "classes": ["array-like", None],
+        "missing_label": "no_validation",
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    confusion_: FloatArray
+    class_prior_: FloatArray
+    noisy_weight_: float
+    history_: dict[str, FloatArray]
+    n_iter_: int
+    _state: LikelihoodState
+
+    def __init__(
+        self,
+        confusion: Any = None,
+        *,
+        refine: str | bool = "auto",
+        prior_strength: float = 1.0,
+        noisy_weight: float | str = "auto",
+        l2: float = 1e-4,
+        fit_intercept: bool = True,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.confusion = confusion
+        self.refine = refine
+        self.prior_strength = prior_strength
+        self.noisy_weight = noisy_weight
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.missing_label = missing_label
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows and their noisy labels.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or frame of shape (n, d)
+        y : the observed labels; may be missing where `y_true` is given
+        y_true : the truth where known, missing elsewhere. Such rows count with their truth
+        sample_weight : how many rows each row stands for
+
+        Returns
+        -------
+        The fitted classifier. Interrupted with Ctrl-C, the model so far is kept, and the
+        interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
+        """
+        self._validate_params()
+        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+        known = confusion_for(data, self.confusion, self.classes)
+        warn_if_singular(known.matrix, data.labels.classes)
+        resumed = self._state if self.warm_start and hasattr(self, "_state") else None
+        if resumed is not None:
+            self._refuse_other_shape(data, resumed)
+        self.classes_ = data.labels.classes
+        self.noisy_weight_ = self._choose_weight(data, known)
+        state = resumed or self._trusted_start(data, known)
+        settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
+        state = settings.run(self._engine(data, None), state)
+        self._publish(data, state)
+        return self
+
+    def _choose_weight(self, data: NoisyData, known: KnownConfusion) -> float:
+        if not isinstance(self.noisy_weight, str):
+            return float(self.noisy_weight)
+        if not data.trusted or data.known.all():
+            return 1.0
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+
+        def fit_without(
+            held: BoolArray, weight: float, state: LikelihoodState | None
+        ) -> LikelihoodState:
+            kept = self._without(data, known, held)
+            if state is None:
+                return self._trusted_start(data, kept, held)
+            settings = self._likelihood(data, kept, weight, SEARCH_STEPS)
+            return settings.run(self._engine(data, held), state)
+
+        weight, self.noisy_weight_losses_ = choose_noisy_weight(
+            data.X, data.labels.truth, self.fit_intercept, fit_without, seed
+        )
+        return weight
+
+    def _without(self, data: NoisyData, known: KnownConfusion, held: BoolArray) -> KnownConfusion:
+        """Return C as it is without the held-out rows: counted again, if it was counted here."""
+        if self.confusion is not None:
+            return known
+        labels = data.labels
+        truth = np.where(held, -1, labels.truth)
+        counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
+        return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
+
+    def _trusted_start(
+        self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
+    ) -> LikelihoodState:
+        """Start at the solution of the trusted rows alone; at 0 where there are none."""
+        n_features = data.X.shape[1] + self.fit_intercept
+        state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
+        if data.trusted and not data.known.all():
+            fixed = KnownConfusion(known.matrix)
+            state = self._likelihood(data, fixed, 0.0, self.max_iter, refine=False).run(
+                self._engine(data, held), state
+            )
+            state.n_iter, state.objective = 0, []
+        return state
+
+    def _likelihood(
+        self,
+        data: NoisyData,
+        known: KnownConfusion,
+        noisy_weight: float,
+        max_iter: int,
+        refine: bool | None = None,
+    ) -> Likelihood:
+        refined = self._refines(known) if refine is None else refine
+        counts = known.counts
+        if counts is None:
+            counts = BELIEF_IN_A_GIVEN_MATRIX * known.matrix
+        return Likelihood(
+            l2=float(self.l2),
+            noisy_weight=noisy_weight,
+            prior_counts=self.prior_strength * counts if refined and noisy_weight > 0 else None,
+            max_iter=max_iter,
+            tol=float(self.tol),
+            verbose=int(self.verbose),
+        )
+
+    def _refines(self, known: KnownConfusion) -> bool:
+        if not isinstance(self.refine, str):
+            return bool(self.refine)
+        return known.row_counts is not None and bool((known.row_counts < FEW_COUNTS).any())
+
+    def _engine(self, data: NoisyData, held: BoolArray | None) -> LocalEngine:
+        weight = data.sample_weight
+        if held is not None:
+            weight = np.where(held, 0.0, 1.0 if weight is None else weight)
+        return LocalEngine(
+            data.X,
+            data.codes,
+            data.n_codes,
+            weight,
+            intercept=self.fit_intercept,
+            n_threads=thread_count(self.n_jobs),
+        )
+
+    def _refuse_other_shape(self, data: NoisyData, state: LikelihoodState) -> None:
+        shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
+        if not np.array_equal(data.labels.classes, self.classes_) or state.weights.shape != shape:
+            raise ValueError(
+                "warm_start=True goes on from the last fit, but the classes, the number of "
+                "features or fit_intercept have changed. Fit a clone instead."
+            )
+
+    def _publish(self, data: NoisyData, state: LikelihoodState) -> None:
+        self._state = state
+        self.confusion_, self.n_iter_ = state.matrix, state.n_iter
+        self.history_ = {"objective": np.array(state.objective)}
+        assert state.posterior is not None
+        shares = state.posterior.sum(axis=0)
+        self.class_prior_ = shares / shares.sum()
+        self._publish_weights(state.weights, data.X.dtype, self.fit_intercept)
+        if state.interrupted:
+            raise KeyboardInterrupt
+        if not state.converged and state.n_iter >= self.max_iter:
+            warnings.warn(
+                f"The fit did not converge in max_iter={self.max_iter} steps: raise it, loosen "
+                "`tol`, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every true class for every row, (n, Q)."""
+        scores = np.asarray(self.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
+        """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
+
+        One minus the entry of the observed label is the probability that this label is wrong.
+        """
+        shares = self.predict_proba(X)
+        labels = encode_labels(
+            one_column(y), classes=self.classes_, missing_label=self.missing_label
+        )
+        seen = labels.observed >= 0
+        shares[seen] *= self.confusion_[:, labels.observed[seen]].T
+        totals = shares.sum(axis=1, keepdims=True)
+        # A label that C calls impossible here says nothing: keep the row's own probabilities.
+        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1), self.predict_proba(X))
