@@ -93,7 +93,7 @@ def test_the_error_of_a_counted_matrix_is_stated_too():
         seen = noise.corrupt_labels(true, matrix, random_state=10_000 + seed)
         masses.append(Unmixing(counted.matrix).masses(np.bincount(seen, minlength=3).astype(float)))
     expected_counts = np.bincount(true) @ matrix
-    stated = Unmixing(matrix, row_counts=np.full(3, 20.0)).mass_errors(expected_counts)
+    stated = Unmixing(matrix, counts=20 * matrix).mass_errors(expected_counts)
     known = Unmixing(matrix).mass_errors(expected_counts)
     np.testing.assert_allclose(np.std(masses, axis=0), stated, rtol=0.25)
     assert np.all(stated > 2 * known)

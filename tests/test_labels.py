@@ -59,18 +59,40 @@ def test_minus_one_is_a_class_where_it_is_named():
 
 
 def test_minus_one_in_the_truth_that_could_be_both_is_an_error():
-    with pytest.raises(ValueError, match=r"-1 in y_true could be.*NaN.*missing_label"):
-        encode_labels([-1, 1, 1, -1], [-1, 1, -1, -1])
+    for truth in ([-1, 1, -1, -1], [-1.0, 1.0, -1.0, -1.0]):
+        with pytest.raises(ValueError, match=r"-1 in y_true could be.*NaN.*missing_label=None"):
+            encode_labels([-1, 1, 1, -1], truth)
     # Each way out that the message names works.
     assert encoded([-1, 1, 1], [np.nan, 1, -1])[2] == [-1, 1, 0]
     assert encoded([-1, 1, 1], [-1, 1, 1], classes=[-1, 1])[2] == [0, 1, 1]
-    assert encoded([0, 1, 1], [-1, 1, 1], missing_label=-1)[2] == [-1, 1, 1]
+    assert encoded([-1, 1, 1], [-1, 1, 1], missing_label=None)[2] == [0, 1, 1]
 
 
 def test_a_missing_label_of_ones_own():
     assert encoded(["a", "?", "b"], ["?", "a", "?"], missing_label="?") == (
         ["a", "b"], [0, -1, 1], [-1, 0, -1],
     )  # fmt: skip
+
+
+def test_a_gap_on_one_side_does_not_change_the_type_of_the_classes():
+    assert encode_labels([True, False], [np.nan, 1.0]).classes.dtype == bool
+    assert encode_labels([0.0, np.nan, 1.0], [0, 2, 1]).classes.dtype == np.int64
+
+
+def test_a_missing_label_of_another_type():
+    X = np.random.RandomState(0).randn(4, 2)
+    y = np.array([0, "?", 1, 1], dtype=object)
+    clf = UMAClassifier(np.eye(2), missing_label="?").fit(X, y, y_true=[0, 1, "?", "?"])
+    assert clf.classes_.tolist() == [0, 1]
+
+
+def test_scoring_needs_the_truth_alone():
+    X = np.random.RandomState(0).randn(40, 2)
+    clf = UMAClassifier().fit(X, ["a", "b"] * 20)
+    score = clf.score(X, ["never seen"] * 40, y_true=["a"] * 20 + ["new"] * 19 + [None])
+    assert 0 <= score <= 20 / 39
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        clf.score(X, ["a"] * 40, y_true=["a"] * 40, sample_weight=[1.0])
 
 
 def test_a_class_only_the_truth_shows_is_a_class():

@@ -121,8 +121,11 @@ def test_negative_criteria_are_compared_too():
 
 def test_a_selection_that_breaks_the_contract_is_told_so():
     X, y = np.eye(3).repeat(5, axis=0), [0] * 5 + [1] * 5 + [2] * 5
-    with pytest.raises(ValueError, match=r"chose the pair \(0, 0\)"):
+    with pytest.raises(ValueError, match=r"chose \(0, 0\)"):
         UMAClassifier(selection=lambda *_: (0, 0)).fit(X, y)
+    for answer in (None, (50, 0), (1, 2, 3)):
+        with pytest.raises(ValueError, match="not one of the pairs"):
+            UMAClassifier(selection=lambda *_, answer=answer: answer).fit(X, y)
 
 
 def test_every_rule_has_a_compiled_sweep():

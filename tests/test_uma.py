@@ -13,8 +13,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.model_selection import train_test_split
 
-from unconfused import ConfusionWarning, UMAClassifier, noise
-from unconfused.solvers.significance import significance_threshold
+from unconfused import ConfusionWarning, UMAClassifier, confusion, noise
+from unconfused._matrix import Unmixing
+from unconfused.engines import LocalEngine
+from unconfused.solvers.significance import pair_statistics, significance_threshold
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +176,6 @@ def test_the_noise_level_is_what_sampling_shows():
     X = rng.randn(2000, 4) + 2
     C = noise.random_confusion(3, strength=0.6, random_state=1)
     squared, foretold = [], []
-    from unconfused._matrix import Unmixing
-    from unconfused.engines import LocalEngine
-    from unconfused.solvers.significance import pair_statistics
-
     for seed in range(60):
         y = noise.corrupt_labels(np.zeros(2000, int), C, random_state=seed, classes=[0, 1, 2])
         partition = LocalEngine(X, y, 3).partition(Unmixing(C), 0.0)
@@ -271,6 +269,115 @@ def test_warm_start_goes_on(blobs):
     with pytest.raises(ValueError, match="Fit a clone"):
         halves.fit(X[:, :2], y)
     assert clone(halves).fit(X[:, :2], y).n_iter_ == 10
+
+
+def test_settings_that_change_between_chunks_are_refused(blobs):
+    X, _, y, C = blobs
+    clf = UMAClassifier(C).partial_fit(X, y, classes=range(4))
+    with pytest.raises(ValueError, match="Fit a clone"):
+        clf.set_params(fit_intercept=False).partial_fit(X, y)
+    with pytest.raises(ValueError, match="differ from the constructor's"):
+        UMAClassifier(classes=range(4)).partial_fit(X, y, classes=range(5))
+
+
+def test_chunks_may_name_their_classes_by_an_estimate(blobs):
+    X, true, y, _ = blobs
+    estimate = confusion.from_trusted(true, y)
+    assert UMAClassifier(estimate).partial_fit(X, y).n_iter_ == 1
+
+
+def test_a_stream_may_start_with_few_trusted_rows(blobs):
+    X, true, y, _ = blobs
+    y_true = np.where((true == 0) & (np.arange(600) < 100), true, np.nan)
+    clf = UMAClassifier(tol=1e-3)
+    clf.partial_fit(X[:300], y[:300], classes=range(4), y_true=y_true[:300])
+    np.testing.assert_array_equal(clf.confusion_[1:], np.eye(4)[1:])
+    assert clf.confusion_[0, 0] < 1
+    clf.partial_fit(X, y, y_true=true)
+    assert np.all(np.diag(clf.confusion_) < 1)
+
+
+def test_chance_goes_on_from_chunk_to_chunk(blobs):
+    X, _, y, C = blobs
+    clf = UMAClassifier(C, selection="random", random_state=0, tol=1e-6)
+    for _ in range(40):
+        clf.partial_fit(X, y, classes=range(4))
+    pairs = set(zip(clf.history_["predicted"], clf.history_["true"], strict=True))
+    assert len(pairs) > 5
+
+
+def test_averaging_may_begin_with_a_warm_start(blobs):
+    X, _, y, C = blobs
+    clf = UMAClassifier(C, tol=1e-6, max_iter=5, warm_start=True).fit(X, y)
+    weights = [clf._state.weights.copy()]
+    clf.set_params(average=True, max_iter=1)
+    for _ in range(4):
+        clf.fit(X, y)
+        weights.append(clf._state.weights.copy())
+    np.testing.assert_allclose(clf.coef_, np.mean(weights[1:], axis=0)[:, :-1], atol=1e-12)
+
+
+def test_entries_stored_in_two_parts_are_one_entry(blobs):
+    X, _, y, C = blobs
+    plain = sparse.csr_matrix(X)
+    halves = sparse.csr_matrix(
+        (np.repeat(plain.data / 2, 2), np.repeat(plain.indices, 2), plain.indptr * 2), X.shape
+    )
+    stored = halves.nnz
+    for settings in ({}, {"init": "means"}, {"step": "passive_aggressive"}):
+        one = UMAClassifier(C, **settings).fit(plain, y)
+        two = UMAClassifier(C, **settings).fit(halves, y)
+        np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-9)
+        np.testing.assert_allclose(two.history_["noise"], one.history_["noise"], atol=1e-9)
+    assert halves.nnz == stored, "the caller's matrix is left alone"
+
+
+def test_the_start_at_the_means_is_on_record(blobs):
+    X, _, y, C = blobs
+    fell_back = [UMAClassifier(C, step=step).fit(X, y).means_at_ for step in ("mira", "perceptron")]
+    assert all(at is None or at >= 0 for at in fell_back)
+    with pytest.warns(ConfusionWarning, match="made no update"):
+        assert UMAClassifier(C, tol=1e6).fit(X, y).means_at_ == 0
+    assert UMAClassifier(C, tol=1e-3).fit(X, y).means_at_ is None
+
+
+def test_a_margin_no_row_has_is_warned_of(blobs):
+    X, true, y, C = blobs
+    with pytest.warns(ConfusionWarning, match=r"margin of alpha=1e\+06.*lower alpha"):
+        UMAClassifier(C, alpha=1e6, tol=1e-3).fit(X, y)
+    assert UMAClassifier(C, alpha=0.5, init="means").fit(X, y).score(X, true) > 0.9
+
+
+def test_rows_that_say_nothing_give_the_largest_class():
+    y = [0] * 10 + [1] * 30
+    clf = UMAClassifier([[0.9, 0.1], [0.2, 0.8]]).fit(np.zeros((40, 2)), y)
+    assert clf.predict([[0.0, 0.0]]) == [1]
+    with pytest.raises(ValueError, match="overflow"), np.errstate(all="ignore"):
+        UMAClassifier().fit(np.full((40, 2), 1e200) * np.arange(40)[:, None], y)
+
+
+def test_every_truth_known_needs_no_matrix():
+    X, true = make_blobs(100, centers=3, random_state=1)
+    clf = UMAClassifier().fit(X, np.zeros(100, int), y_true=true)
+    assert clf.score(X, true) > 0.9
+
+
+@pytest.mark.parametrize(("rate", "n_rows"), [(0.05, 300), (0.2, 2000), (0.05, 3000)])
+def test_a_stop_by_significance_holds_its_level(rate, n_rows):
+    # Every row is predicted rightly: whatever stands out is a false alarm.
+    C = noise.symmetric(10, rate)
+    X, true = np.eye(10)[np.arange(n_rows) % 10], np.arange(n_rows) % 10
+    alarms = 0
+    for seed in range(200):
+        y = noise.corrupt_labels(true, C, random_state=seed)
+        unmixing = Unmixing(C)
+        partition = LocalEngine(X, y, 10).partition(unmixing, 0.0)
+        partition.restart(np.eye(10, 11))
+        statistics = pair_statistics(
+            partition.tables(), partition.pair_norms(), unmixing, float(n_rows)
+        )
+        alarms += (statistics.stands_out & ~np.eye(10, dtype=bool)).any()
+    assert alarms <= 200 * 0.12
 
 
 def test_models_survive_pickling(blobs):

@@ -69,6 +69,8 @@ def split_missing(
     -1 is not decided here, as it depends on the other labels (see `encode_labels`).
     """
     array = label_array(labels)
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise ValueError(f"Input {name} contains infinity; labels must be classes.")
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one-dimensional, one label per row; it has shape {array.shape}."
@@ -181,6 +183,16 @@ def encode_labels(
     )
 
 
+def known_truth(
+    y_true: ArrayLike, classes: Labels, missing_label: Any = "auto"
+) -> tuple[Labels, BoolArray]:
+    """Return true labels, and which of them are missing, for a model with these classes."""
+    truth, missing = split_missing(y_true, "y_true", missing_label)
+    if isinstance(missing_label, str) and missing_label == "auto":
+        missing |= _minus_one_in_observed(truth, missing, classes)
+    return truth, missing
+
+
 def _minus_one_in_observed(labels: Labels, missing: BoolArray, named: Labels | None) -> BoolArray:
     present = labels[~missing]
     none = np.zeros(len(labels), dtype=bool)
@@ -205,12 +217,12 @@ def _minus_one_in_truth(
     if not _contains(shown, -1):
         others = _union(shown, np.unique(present[present != -1]))
         return (truth == -1) & ~missing if len(others) >= 2 else none
-    if truth.dtype.kind == "f" or missing.any():
+    if missing.any():
         return none  # NaN says "missing" here, so -1 is free to be the class that y shows
     raise ValueError(
         "-1 in y_true could be the class -1 that y shows, or a missing truth. Mark missing "
-        "truths with NaN, or say what -1 is: missing_label=-1 if it means missing, "
-        "classes=[...] with -1 among them if it is a class."
+        "truths with NaN; if -1 is the class everywhere, say so with `classes`, or with "
+        "missing_label=None."
     )
 
 
@@ -229,9 +241,12 @@ def _union(first: Labels, second: Labels) -> Labels:
             f"{_sample(second)}); write both the same way."
         )
     merged = np.union1d(first, second)
-    # NaN in y_true makes its integers floats: the classes keep the type of the observed labels.
-    if first.dtype.kind in "iu" and _holds_integers(merged):
-        return merged.astype(first.dtype if len(merged) == len(first) else np.int64)
+    # A NaN beside them makes integers and booleans floats: keep the type of the other side.
+    kinds = {first.dtype.kind, second.dtype.kind}
+    if "b" in kinds and np.isin(merged, [0, 1]).all():
+        return np.unique(merged.astype(bool))
+    if kinds & set("iu") and _holds_integers(merged):
+        return merged.astype(np.int64)
     return merged
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
+from scipy.sparse import issparse
 from scipy.special import ndtri
 
 from unconfused._labels import sorted_classes
@@ -41,11 +42,12 @@ def confusion_classes(confusion: Any) -> Labels | None:
 
 def _own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
     """Row and column labels of a DataFrame, or of an estimate that knows its classes."""
-    if hasattr(confusion, "classes") and not callable(confusion.classes):
+    # Columns first: a frame may well have a column called "classes".
+    if not hasattr(confusion, "columns"):
+        if not hasattr(confusion, "classes") or callable(confusion.classes):
+            return None
         classes = np.asarray(confusion.classes)
         return classes, classes
-    if not hasattr(confusion, "columns"):
-        return None
     if not hasattr(confusion, "index"):
         raise ValueError(
             "This frame has no row labels, so its rows cannot be matched with the classes. Pass "
@@ -54,7 +56,7 @@ def _own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
     return np.asarray(confusion.index), np.asarray(confusion.columns)
 
 
-def check_confusion(confusion: ArrayLike, n_classes: int | None = None) -> FloatArray:
+def check_confusion(confusion: Any, n_classes: int | None = None) -> FloatArray:
     """Return a confusion matrix as float64, rows summing to 1; refuse what is none.
 
     Examples
@@ -63,6 +65,8 @@ def check_confusion(confusion: ArrayLike, n_classes: int | None = None) -> Float
     array([[0.9, 0.1],
            [0.3, 0.7]])
     """
+    if issparse(confusion):
+        confusion = confusion.toarray()
     try:
         matrix = np.array(confusion, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -131,7 +135,7 @@ def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = N
 def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
     """Return the counts behind an estimate in the order of `classes`, None if it has none."""
     labels, counts = _own_labels(confusion), getattr(confusion, "counts", None)
-    if labels is None or counts is None or callable(counts):
+    if labels is None or counts is None or hasattr(confusion, "columns"):
         return None
     places = _places(labels[0], classes)
     return np.asarray(np.asarray(counts, dtype=np.float64)[np.ix_(places, places)])
@@ -183,8 +187,8 @@ class Unmixing:
     matrix: FloatArray
     classes: Labels | None = None
     trusted: bool = False
-    row_counts: FloatArray | None = None
-    """How many labels each row of C was counted from; None if C is known."""
+    counts: FloatArray | None = None
+    """The (true, observed) counts C was made of; None if C is known."""
 
     @property
     def n_classes(self) -> int:
@@ -202,8 +206,20 @@ class Unmixing:
     @cached_property
     def label_variance(self) -> FloatArray:
         """Variance of a noisy row's weight in class q, given that it is truly of class t."""
+        inverse, chances = self.coefficients[: self.n_classes], self.matrix
+        if self.counts is not None:
+            # A label never counted is rare, not impossible: without this it would be no noise.
+            chances = self.counts + 1.0
+            chances = chances / chances.sum(axis=1, keepdims=True)
+        return np.maximum(chances @ inverse**2 - (chances @ inverse) ** 2, 0.0)
+
+    @cached_property
+    def largest_noise(self) -> FloatArray:
+        """How much one wrong label can add to the mass of each class, (Q,)."""
         inverse = self.coefficients[: self.n_classes]
-        return np.maximum(self.matrix @ inverse**2 - np.eye(self.n_classes), 0.0)
+        possible = (self.matrix > 0) if self.counts is None else np.ones_like(self.matrix, bool)
+        noise = np.abs(inverse[np.newaxis, :, :] - np.eye(self.n_classes)[:, np.newaxis, :])
+        return np.asarray(np.where(possible[:, :, np.newaxis], noise, 0.0).max(axis=(0, 1)))
 
     @property
     def condition_number(self) -> float:
@@ -228,8 +244,9 @@ class Unmixing:
         """
         noisy = counts[..., : self.n_classes]
         composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
-        if self.row_counts is not None:
-            composition = composition + composition**2 / self.row_counts
+        if self.counts is not None:
+            row_counts = np.maximum(self.counts.sum(axis=1), 1.0)
+            composition = composition + composition**2 / row_counts
         return np.sqrt(composition @ self.label_variance)
 
     def prior(self, counts: FloatArray, *, warn: bool = True) -> FloatArray:
@@ -275,10 +292,10 @@ def make_unmixing(
     classes: Labels,
     *,
     trusted: bool = False,
-    row_counts: FloatArray | None = None,
+    counts: FloatArray | None = None,
 ) -> Unmixing:
     """Prepare to undo C: refuse a singular one, warn of what an ill-conditioned one costs."""
-    unmixing = Unmixing(matrix, classes, trusted, row_counts)
+    unmixing = Unmixing(matrix, classes, trusted, counts)
     condition = unmixing.condition_number
     if not condition < SINGULAR_BEYOND:
         names = dependent_classes(matrix, classes)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
 from unconfused._typing import FloatArray, Labels, Rows
@@ -190,7 +191,21 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_paths: bool = T
     confusion = confusion_for(kind)
     learners = make_learners(confusion)
     paths: dict[str, list[FloatArray]] = {"UMAClassifier()": [], "UMAClassifier(C)": []}
-    for problem in problems(confusion, seed, n_runs):
+    # Small matrices: one thread is faster than several, and times are alike on any machine.
+    with threadpool_limits(1):
+        _run_all(learners, paths, problems(confusion, seed, n_runs), confusion, with_paths)
+    kept = {name: np.array(runs) for name, runs in paths.items() if runs}
+    return Outcome(kind, seed, confusion, learners, kept)
+
+
+def _run_all(
+    learners: list[Learner],
+    paths: dict[str, list[FloatArray]],
+    splits: Iterator[Problem],
+    confusion: FloatArray,
+    with_paths: bool,
+) -> None:
+    for problem in splits:
         if not learners[0].errors:
             # The loops are compiled on first use and then kept; that is no time of any learner.
             UMAClassifier(confusion, max_iter=PATH_STRIDE).fit(problem.X_train, problem.noisy)
@@ -199,5 +214,3 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_paths: bool = T
         if with_paths:
             paths["UMAClassifier()"].append(error_path(problem, None))
             paths["UMAClassifier(C)"].append(error_path(problem, confusion))
-    kept = {name: np.array(runs) for name, runs in paths.items() if runs}
-    return Outcome(kind, seed, confusion, learners, kept)

@@ -1,6 +1,22 @@
-"""Where the confusion matrix comes from."""
+"""Where the confusion matrix comes from, and which labels it says are wrong."""
 
+from unconfused.confusion.annotators import AnnotatorEstimate, from_annotators
+from unconfused.confusion.cross_validated import from_cross_validation
 from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.noisy import from_noisy
+from unconfused.confusion.ranking import LabelIssues, rank_label_errors
 from unconfused.confusion.trusted import from_trusted
+from unconfused.confusion.votes import Votes, votes_from_long
 
-__all__ = ["ConfusionEstimate", "from_trusted"]
+__all__ = [
+    "AnnotatorEstimate",
+    "ConfusionEstimate",
+    "LabelIssues",
+    "Votes",
+    "from_annotators",
+    "from_cross_validation",
+    "from_noisy",
+    "from_trusted",
+    "rank_label_errors",
+    "votes_from_long",
+]

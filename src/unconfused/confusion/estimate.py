@@ -8,57 +8,149 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
+from unconfused._matrix import (
+    ILL_CONDITIONED_BEYOND,
+    SINGULAR_BEYOND,
+    Unmixing,
+    dependent_classes,
+)
 from unconfused._typing import FloatArray, Labels
 
 JEFFREYS = 0.5
 """Pseudo-count of the prior behind the credible intervals."""
 
+RARE_BELOW = 20
+"""Counts a class needs: from 20 labels, an even chance is known to within 0.2 only."""
 
-@dataclass(frozen=True, eq=False)
+WIDE_BEYOND = 0.15
+"""Half the width of a 95 % interval from which we call an entry unsure."""
+
+MOST_CLASSES_IN_TABLE = 12
+MOST_CLASSES_IN_SENTENCE = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ConfusionEstimate:
-    """A confusion matrix with the counts behind it; usable wherever a matrix is asked for.
+    r"""A confusion matrix with the counts behind it; usable wherever a matrix is asked for.
 
     Attributes
     ----------
     matrix : (Q, Q) probabilities, rows true, columns observed
-    counts : (Q, Q) how often a row of true class t was seen with label k
+    counts : (Q, Q) how often a row of true class t was seen with label k; fractions where the
+        truth is itself an estimate
     classes : the labels of rows and columns
+    class_prior : (Q,) share of each true class where the source knows it; None means the shares
+        among the counts
+    caveat : what else to know about the source, a sentence that ends the verdict
 
     Examples
     --------
     >>> import numpy as np
-    >>> estimate = ConfusionEstimate.from_counts(np.array([[8, 2], [1, 9]]), ["cat", "dog"])
+    >>> estimate = ConfusionEstimate.from_counts(np.array([[32, 8], [3, 27]]), ["cat", "dog"])
     >>> np.asarray(estimate)
     array([[0.8, 0.2],
            [0.1, 0.9]])
     >>> low, high = estimate.interval(0.9)
     >>> print(f"{low[0, 1]:.2f} to {high[0, 1]:.2f}")
-    0.06 to 0.45
+    0.11 to 0.32
+    >>> print(estimate)
+    true \ observed    cat   dog
+    cat               0.80  0.20
+    dog               0.10  0.90
+    70 counts, noise rate 0.16, condition number 1.46
+    Good enough to learn with: every entry known to within 0.12, sampling errors magnified up to
+    1.2 times.
     """
 
     matrix: FloatArray
     counts: FloatArray
     classes: Labels
+    class_prior: FloatArray | None = None
+    caveat: str = ""
 
-    @classmethod
-    def from_counts(cls, counts: Any, classes: Any, smoothing: float = 0.0) -> ConfusionEstimate:
+    @staticmethod
+    def from_counts(counts: Any, classes: Any, smoothing: float = 0.0) -> ConfusionEstimate:
         """Divide each row of counts by its sum, after adding `smoothing` to every entry."""
-        table = np.asarray(counts, dtype=np.float64)
-        raised = table + smoothing
-        rows = raised.sum(axis=1, keepdims=True)
-        matrix = np.divide(raised, rows, out=np.eye(len(table)), where=rows > 0)
-        return cls(matrix, table, np.asarray(classes))
+        table, names = check_counts(counts, classes)
+        return ConfusionEstimate(divide_rows(table, smoothing), table, names)
 
     @property
     def condition_number(self) -> float:
         """How many times undoing the matrix can magnify a relative error."""
         return float(np.linalg.cond(self.matrix))
 
+    @property
+    def error_inflation(self) -> float:
+        """How many times larger a class's share errs than with clean labels; inf if singular."""
+        if not self.condition_number < SINGULAR_BEYOND:
+            return float("inf")
+        return Unmixing(self.matrix).error_inflation
+
+    @property
+    def noise_rate(self) -> float:
+        """Share of wrong labels, given the class shares; NaN if nothing was counted."""
+        share = self.counts.sum(axis=1) if self.class_prior is None else self.class_prior
+        total = float(share.sum())
+        if not total > 0:
+            return float("nan")
+        # Rounding must not make noise-free labels worse than perfect.
+        return max(0.0, 1.0 - float(share @ np.diag(self.matrix)) / total)
+
+    @property
+    def rare_classes(self) -> Labels:
+        """Classes counted fewer than 20 times: their rows are little more than a guess."""
+        # Expected counts add up to whole numbers only up to rounding.
+        return np.asarray(self.classes[self.counts.sum(axis=1) < RARE_BELOW - 1e-6])
+
+    @property
+    def verdict(self) -> str:
+        """Say in a line whether this is good enough to learn with, and which classes are not.
+
+        It is not if the matrix is singular; weak if its condition number is beyond 100; and
+        doubtful if a class is rare (`rare_classes`) or has an entry whose 95 % interval reaches
+        further than 0.15 to either side.
+        """
+        sentence = f"{self._judge()}."
+        return f"{sentence} {self.caveat}" if self.caveat else sentence
+
+    def _judge(self) -> str:
+        if not self.counts.any():
+            return "Not good enough to learn with: nothing was counted"
+        condition, inflation = self.condition_number, self.error_inflation
+        alike = np.asarray(dependent_classes(self.matrix, self.classes))
+        if not condition < SINGULAR_BEYOND:
+            return (
+                "Not good enough to learn with: the matrix is singular, the labels cannot tell "
+                f"{name_classes(alike)} apart"
+            )
+        if condition > ILL_CONDITIONED_BEYOND:
+            return (
+                f"Weak: n rows tell as little as n/{inflation**2:.0f} clean ones, since the labels "
+                f"hardly tell {name_classes(alike)} apart"
+            )
+        margin = self._margins()
+        unsure = (margin > WIDE_BEYOND) | np.isin(self.classes, self.rare_classes)
+        if unsure.any():
+            return (
+                f"Doubtful: too few counts of {name_classes(self.classes[unsure])}, entries known "
+                f"to within {margin[unsure].max():.2f} only"
+            )
+        return (
+            f"Good enough to learn with: every entry known to within {margin.max():.2f}, sampling "
+            f"errors magnified up to {inflation:.1f} times"
+        )
+
+    def _margins(self) -> FloatArray:
+        """Half the width of the widest 95 % interval of each row."""
+        low, high = self.interval(0.95)
+        return np.asarray((high - low).max(axis=1) / 2)
+
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of a credible interval for every entry.
 
         Each entry is a beta distribution: the marginal of its row's Dirichlet posterior under
-        Jeffreys' prior.
+        Jeffreys' prior. Where the truth behind the counts is itself estimated (annotators, noisy
+        labels alone) the intervals cover the counting only, and are too narrow.
         """
         if not 0 < level < 1:
             raise ValueError(f"level must lie strictly between 0 and 1; got {level}.")
@@ -72,3 +164,72 @@ class ConfusionEstimate:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Let NumPy see the matrix."""
         return np.array(self.matrix, dtype=dtype, copy=copy)
+
+    def _summary(self) -> str:
+        return (
+            f"{self.counts.sum():.0f} counts, noise rate {self.noise_rate:.2f}, "
+            f"condition number {self.condition_number:.3g}"
+        )
+
+    def __repr__(self) -> str:
+        """Say what it holds, in one line."""
+        return f"{type(self).__name__}({len(self.classes)} classes, {self._summary()})"
+
+    def __str__(self) -> str:
+        """Show the matrix if it is small, then the summary and the verdict."""
+        small = len(self.classes) <= MOST_CLASSES_IN_TABLE
+        table = [*_table(self.matrix, self.classes)] if small else [f"{len(self.classes)} classes"]
+        return "\n".join([*table, self._summary(), self.verdict])
+
+
+def check_counts(counts: Any, classes: Any) -> tuple[FloatArray, Labels]:
+    """Return counts as floats and the classes as an array; refuse what does not fit together."""
+    table, names = np.asarray(counts, dtype=np.float64), np.asarray(classes)
+    if table.shape != (len(names), len(names)):
+        raise ValueError(
+            f"counts must be a square table, one row and one column for each of the {len(names)} "
+            f"classes; it has shape {table.shape}."
+        )
+    if not np.all(table >= 0):
+        raise ValueError("counts must not be negative or NaN.")
+    return table, names
+
+
+def divide_rows(counts: FloatArray, smoothing: float) -> FloatArray:
+    """Turn counts into shares, `smoothing` added to each; a row of zeros becomes the identity's."""
+    if not smoothing >= 0:
+        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
+    raised = counts + smoothing
+    rows = raised.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(raised, rows, out=np.eye(len(counts)), where=rows > 0))
+
+
+def refuse_uncounted(counts: FloatArray, classes: Labels, why: str) -> None:
+    """Raise if a class was never counted, so that its row of the matrix is unknown."""
+    empty = classes[counts.sum(axis=1) == 0]
+    if len(empty):
+        raise ValueError(
+            f"Nothing was counted for {name_classes(empty)}: {why} Its row of the confusion "
+            "matrix is unknown; leave the class out, or pass smoothing=1 to spread it evenly."
+        )
+
+
+def name_classes(classes: Labels) -> str:
+    """Write classes out, the first few by name."""
+    names = classes.tolist()
+    shown = ", ".join(repr(name) for name in names[:MOST_CLASSES_IN_SENTENCE])
+    more = len(names) - MOST_CLASSES_IN_SENTENCE
+    noun = "class" if len(names) == 1 else "classes"
+    return f"{noun} {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _table(matrix: FloatArray, classes: Labels) -> list[str]:
+    corner = "true \\ observed"
+    names = [str(name)[: len(corner)] for name in classes.tolist()]
+    widths = [max(6, len(name) + 1) for name in names]
+    head = "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
+    lines = [f"{corner} {head}"]
+    for name, row in zip(names, matrix, strict=True):
+        cells = "".join(f"{p:>{width}.2f}" for p, width in zip(row, widths, strict=True))
+        lines.append(f"{name:<{len(corner)}} {cells}")
+    return lines

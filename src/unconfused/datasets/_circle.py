@@ -91,7 +91,7 @@ def make_circle(
 
     Examples
     --------
-    >>> from unconfused.datasets._circle import make_circle
+    >>> from unconfused.datasets import make_circle
     >>> X, y, weights = make_circle(200, random_state=0, return_weights=True)
     >>> X.shape, weights.shape, bool((y == (X @ weights.T).argmax(axis=1)).all())
     ((200, 2), (10, 2), True)

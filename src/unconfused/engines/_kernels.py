@@ -5,16 +5,17 @@ Nothing is compiled when this file is imported; what a call compiles is cached o
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from unconfused._typing import FloatArray
+from unconfused.engines._compile import compiled
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
-_sums = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-_exact = njit(nogil=True, cache=True)
+_sums = partial(compiled, fastmath={"reassoc", "contract"})
+_exact = compiled
 
 
 @_sums

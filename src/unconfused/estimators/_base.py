@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
@@ -14,7 +15,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import encode_labels, label_array, split_missing
+from unconfused._labels import known_truth, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 
 
@@ -33,7 +34,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         """Return X as a C-ordered array or CSR matrix of float32 or float64, copied only if not."""
-        return validate_data(
+        X = validate_data(
             self,
             X,
             accept_sparse="csr",
@@ -41,6 +42,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             order="C",
             reset=reset,
         )
+        if issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()  # an entry stored in two parts would be squared in two parts
+        return X
 
     def _check_labels(self, y: Any, X: Rows) -> Labels:
         """Return the observed labels as one column, one per row of X."""
@@ -51,9 +56,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             )
         labels = one_column(y)
         check_consistent_length(X, labels)
-        present, missing = split_missing(labels, "y")
-        if present.dtype.kind == "f" and np.isinf(present).any():
-            raise ValueError("Input y contains infinity; labels must be classes.")
+        missing_label = getattr(self, "missing_label", None)
+        present, missing = split_missing(labels, "y", missing_label)
         check_classification_targets(present[~missing])
         return labels
 
@@ -109,15 +113,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if y_true is None:
             return float(accuracy_score(y, predicted, sample_weight=sample_weight))
         missing_label = getattr(self, "missing_label", "auto")
-        labels = encode_labels(
-            one_column(y), one_column(y_true), classes=self.classes_, missing_label=missing_label
-        )
-        known = labels.truth >= 0
-        if not known.any():
+        truth, missing = known_truth(one_column(y_true), self.classes_, missing_label)
+        check_consistent_length(predicted, truth, sample_weight)
+        if missing.all():
             raise ValueError("y_true holds no known truth to score against.")
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        truth = self.classes_[labels.truth[known]]
-        return float(accuracy_score(truth, predicted[known], sample_weight=weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight)[~missing]
+        hits = truth[~missing] == predicted[~missing]
+        return float(np.average(hits, weights=weight))
 
 
 def one_column(labels: Any) -> Labels:

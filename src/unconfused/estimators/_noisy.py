@@ -59,11 +59,6 @@ class KnownConfusion:
     counts: FloatArray | None = None
     """The (true, observed) counts behind it; None if it was given as known."""
 
-    @property
-    def row_counts(self) -> FloatArray | None:
-        """How many labels each row was counted from, at least 1; None if it is known."""
-        return None if self.counts is None else np.maximum(self.counts.sum(axis=1), 1.0)
-
 
 def encode_noisy(
     y: Labels,
@@ -104,17 +99,20 @@ def confusion_for(
 ) -> KnownConfusion:
     """Find C: what is passed comes first, then the trusted rows, then labels as they are.
 
-    `counts` are those of the trusted rows gathered so far, if not of these rows alone.
+    `counts` are those of the trusted rows gathered so far, if not of these rows alone; a class
+    that has none yet is believed as labelled.
     """
     classes = data.labels.classes
     if confusion is not None:
         matrix = align_confusion(confusion, classes, order)
         return KnownConfusion(matrix, aligned_counts(confusion, classes))
-    counts = data.pair_counts() if counts is None else counts
-    if not data.trusted and not counts.any():
-        return KnownConfusion(np.eye(len(classes)))
-    if not data.known.all():
+    if counts is None:
+        counts = data.pair_counts()
+        if data.known.all() or not data.trusted:
+            return KnownConfusion(np.eye(len(classes)))  # no label, or every label, is believed
         refuse_empty_rows(counts, classes)
+    if not counts.any():
+        return KnownConfusion(np.eye(len(classes)))
     return KnownConfusion(ConfusionEstimate.from_counts(counts, classes).matrix, counts)
 
 

@@ -129,8 +129,14 @@ class UltraconservativeClassifier(LinearClassifier):
         if not first:
             self._refuse_other_classes(classes)
         codes = self._encode(y, X, classes if first else self.classes_)
+        fresh = self._first_state(X)
         if first:
-            self._state = self._first_state(X)
+            self._state = fresh
+        elif (self._state.weights.shape, self._state.lag.shape) != (
+            fresh.weights.shape,
+            fresh.lag.shape,
+        ):
+            raise ValueError("fit_intercept or average has changed since; use a clone instead.")
         self._run(X, codes, 1, None)
         return self
 

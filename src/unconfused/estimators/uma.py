@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import Unmixing, make_unmixing
+from unconfused._matrix import Unmixing, confusion_classes, make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local import LocalEngine
 from unconfused.estimators._base import thread_count
@@ -83,6 +83,8 @@ class UMAClassifier(NoisyLabelClassifier):
         into `classes_`), `norm` of its vector, `noise` (the length chance alone would give it),
         `significance` (its rows over their standard error), `step` (of the true class)
     stopped_ : why the fit ended
+    means_at_ : after how many updates the weights were replaced by the class means (see `tol`),
+        None if they were not
 
     Examples
     --------
@@ -122,6 +124,7 @@ class UMAClassifier(NoisyLabelClassifier):
     history_: dict[str, FloatArray]
     n_iter_: int
     stopped_: str
+    means_at_: int | None
     _state: UMAState
     _pair_counts: FloatArray
     _order: ArrayLike | None
@@ -209,7 +212,8 @@ class UMAClassifier(NoisyLabelClassifier):
         needs (`unconfused.theory.sample_size`), order 1/margin² chunks suffice for a separable
         concept; on smaller chunks the vectors are noisier, and `tol="auto"` passes over chunks in
         which no pair stands out. The confusion matrix, if not given, is counted over the trusted
-        rows of all chunks so far.
+        rows of all chunks so far; until a class has one, its labels are believed. `class_prior_`
+        is that of the last chunk.
 
         Parameters
         ----------
@@ -226,14 +230,21 @@ class UMAClassifier(NoisyLabelClassifier):
         order = order if first else self._order
         unmixing = self._unmixing(data, order, counts)
         self.classes_, self._pair_counts, self._order = data.labels.classes, counts, order
-        self._run(data, unmixing, None if first else self._state, 1, try_means=False)
+        state = None if first else self._resumed_state(data)
+        self._run(data, unmixing, state, 1, try_means=False)
         return self
 
     def _classes_for_chunks(self, classes: ArrayLike | None, first: bool) -> ArrayLike | None:
         if not first:
             self._refuse_other_classes(classes)
             return self.classes_
-        if classes is None and self.classes is None and not hasattr(self.confusion, "columns"):
+        labelled = self.confusion is not None and confusion_classes(self.confusion) is not None
+        named = [one for one in (self.classes, classes) if one is not None]
+        if len(named) == 2 and not np.array_equal(np.unique(named[0]), np.unique(named[1])):
+            raise ValueError(
+                f"classes={classes!r} differ from the constructor's classes={self.classes!r}."
+            )
+        if classes is None and self.classes is None and not labelled:
             raise ValueError(
                 "classes must be passed on the first call to partial_fit: later chunks may show "
                 "labels this one does not."
@@ -245,7 +256,7 @@ class UMAClassifier(NoisyLabelClassifier):
     ) -> Unmixing:
         known = confusion_for(data, self.confusion, order, counts)
         return make_unmixing(
-            known.matrix, data.labels.classes, trusted=data.trusted, row_counts=known.row_counts
+            known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
         )
 
     def _resumed_state(self, data: NoisyData) -> UMAState:
@@ -253,8 +264,8 @@ class UMAClassifier(NoisyLabelClassifier):
         same = np.array_equal(data.labels.classes, self.classes_)
         if not same or self._state.weights.shape != shape:
             raise ValueError(
-                "warm_start=True goes on from the last fit, but the classes, the number of "
-                "features or fit_intercept have changed. Fit a clone instead."
+                "This goes on from the last fit, but the classes, the number of features or "
+                "fit_intercept have changed. Fit a clone instead."
             )
         return self._state
 
@@ -292,6 +303,7 @@ class UMAClassifier(NoisyLabelClassifier):
         self.confusion_ = unmixing.matrix
         self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
+        self.means_at_ = state.means_at
         self.history_ = state.history()
         self._state = state
         weights = state.averaged() if self.average else state.weights

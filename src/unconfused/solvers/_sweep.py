@@ -9,26 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from unconfused import steps as _steps
 from unconfused._typing import FloatArray
+from unconfused.engines._compile import compiled
 
 RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive")
 """Rules with a compiled sweep; a rule's place here is how the loops know it."""
 
 PERCEPTRON, UNIFORM, PROPORTIONAL, MIRA, PASSIVE_AGGRESSIVE = range(len(RULES))
 
-_compiled = njit(nogil=True, cache=True)
-snap_ties = _compiled(_steps.snap_ties)
-perceptron_loop = _compiled(_steps.perceptron_loop)
-uniform_loop = _compiled(_steps.uniform_loop)
-proportional_loop = _compiled(_steps.proportional_loop)
-mira_loop = _compiled(_steps.mira_loop)
-passive_aggressive_loop = _compiled(_steps.passive_aggressive_loop)
+snap_ties = compiled(_steps.snap_ties)
+perceptron_loop = compiled(_steps.perceptron_loop)
+uniform_loop = compiled(_steps.uniform_loop)
+proportional_loop = compiled(_steps.proportional_loop)
+mira_loop = compiled(_steps.mira_loop)
+passive_aggressive_loop = compiled(_steps.passive_aggressive_loop)
 
 
-@_compiled
+@compiled
 def take_steps(
     rule: int, scores: FloatArray, target: int, squared_norm: float, steps: FloatArray
 ) -> None:
@@ -49,7 +48,7 @@ def take_steps(
         passive_aggressive_loop(scores, target, rival, squared_norm, steps)
 
 
-@_compiled
+@compiled
 def squared_class_norms(weights: FloatArray) -> FloatArray:
     """Return the squared norm of every class's weights."""
     norms = np.zeros(weights.shape[1])
@@ -59,7 +58,7 @@ def squared_class_norms(weights: FloatArray) -> FloatArray:
     return norms
 
 
-@_compiled
+@compiled
 def dense_sweep(
     X: Any,
     labels: Any,
@@ -105,7 +104,7 @@ def dense_sweep(
     return mistakes
 
 
-@_compiled
+@compiled
 def sparse_sweep(
     data: Any,
     indices: Any,

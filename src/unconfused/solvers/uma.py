@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unconfused._matrix import ConfusionWarning, Unmixing
-from unconfused._typing import FloatArray
+from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.means import estimated_hits, start_at_means
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.significance import pair_statistics, significance_threshold
+from unconfused.solvers.significance import pair_statistics
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 CONVERGED = "no pair left to unconfuse"
@@ -39,6 +39,11 @@ class UMAState:
 
     records: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
     stopped: str = EXHAUSTED
+    means_at: int | None = None
+    """After how many updates the weights were replaced by the unmixed means, if they were."""
+
+    rng: np.random.RandomState | None = None
+    """Source of chance, kept so that a resumed run does not draw the same again."""
 
     def averaged(self) -> FloatArray:
         """Return the mean of W over all updates so far."""
@@ -94,20 +99,24 @@ class UMA:
         """Make updates from `state` on (in place) until done; Ctrl-C ends a run cleanly."""
         prior = unmixing.prior(engine.code_counts)
         if self.average and state.lag is None:
-            state.lag = np.zeros_like(state.weights)
+            state.lag, state.n_averaged = np.zeros_like(state.weights), 0
+        state.rng = self.rng if state.rng is None else state.rng
         progress = Progress(self.verbose, "UMA: update")
         state.stopped = EXHAUSTED
         total, begun = float(engine.code_counts.sum()), state.n_updates
         partition = engine.partition(unmixing, alpha)
+        # Starts are judged by all rows, not only by those beyond the margin.
+        judge = partition if alpha == 0 else engine.partition(unmixing, 0.0)
         try:
             if self.init == "means" and state.n_updates == 0:
-                state.start_again(start_at_means(engine, partition, unmixing))
-            elif state.weights.any():
+                state.start_again(start_at_means(engine, judge, unmixing))
+            if state.weights.any():
                 partition.restart(state.weights)
             try_means = self.try_means
             while state.n_updates - begun < self.max_iter:
                 if not self._update(partition, unmixing, prior, total, state):
-                    if try_means and self._means_are_better(engine, partition, unmixing, state):
+                    if try_means and self._means_are_better(engine, judge, unmixing, state):
+                        partition.restart(state.weights)
                         try_means = False
                         continue
                     state.stopped = CONVERGED
@@ -119,7 +128,9 @@ class UMA:
             state.stopped = INTERRUPTED
         progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
         if not state.weights.any():
-            self._start_at_means(engine, partition, unmixing, state)
+            self._start_at_means(engine, judge, unmixing, prior, state)
+        elif state.stopped == CONVERGED and alpha > 0:
+            _warn_if_all_within(partition, state, alpha)
         return state
 
     def _update(
@@ -135,19 +146,15 @@ class UMA:
         tables = partition.tables()
         statistics = pair_statistics(tables, norms, unmixing, total)
         selectable = ~np.eye(len(norms), dtype=bool)
+        if not np.all(np.isfinite(norms)):
+            raise ValueError("The sums over rows overflow: scale the features down.")
         if self.tol is None:
-            threshold = significance_threshold(len(norms))
-            selectable &= (norms > 0) & (statistics.significance > threshold)
+            selectable &= (norms > 0) & statistics.stands_out
         else:
             selectable &= norms > self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while selectable.any():
-            p, q = self.selection(norms, prior, selectable, self.rng)
-            if not selectable[p, q]:
-                raise ValueError(
-                    f"The selection chose the pair ({p}, {q}), which is not among those it may "
-                    "choose from (`selectable`)."
-                )
+            p, q = self._select(norms, prior, selectable, state)
             z = partition.update_vector(p, q)
             # einsum sums every row alike: classes with equal weights keep exactly equal scores.
             scores = np.einsum("rj,j->r", state.weights, z)
@@ -168,6 +175,20 @@ class UMA:
             partition.restart(state.weights)
         return True
 
+    def _select(
+        self, norms: FloatArray, prior: FloatArray, selectable: BoolArray, state: UMAState
+    ) -> tuple[int, int]:
+        """Ask the strategy for a pair, and refuse one that it was not offered."""
+        assert state.rng is not None
+        chosen = self.selection(norms, prior, selectable, state.rng)
+        inside = isinstance(chosen, tuple) and all(0 <= r < len(norms) for r in chosen)
+        if not inside or len(chosen) != 2 or not selectable[chosen]:
+            raise ValueError(
+                f"The selection chose {chosen!r}, which is not one of the pairs (p, q) it may "
+                "choose from (`selectable`)."
+            )
+        return chosen
+
     def _means_are_better(
         self, engine: Engine, partition: Partition, unmixing: Unmixing, state: UMAState
     ) -> bool:
@@ -184,26 +205,46 @@ class UMA:
         better = estimated_hits(partition, unmixing, means) > hits
         if better:
             state.start_again(means)
+            state.means_at = state.n_updates
         return better
 
     def _start_at_means(
-        self, engine: Engine, partition: Partition, unmixing: Unmixing, state: UMAState
+        self,
+        engine: Engine,
+        partition: Partition,
+        unmixing: Unmixing,
+        prior: FloatArray,
+        state: UMAState,
     ) -> None:
         """Never hand back W = 0: it would call everything the first class."""
         state.start_again(start_at_means(engine, partition, unmixing))
+        state.means_at = state.n_updates
+        if engine.intercept and not state.weights.any():
+            state.weights[:, -1] = prior - prior.mean()  # the rows say nothing at all
         if state.stopped != INTERRUPTED:
             warnings.warn(
                 "UMA made no update: no pair of classes stands out "
                 + (
-                    f"of the sampling noise. The confusion matrix (condition number "
-                    f"{unmixing.condition_number:.3g}) is too ill-conditioned for this many rows."
-                    if self.tol is None
+                    f"of the sampling noise. There are too few rows for a confusion matrix of "
+                    f"condition number {unmixing.condition_number:.3g} (too ill-conditioned), or "
+                    "the features say nothing."
+                    if not self.tol
                     else f"above tol={self.tol:g}; lower it."
                 )
                 + " The weights are the unmixed class means.",
                 ConfusionWarning,
                 stacklevel=4,
             )
+
+
+def _warn_if_all_within(partition: Partition, state: UMAState, alpha: float) -> None:
+    if not partition.tables().counts.any():
+        warnings.warn(
+            f"UMA stopped after {state.n_updates} updates because no row is predicted with a "
+            f"margin of alpha={alpha:g} or more; lower alpha.",
+            ConfusionWarning,
+            stacklevel=4,
+        )
 
 
 def _add(state: UMAState, steps: FloatArray, z: FloatArray) -> None:

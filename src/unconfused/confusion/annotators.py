@@ -1,0 +1,209 @@
+"""The confusion matrix of a crowd, from how its members disagree."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from unconfused._labels import encode_labels, label_array
+from unconfused._matrix import ConfusionWarning
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd
+from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted
+from unconfused.confusion.votes import Votes, votes_from_wide
+
+TIED_WITHIN = 1e-9
+"""Posteriors this close are a tie, whatever the order in which votes were added up."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AnnotatorEstimate(ConfusionEstimate):
+    """The confusion matrix of a crowd, of each of its members, and what they agree on.
+
+    `matrix` and `counts` are those of all votes together: how an answer, by whomever, comes about.
+
+    Attributes
+    ----------
+    annotators : (A,) who voted
+    annotator_matrices : (A, Q, Q) confusion matrix of each annotator, pulled towards the shared one
+    annotator_counts : (A, Q, Q) expected answers behind them
+    consensus : (n_items,) the most likely class of every item; on a tie, the lowest
+    posterior : (n_items, Q) probability of each class given the votes
+    n_iter : number of iterations
+    history : what they maximised: log-likelihood of votes and gold labels plus the log-prior
+    """
+
+    annotators: Labels
+    annotator_matrices: FloatArray
+    annotator_counts: FloatArray
+    consensus: Labels
+    posterior: FloatArray
+    n_iter: int
+    history: FloatArray
+
+    @property
+    def annotator_noise_rates(self) -> FloatArray:
+        """Share of wrong answers to expect of each annotator on items drawn from all classes."""
+        right = np.einsum("aqq,q->a", self.annotator_matrices, np.asarray(self.class_prior))
+        return np.asarray(np.maximum(0.0, 1.0 - right))
+
+    def _summary(self) -> str:
+        crowd = f"{len(self.annotators)} annotators, {len(self.consensus)} items, "
+        return crowd + super()._summary()
+
+
+def from_annotators(
+    votes: Votes | Any,
+    *,
+    y_true: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    prior_strength: float = 5.0,
+    smoothing: float = 0.0,
+    missing_label: Any = "auto",
+) -> AnnotatorEstimate:
+    """Estimate who confuses what, and the truth, from votes of several annotators.
+
+    Dawid and Skene's model by expectation maximisation from the majority vote: those who agree with
+    the likely truth gain weight, which makes the truth likelier, and so on. Most annotators
+    answer little, so each one's matrix is a compromise: `prior_strength` answers per class
+    that follow the matrix all annotators share, plus their own. An annotator with four answers
+    is thus taken to be like the others, and one with hundreds is judged by them.
+
+    The model supposes that annotators err independently once the truth is given. Where they copy
+    from one another, or find the same items hard, it is surer than it should be.
+
+    Parameters
+    ----------
+    votes : Votes, or array or frame with a row per item and a column per annotator, missing entries
+        (None, NaN) where someone did not answer
+    y_true : (n_items,) gold labels where known, missing elsewhere
+    classes : all classes, if votes and gold labels may not show every one
+    max_iter : most iterations, for the shared matrix and for the annotators' own each
+    tol : stop once an iteration gains no more than this, per item, in what is maximised
+    prior_strength : answers per class that the shared matrix is worth to each annotator; 0 judges
+        everyone by their own answers alone
+    smoothing : added to every count of the pooled `matrix`. With 0, a class that is the likely
+        truth of no item with a vote is an error
+    missing_label : a value that means "missing" besides None and NaN
+
+    Returns
+    -------
+    AnnotatorEstimate
+
+    Warns
+    -----
+    ConfusionWarning
+        If items have neither a vote nor a gold label; their posterior is the class shares.
+
+    Examples
+    --------
+    Carl says "b" to everything, so his vote tells nothing:
+
+    >>> votes = [["a", "a", "b"], ["b", "b", "b"], ["a", None, "b"], ["b", "b", "b"]]
+    >>> crowd = from_annotators(votes, prior_strength=0.5)
+    >>> crowd.consensus.tolist()
+    ['a', 'b', 'a', 'b']
+    >>> crowd.annotator_noise_rates.round(1)
+    array([0.1, 0.1, 0.5])
+    """
+    _check_settings(max_iter, tol, prior_strength, smoothing)
+    if not isinstance(votes, Votes):
+        votes = votes_from_wide(votes, classes=classes, missing_label=missing_label)
+    votes, truth = with_truth(votes, y_true, classes, missing_label)
+    if not len(votes):
+        raise ValueError("There is no vote to learn from.")
+    crowd = Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes))
+    _warn_of_silence(crowd)
+    fit = fit_crowd(crowd, _majority(votes, crowd), prior_strength, max_iter, tol)
+    if not fit.converged:
+        warnings.warn(
+            f"from_annotators stopped after {max_iter} iterations before it settled; raise "
+            "max_iter, or tol.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return _publish(fit, votes, smoothing)
+
+
+def _check_settings(max_iter: int, tol: float, prior_strength: float, smoothing: float) -> None:
+    if not isinstance(max_iter, Integral) or max_iter < 1:
+        raise ValueError(f"max_iter must be a whole number from 1 on; got {max_iter!r}.")
+    named = {"tol": tol, "prior_strength": prior_strength, "smoothing": smoothing}
+    for name, value in named.items():
+        if not 0 <= value < np.inf:
+            raise ValueError(f"{name} must be a finite number, at least 0; got {value}.")
+
+
+def with_truth(
+    votes: Votes,
+    y_true: ArrayLike | None,
+    classes: ArrayLike | None = None,
+    missing_label: Any = "auto",
+) -> tuple[Votes, IntArray]:
+    """Give votes and gold labels common classes; return both coded by them."""
+    gold = label_array([None] * votes.n_items if y_true is None else y_true)
+    if gold.shape != (votes.n_items,):
+        raise ValueError(
+            f"y_true must hold one label per item: {votes.n_items}, not shape {gold.shape}."
+        )
+    named = classes
+    if named is None and len(votes.classes) > 2:
+        # With -1 among three classes or more, someone has already said that it is a class.
+        named = votes.classes if -1 in votes.classes.tolist() else None
+    # Both columns must be as long as the longer one: repeating the shorter changes no class.
+    length = max(len(votes.classes), len(gold))
+    shown = np.resize(votes.classes, length) if len(votes.classes) else np.full(length, None)
+    encoded = encode_labels(
+        shown, _filled(gold, length), classes=named, missing_label=missing_label
+    )
+    label = encoded.observed[: len(votes.classes)][votes.label]
+    return replace(votes, label=label, classes=encoded.classes), encoded.truth[: len(gold)]
+
+
+def _filled(gold: Labels, length: int) -> Labels:
+    return np.resize(gold, length) if len(gold) else np.full(length, None)
+
+
+def _majority(votes: Votes, crowd: Crowd) -> FloatArray:
+    """Share of each class among an item's votes, the truth where known, else nothing."""
+    tally = votes.tally
+    return crowd.fix_truth(tally / np.maximum(tally.sum(axis=1, keepdims=True), 1.0))
+
+
+def _warn_of_silence(crowd: Crowd) -> None:
+    silent = np.count_nonzero(~crowd.informed)
+    if silent:
+        warnings.warn(
+            f"{silent} of {len(crowd.truth)} items have neither a vote nor a gold label: their "
+            "posterior is the class shares, their consensus the most frequent class.",
+            ConfusionWarning,
+            stacklevel=3,
+        )
+
+
+def _publish(fit: CrowdFit, votes: Votes, smoothing: float) -> AnnotatorEstimate:
+    counts = fit.counts.sum(axis=0)
+    if smoothing == 0:
+        refuse_uncounted(counts, votes.classes, "it is the likely truth of no item with a vote.")
+    best = fit.posterior.max(axis=1, keepdims=True)
+    consensus = (fit.posterior >= best - TIED_WITHIN).argmax(axis=1)
+    return AnnotatorEstimate(
+        divide_rows(counts, smoothing),
+        counts,
+        votes.classes,
+        class_prior=fit.prior,
+        annotators=votes.annotators,
+        annotator_matrices=fit.matrices,
+        annotator_counts=fit.counts,
+        consensus=votes.classes[consensus],
+        posterior=fit.posterior,
+        n_iter=len(fit.objective),
+        history=np.array(fit.objective),
+    )

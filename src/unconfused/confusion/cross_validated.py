@@ -1,0 +1,207 @@
+"""The confusion of a classifier, from predictions on rows it was not trained on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import has_fit_parameter
+
+from unconfused._labels import MISSING, encode_labels
+from unconfused._random import random_state as make_random_state
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
+from unconfused.confusion.trusted import count_pairs
+
+Split = tuple[IntArray, IntArray]
+
+
+def from_cross_validation(
+    estimator: Any,
+    X: Rows,
+    y_true: ArrayLike,
+    *,
+    cv: int | Any = 5,
+    sample_weight: ArrayLike | None = None,
+    smoothing: float = 0.0,
+    classes: ArrayLike | None = None,
+    missing_label: Any = "auto",
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> ConfusionEstimate:
+    r"""Count which classes a classifier takes for which, on rows left out of its training.
+
+    For labels made by a classifier, such as one trained on the few rows whose truth is known
+    (Example 1 of Louche and Ralaivola): its mistakes are the label noise, and cross-validation on
+    these rows measures them. The classifier of each fold learns from fewer rows than the final
+    one, on all of them, so the noise is slightly overstated; more folds make it less so.
+
+    Parameters
+    ----------
+    estimator : the classifier that makes the labels; it is cloned, never fitted itself
+    X : array, sparse matrix or frame, one row per label
+    y_true : the truth; rows where it is missing (None, NaN) are left out
+    cv : number of stratified folds, or a splitter or list of splits that tests each row once. With
+        fewer rows of every class than folds, there are as many folds as the largest class has rows
+    sample_weight : how many rows each row stands for; counted so, and passed on to the
+        classifier's `fit` if that takes weights
+    smoothing : added to every count. With 0, a class without any row is an error
+    classes : all classes, if `y_true` may not show every one
+    missing_label : a value that means "missing" besides None and NaN
+    random_state : seed of the shuffling into folds
+    n_jobs : how many folds to fit at a time, as in joblib
+
+    Returns
+    -------
+    ConfusionEstimate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(from_cross_validation(GaussianNB(), X, y, random_state=0))
+    true \ observed      0     1     2
+    0                 1.00  0.00  0.00
+    1                 0.00  0.94  0.06
+    2                 0.00  0.06  0.94
+    150 counts, noise rate 0.04, condition number 1.14
+    Good enough to learn with: every entry known to within 0.07, sampling errors magnified up to
+    1.0 times.
+    """
+    labels = encode_labels(y_true, classes=classes, missing_label=missing_label)
+    (X,) = indexable(X)
+    refuse_other_length(X, labels.observed, "y_true")
+    known = np.flatnonzero(labels.observed != MISSING)
+    truth, X = labels.observed[known], _safe_indexing(X, known)
+    weight = check_weight(sample_weight, len(labels.observed))
+    weight = None if weight is None else weight[known]
+    splits = make_folds(truth, labels.classes, cv, random_state)
+    takes_weights = weight is not None and has_fit_parameter(estimator, "sample_weight")
+    params = {"sample_weight": weight} if takes_weights else {}
+    parts = out_of_fold(
+        estimator, X, labels.classes[truth], splits, _predictions, params=params, n_jobs=n_jobs
+    )
+    predicted = in_row_order(parts, splits)
+    codes = encode_labels(predicted, classes=labels.classes, missing_label=None).observed
+    counts = count_pairs(truth, codes, len(labels.classes), weight)
+    if smoothing == 0:
+        refuse_uncounted(counts, labels.classes, "no row is known to be of it.")
+    return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
+
+
+def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Return weights as floats, one per row and none negative."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.all(weight >= 0):
+        raise ValueError("sample_weight must hold one weight per row, none of them negative.")
+    return weight
+
+
+def refuse_other_length(X: Rows, labels: Labels, name: str) -> None:
+    """Raise if there is not one label per row."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != len(labels):
+        raise ValueError(f"X has {n_rows} rows but {name} has {len(labels)} labels.")
+
+
+def make_folds(codes: IntArray, classes: Labels, cv: Any, seed: Seed) -> list[Split]:
+    """Split rows into training and test parts, each row tested once.
+
+    A class with fewer rows than folds is absent from some test parts, never from training.
+    """
+    sizes = np.bincount(codes, minlength=len(classes))
+    if not len(codes) or np.count_nonzero(sizes) < 2:
+        raise ValueError(
+            f"Cross-validation needs labelled rows of at least two classes; there are {len(codes)} "
+            f"labelled rows, of {name_classes(classes[sizes > 0]) if len(codes) else 'no class'}."
+        )
+    if not isinstance(cv, Integral):
+        splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
+        return _tested_once(splits, len(codes))
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; got {cv}.")
+    if np.any(sizes == 1):
+        raise ValueError(
+            f"There is only one row of {name_classes(classes[sizes == 1])}: left out for testing, "
+            "it leaves none to learn from. Add rows of that class, or leave that row out."
+        )
+    # A class that cannot fill every fold is no harm here, and scikit-learn would warn of it.
+    folds = StratifiedKFold(
+        min(int(cv), int(sizes.max())), shuffle=True, random_state=make_random_state(seed)
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(folds.split(np.zeros(len(codes)), codes))
+
+
+def _tested_once(splits: list[Split], n_rows: int) -> list[Split]:
+    rows = np.arange(n_rows)
+    places = [(rows[train], rows[test]) for train, test in splits]
+    if not np.array_equal(np.sort(np.concatenate([test for _, test in places])), rows):
+        raise ValueError("cv must test every row exactly once; these splits do not.")
+    return places
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Rows,
+    y: Labels,
+    splits: Iterable[Split],
+    read: Callable[[Any, Rows, IntArray], Any],
+    *,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+) -> list[Any]:
+    """Fit a clone on every training part, and `read` from it what is asked on the test part.
+
+    `read` gets the fitted clone, the test rows and their places, and must be picklable. `params`
+    are arguments of `fit` with one entry per row.
+    """
+    given = params or {}
+    parts: list[Any] = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_read)(clone(estimator), X, y, train, test, given, read)
+        for train, test in splits
+    )
+    return parts
+
+
+def _fit_and_read(
+    estimator: Any,
+    X: Rows,
+    y: Labels,
+    train: IntArray,
+    test: IntArray,
+    params: Mapping[str, Any],
+    read: Callable[[Any, Rows, IntArray], Any],
+) -> Any:
+    taken = {name: values[train] for name, values in params.items()}
+    fitted = estimator.fit(_safe_indexing(X, train), y[train], **taken)
+    return read(fitted, _safe_indexing(X, test), test)
+
+
+def in_row_order(parts: list[Any], splits: list[Split]) -> Any:
+    """Put what was read fold by fold back into the order of the rows."""
+    tests = np.concatenate([test for _, test in splits])
+    return np.concatenate(parts)[np.argsort(tests)]
+
+
+def _predictions(fitted: Any, X: Rows, test: IntArray) -> Labels:
+    return np.asarray(fitted.predict(X))
+
+
+def aligned_columns(table: Any, fitted: Any, classes: Labels) -> FloatArray:
+    """Give probabilities a column for every class; 0 for those a classifier never met."""
+    places = encode_labels(fitted.classes_, classes=classes, missing_label=None).observed
+    full = np.zeros((len(table), len(classes)))
+    full[:, places] = table
+    return full

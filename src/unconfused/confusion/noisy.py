@@ -1,0 +1,212 @@
+"""The confusion matrix from noisy labels alone, without any truth."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils import _safe_indexing, indexable
+
+from unconfused._labels import MISSING, encode_labels
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion.cross_validated import (
+    Split,
+    aligned_columns,
+    in_row_order,
+    make_folds,
+    out_of_fold,
+    refuse_other_length,
+)
+from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted
+
+CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
+
+INVERSE_PENALTIES = (0.01, 0.1, 1.0)
+"""What the default model's `C` is chosen from, by the likelihood of the labels left out."""
+
+UNMIXING_STEPS = 30
+"""Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
+
+
+def from_noisy(
+    X: Rows,
+    y: ArrayLike,
+    *,
+    estimator: Any = None,
+    cv: int | Any = 5,
+    n_rounds: int = 3,
+    smoothing: float = 0.0,
+    classes: ArrayLike | None = None,
+    missing_label: Any = "auto",
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> ConfusionEstimate:
+    """Guess how labels are confused from the features and the noisy labels only.
+
+    A model of the noisy labels gives each row a probability of every label, learnt from other rows.
+    A row counts as truly of class q if its probability of q reaches what is usual among the rows
+    labelled q; these rows, by their labels, are the first estimate (the confident count of
+    Northcutt, Jiang and Chuang, 2021). Each further round takes the noise it found out of the
+    probabilities and counts again the rows that are surest then. Counts are scaled so that every
+    label has as many as in `y`.
+
+    **When this cannot work.** The truth enters only as what the model finds typical, so:
+
+    - if more than half of a class carries the label of one other class, the two are as good as
+      swapped, and nothing in the data says otherwise: only trusted rows can;
+    - if the mistakes follow the features, so that the model can learn them, they look like truth;
+    - if the noise is so strong, or the rows so few, that the model predicts the noisy labels hardly
+      better than their shares do, the thresholds separate nothing;
+    - if classes overlap, rows of one that look like another are taken for wrong labels.
+
+    Intervals and verdict treat the guessed truth as known. With trusted rows, use `from_trusted`.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame
+    y : noisy labels; rows where they are missing (None, NaN) are left out
+    estimator : a classifier with `predict_proba`. By default a logistic regression on scaled
+        features, its penalty chosen among three by the likelihood of left-out labels
+    cv : number of stratified folds, or a splitter that tests every row once
+    n_rounds : how often to count again after the first estimate
+    smoothing : added to every count. With 0, a class no row is counted for is an error
+    classes : all classes, if `y` may not show every one
+    missing_label : a value that means "missing" besides None and NaN
+    random_state : seed of the shuffling into folds
+    n_jobs : how many folds to fit at a time, as in joblib
+
+    Returns
+    -------
+    ConfusionEstimate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from unconfused.noise import corrupt_labels
+    >>> X, truth = make_blobs(900, centers=3, cluster_std=1.0, random_state=1)
+    >>> y = corrupt_labels(truth, [[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]], 0)
+    >>> from_noisy(X, y, random_state=0).matrix.round(1)
+    array([[0.7, 0.3, 0. ],
+           [0. , 0.9, 0.1],
+           [0. , 0. , 1. ]])
+    """
+    labels = encode_labels(y, classes=classes, missing_label=missing_label)
+    (X,) = indexable(X)
+    refuse_other_length(X, labels.observed, "y")
+    known = np.flatnonzero(labels.observed != MISSING)
+    observed, X = labels.observed[known], _safe_indexing(X, known)
+    splits = make_folds(observed, labels.classes, cv, random_state)
+    probability = left_out_probabilities(estimator, X, observed, labels.classes, splits, n_jobs)
+    counts = guess_counts(probability, observed, n_rounds)
+    if smoothing == 0:
+        refuse_uncounted(counts, labels.classes, "no row stands out as one of it.")
+    matrix = divide_rows(counts, smoothing)
+    return ConfusionEstimate(matrix, counts, labels.classes, caveat=CAVEAT)
+
+
+def left_out_probabilities(
+    estimator: Any,
+    X: Rows,
+    codes: IntArray,
+    classes: Labels,
+    splits: list[Split],
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the probability of every label on every row, from models that did not see the row."""
+    if estimator is not None and not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no predict_proba; pass a classifier that has, such as "
+            "CalibratedClassifierCV around this one."
+        )
+    candidates = [estimator] if estimator is not None else _default_models(X)
+    read = partial(_probabilities, classes=classes)
+    best, least = np.empty(0), np.inf
+    for candidate in candidates:
+        parts = out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
+        table = in_row_order(parts, splits)
+        loss = -np.log(np.maximum(table[np.arange(len(codes)), codes], 1e-12)).mean()
+        if loss < least:
+            best, least = table, loss
+    return np.asarray(best)
+
+
+def _default_models(X: Rows) -> list[Any]:
+    scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
+    return [
+        make_pipeline(scaler, LogisticRegression(C=penalty, max_iter=1000))
+        for penalty in INVERSE_PENALTIES
+    ]
+
+
+def _probabilities(fitted: Any, X: Rows, test: IntArray, *, classes: Labels) -> FloatArray:
+    return aligned_columns(fitted.predict_proba(X), fitted, classes)
+
+
+def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> FloatArray:
+    """Count guessed truth against labels: a first estimate, then rounds of unmixing and counting.
+
+    A round that leaves a class without a single row is not taken.
+    """
+    shown = np.bincount(observed, minlength=probability.shape[1]) > 0
+    counts = _count_confident(probability, observed, _usual_confidence(probability, observed))
+    for _ in range(n_rounds):
+        if not np.all(counts.sum(axis=1)[shown] > 0):
+            break
+        truth = unmix_probabilities(probability, divide_rows(counts, 0.0))
+        again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
+        if not np.all(again.sum(axis=1)[shown] > 0):
+            break
+        counts = again
+    return counts
+
+
+def _usual_confidence(probability: FloatArray, codes: IntArray) -> FloatArray:
+    """Mean probability of a class among the rows said to be of it; infinite without such rows."""
+    n_classes = probability.shape[1]
+    own = probability[np.arange(len(codes)), codes]
+    sums, sizes = np.bincount(codes, own, n_classes), np.bincount(codes, minlength=n_classes)
+    # A class that the model never believes in would be reached by every row.
+    return np.where(sums > 0, sums / np.maximum(sizes, 1), np.inf)
+
+
+def _count_confident(
+    probability: FloatArray, observed: IntArray, threshold: FloatArray
+) -> FloatArray:
+    """Count (class reached, label) over rows that reach a class, scaled to the labels' counts."""
+    n_classes = probability.shape[1]
+    # Averages of equal numbers can exceed them by rounding.
+    reached = np.where(probability >= threshold * (1 - 1e-12), probability, -1.0)
+    truth, confident = reached.argmax(axis=1), reached.max(axis=1) >= 0
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (truth[confident], observed[confident]), 1.0)
+    totals = np.bincount(observed, minlength=n_classes)
+    # A label none of whose rows is typical of anything is believed.
+    unseen = counts.sum(axis=0) == 0
+    counts[unseen, unseen] = 1.0
+    return np.asarray(counts / counts.sum(axis=0) * totals)
+
+
+def unmix_probabilities(probability: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Turn probabilities of the noisy labels into those of the true classes.
+
+    Looks, row by row, for the class probabilities that C carries closest to those of the labels
+    (in Kullback-Leibler divergence); unlike a product with the inverse they stay between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unmix_probabilities(np.array([[0.7, 0.3]]), np.array([[0.7, 0.3], [0.0, 1.0]])).round(1)
+    array([[1., 0.]])
+    """
+    n_classes = len(matrix)
+    truth = np.full_like(probability, 1.0 / n_classes)
+    for _ in range(UNMIXING_STEPS):
+        ratio = probability / np.maximum(truth @ matrix, 1e-12)
+        truth *= ratio @ matrix.T
+        truth /= np.maximum(truth.sum(axis=1, keepdims=True), 1e-300)
+    return truth
