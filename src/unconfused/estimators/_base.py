@@ -111,7 +111,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """
         predicted = self.predict(X)
         if y_true is None:
-            return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+            labels = one_column(y)
+            return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
         missing_label = getattr(self, "missing_label", "auto")
         truth, missing = known_truth(one_column(y_true), self.classes_, missing_label)
         check_consistent_length(predicted, truth, sample_weight)

@@ -10,14 +10,24 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from unconfused._labels import encode_labels
 from unconfused._matrix import warn_if_singular
-from unconfused._typing import ArrayLike, BoolArray, FloatArray
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.local import LocalEngine
 from unconfused.estimators._base import one_column, thread_count
+from unconfused.estimators._crowd import (
+    STEPS_PER_ROUND,
+    are_votes,
+    collect_votes,
+    crowd_of,
+    evidence_of,
+    fit_votes,
+    refuse_other_annotators,
+)
 from unconfused.estimators._noisy import (
     KnownConfusion,
     NoisyData,
@@ -79,6 +89,8 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
     class_prior_ : (Q,), estimated share of each true class among the training rows
     noisy_weight_ : float, the weight in use
     noisy_weight_losses_ : held-out log-loss for each weight tried, where one was looked for
+    annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
+        labels were votes; `confusion_` is then that of all annotators together
     n_iter_ : number of steps
     history_ : dict with the `objective` after every step
 
@@ -122,6 +134,8 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
     noisy_weight_: float
     history_: dict[str, FloatArray]
     n_iter_: int
+    annotators_: Labels
+    annotator_confusion_: FloatArray
     _state: LikelihoodState
 
     def __init__(
@@ -169,7 +183,8 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         Parameters
         ----------
         X : array, CSR matrix or frame of shape (n, d)
-        y : the observed labels; may be missing where `y_true` is given
+        y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
+            the result of `confusion.votes_from_long`, are votes, one annotator each
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
         sample_weight : how many rows each row stands for
 
@@ -179,6 +194,8 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
         """
         self._validate_params()
+        if are_votes(y):
+            return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
         warn_if_singular(known.matrix, data.labels.classes)
@@ -190,7 +207,37 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         state = resumed or self._trusted_start(data, known)
         settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
         state = settings.run(self._engine(data, None), state)
-        self._publish(data, state)
+        self._publish(data.X, state)
+        return self
+
+    def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
+        """Fit with one confusion matrix per annotator."""
+        if self.confusion is not None:
+            raise ValueError(
+                "With votes of several annotators each has a confusion matrix of their own, found "
+                "by the fit: leave confusion=None."
+            )
+        X = self._check_rows(X, reset=True)
+        votes, truth = collect_votes(y, y_true, self.classes, self.missing_label)
+        check_consistent_length(X, truth)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        self.classes_, self.annotators_ = votes.classes, votes.annotators
+        n_rows = X.shape[0]
+        engine = LocalEngine(
+            X, np.arange(n_rows), n_rows, weight, intercept=self.fit_intercept,
+            n_threads=thread_count(self.n_jobs),
+        )  # fmt: skip
+        settings = Likelihood(
+            float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
+        )
+        found = fit_votes(engine, votes, truth, settings, float(self.prior_strength))
+        self.annotator_confusion_, self.noisy_weight_ = found.matrices, 1.0
+        found.likelihood.converged = True
+        self._publish(X, found.likelihood)
         return self
 
     def _choose_weight(self, data: NoisyData, known: KnownConfusion) -> float:
@@ -284,14 +331,14 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
                 "features or fit_intercept have changed. Fit a clone instead."
             )
 
-    def _publish(self, data: NoisyData, state: LikelihoodState) -> None:
+    def _publish(self, X: Rows, state: LikelihoodState) -> None:
         self._state = state
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
         self.history_ = {"objective": np.array(state.objective)}
         assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()
-        self._publish_weights(state.weights, data.X.dtype, self.fit_intercept)
+        self._publish_weights(state.weights, X.dtype, self.fit_intercept)
         if state.interrupted:
             raise KeyboardInterrupt
         if not state.converged and state.n_iter >= self.max_iter:
@@ -318,9 +365,18 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
-        One minus the entry of the observed label is the probability that this label is wrong.
+        One minus the entry of the observed label is the probability that this label is wrong. `y`
+        may be votes of the annotators the model was fitted with.
         """
         shares = self.predict_proba(X)
+        if are_votes(y):
+            if not hasattr(self, "annotator_confusion_"):
+                raise ValueError("y holds votes, but the model was fitted with one label per row.")
+            votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
+            refuse_other_annotators(votes.annotators, self.annotators_)
+            check_consistent_length(shares, truth)
+            joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)
+            return np.asarray(joint / joint.sum(axis=1, keepdims=True))
         labels = encode_labels(
             one_column(y), classes=self.classes_, missing_label=self.missing_label
         )

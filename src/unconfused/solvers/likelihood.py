@@ -58,9 +58,15 @@ class Likelihood:
     tol: float
     verbose: int = 0
 
-    def run(self, engine: Engine, state: LikelihoodState) -> LikelihoodState:
-        """Minimise from `state` on (in place); Ctrl-C ends a run cleanly."""
-        objective = _Objective(self, engine, len(state.matrix))
+    def run(
+        self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
+    ) -> LikelihoodState:
+        """Minimise from `state` on (in place); Ctrl-C ends a run cleanly.
+
+        `evidence` is the chance of each label code given each true class, (S, Q), where that is
+        not a matter of one confusion matrix (several annotators: one code per row).
+        """
+        objective = _Objective(self, engine, len(state.matrix), evidence)
         progress = Progress(self.verbose, "Likelihood: step")
         state.interrupted = False
         begun = state.n_iter
@@ -92,12 +98,20 @@ class Likelihood:
 class _Objective:
     """Mean loss plus penalties, as a function of one long vector, with its gradient."""
 
-    def __init__(self, settings: Likelihood, engine: Engine, n_classes: int) -> None:
-        self._settings, self._engine = settings, engine
+    def __init__(
+        self,
+        settings: Likelihood,
+        engine: Engine,
+        n_classes: int,
+        evidence: FloatArray | None = None,
+    ) -> None:
+        self._settings, self._engine, self._evidence = settings, engine, evidence
         self._n_classes = n_classes
         trusted = len(engine.code_counts) > n_classes
         noisy = np.full(n_classes, settings.noisy_weight)
         self._code_weights = np.append(noisy, np.ones(n_classes)) if trusted else noisy
+        if evidence is not None:
+            self._code_weights = np.ones(len(evidence))
         self._total = float(engine.code_counts @ self._code_weights)
         self._shape = (n_classes, engine.n_features)
         self._matrix: FloatArray | None = None
@@ -130,6 +144,8 @@ class _Objective:
         return self._measure(state.weights, state.matrix)
 
     def _measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
+        if self._evidence is not None:
+            return self._engine.likelihood(weights, self._evidence, self._code_weights)
         # A label code's chance given each true class: a column of C, or certainty of the truth.
         trusted = len(self._code_weights) > self._n_classes
         mixing = np.vstack([matrix.T, np.eye(self._n_classes)]) if trusted else matrix.T

@@ -1,0 +1,128 @@
+"""Logistic regression from the votes of several annotators."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from dataset_files import local_data
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from unconfused import UnconfusedLogisticRegression, confusion, datasets, noise
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Digits labelled by a careful annotator, two with habits of their own, and a guesser."""
+    X, y = load_digits(return_X_y=True)
+    X, X_test, true, y_test = train_test_split(X / 16, y, random_state=0, stratify=y)
+    matrices = [
+        noise.symmetric(10, 0.1),
+        noise.pairwise(10, 0.6),
+        noise.pairwise(10, 0.5, pairs={k: (k + 3) % 10 for k in range(10)}),
+        noise.symmetric(10, 0.9),
+    ]
+    votes = np.column_stack(
+        [noise.corrupt_labels(true, C, random_state=i) for i, C in enumerate(matrices)]
+    ).astype(float)
+    votes[np.random.RandomState(0).rand(*votes.shape) < 0.4] = np.nan
+    answered = ~np.isnan(votes).all(axis=1)
+    return X[answered], true[answered], votes[answered], X_test, y_test, matrices
+
+
+def majority(votes):
+    counts = np.stack([(votes == k).sum(axis=1) for k in range(10)], axis=1)
+    return counts.argmax(axis=1)
+
+
+def test_annotators_are_told_apart(crowd):
+    X, true, votes, X_test, y_test, matrices = crowd
+    clf = UnconfusedLogisticRegression(l2=1e-3).fit(X, votes)
+    assert clf.annotator_confusion_.shape == (4, 10, 10)
+    assert np.abs(clf.annotator_confusion_[:3] - matrices[:3]).mean() < 0.03
+    plain = LogisticRegression(C=1 / (1e-3 * len(X)), max_iter=1000).fit(X, majority(votes))
+    assert clf.score(X_test, y_test) > plain.score(X_test, y_test) + 0.05
+    posterior = clf.label_posterior(X, votes)
+    np.testing.assert_allclose(posterior.sum(axis=1), 1)
+    consensus = confusion.from_annotators(votes).consensus
+    guess = clf.classes_[posterior.argmax(axis=1)]
+    assert np.mean(guess == true) >= np.mean(consensus == true)
+
+
+def test_every_form_of_votes_is_the_same(crowd):
+    X, _, votes, _, _, _ = crowd
+    X, votes = X[:300], votes[:300]
+    base = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    item, annotator = np.nonzero(~np.isnan(votes))
+    long = confusion.votes_from_long(
+        item, annotator, votes[item, annotator].astype(int), items=np.arange(300)
+    )
+    for form in (pd.DataFrame(votes), long):
+        clf = UnconfusedLogisticRegression(l2=1e-2).fit(X, form)
+        np.testing.assert_allclose(clf.coef_, base.coef_, atol=1e-6)
+    names = np.array([f"digit {k}" for k in range(10)] + [None], dtype=object)
+    words = names[np.where(np.isnan(votes), 10, votes).astype(int)]
+    clf = UnconfusedLogisticRegression(l2=1e-2).fit(X, words)
+    np.testing.assert_allclose(clf.coef_, base.coef_, atol=1e-6)
+    assert clf.predict(X[:1])[0].startswith("digit")
+
+
+def test_gold_rows_count_with_their_truth(crowd):
+    X, true, votes, X_test, y_test, _ = crowd
+    # Two who always agree on the next digit would carry the day without gold.
+    liars = np.column_stack([(true + 1) % 10, (true + 1) % 10, votes[:, 0]])
+    gold = np.where(np.arange(len(true)) % 10 == 0, true, np.nan)
+    clf = UnconfusedLogisticRegression(l2=1e-3).fit(X, liars, y_true=gold)
+    assert clf.score(X_test, y_test) > 0.9
+    assert clf.annotator_confusion_[0, 3, 4] > 0.8
+
+
+def test_a_few_answers_do_no_harm(crowd):
+    X, true, votes, X_test, y_test, _ = crowd
+    newcomer = np.full((len(true), 1), np.nan)
+    newcomer[:4, 0] = (true[:4] + 5) % 10
+    settings = {"l2": 1e-3}
+    without = UnconfusedLogisticRegression(**settings).fit(X, votes).score(X_test, y_test)
+    clf = UnconfusedLogisticRegression(**settings).fit(X, np.hstack([votes, newcomer]))
+    assert clf.score(X_test, y_test) >= without - 0.01
+
+
+def test_weights_and_refusals(crowd):
+    X, _, votes, _, _, _ = crowd
+    X, votes = X[:200], votes[:200]
+    weight = np.arange(200) % 2
+    half = UnconfusedLogisticRegression(l2=0.1).fit(X[1::2], votes[1::2])
+    clf = UnconfusedLogisticRegression(l2=0.1).fit(X, votes, sample_weight=weight)
+    np.testing.assert_allclose(clf.coef_, half.coef_, atol=1e-5)
+    with pytest.raises(ValueError, match="several annotators"):
+        clf.score(X, votes)
+    with pytest.raises(ValueError, match="leave confusion=None"):
+        UnconfusedLogisticRegression(np.eye(10)).fit(X, votes)
+    silent = votes.copy()
+    silent[2] = np.nan
+    with pytest.raises(ValueError, match=r"1 rows have neither a vote nor a truth.*row 2"):
+        UnconfusedLogisticRegression().fit(X, silent)
+    with pytest.raises(ValueError, match="not by the annotators"):
+        clf.label_posterior(X, votes[:, :2])
+    one = UnconfusedLogisticRegression().fit(X, np.arange(200) % 2)
+    with pytest.raises(ValueError, match="fitted with one label per row"):
+        one.label_posterior(X, np.zeros((200, 2), int))
+
+
+@pytest.mark.slow
+def test_music_genre_beats_the_majority_vote():
+    home = local_data("music_genre")
+    train = datasets.fetch_music_genre(data_home=home)
+    test = datasets.fetch_music_genre(data_home=home, subset="test")
+    scaler = StandardScaler().fit(train.data)
+    X, X_test = scaler.transform(train.data), scaler.transform(test.data)
+    vote = [pd.Series(row).dropna().mode()[0] for row in train.votes]
+    ours, plain = [], []
+    for l2 in (1e-3, 1e-2, 3e-2):
+        ours.append(
+            UnconfusedLogisticRegression(l2=l2).fit(X, train.votes).score(X_test, test.target)
+        )
+        rival = LogisticRegression(C=1 / (l2 * len(X)), max_iter=2000).fit(X, vote)
+        plain.append(rival.score(X_test, test.target))
+    assert np.mean(ours) > np.mean(plain) + 0.02
