@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion, noise
@@ -245,3 +246,22 @@ def test_through_a_search_with_truths():
     )
     search.fit(problem.X, problem.y, y_true=y_true)
     assert search.best_estimator_.noisy_weight_ == 0.5
+
+
+@pytest.mark.slow
+def test_wrong_labels_are_found(digits):
+    X, _, true, _ = digits
+    matrix = noise.pairwise(10, 0.3)
+    y = noise.corrupt_labels(true, matrix, random_state=0)
+    known = confusion.rank_label_errors(
+        UnconfusedLogisticRegression(matrix, l2=1e-3), X, y, random_state=0
+    )
+    wrong = (y != true)[known.row]
+    assert average_precision_score(wrong, known.probability) > 0.99
+    assert np.mean(known.suggested[wrong] == true[known.row][wrong]) > 0.9
+    y_true = np.where(np.arange(len(y)) % 10 == 0, true, -1)
+    trusted = confusion.rank_label_errors(
+        UnconfusedLogisticRegression(l2=1e-3, random_state=0), X, y, y_true=y_true, random_state=0
+    )
+    assert not np.any(y_true[trusted.row] >= 0), "trusted rows are left out"
+    assert average_precision_score((y != true)[trusted.row], trusted.probability) > 0.9

@@ -179,11 +179,12 @@ def sparse_scores(
 ) -> None:
     """Write the scores of rows start..stop into out[0..]; weights are (features, Q)."""
     for i in range(start, stop):
-        for q in range(weights.shape[1]):
-            out[i - start, q] = 0.0
+        own = out[i - start]
+        own[:] = 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            for q in range(weights.shape[1]):
-                out[i - start, q] += data[k] * weights[indices[k], q]
+            value, line = data[k], weights[indices[k]]
+            for q in range(len(own)):
+                own[q] += value * line[q]
 
 
 @_exact
@@ -192,6 +193,8 @@ def sparse_outer(
 ) -> None:
     """Add the products of rows start..stop with their values, (rows, Q), to out, (features, Q)."""
     for i in range(start, stop):
+        own = values[i - start]
         for k in range(indptr[i], indptr[i + 1]):
-            for q in range(out.shape[1]):
-                out[indices[k], q] += data[k] * values[i - start, q]
+            value, line = data[k], out[indices[k]]
+            for q in range(len(own)):
+                line[q] += value * own[q]

@@ -26,6 +26,8 @@ class Rows(Protocol):
     n_rows: int
     n_columns: int
     n_entries: int
+    brings_threads: bool
+    """Whether products with many vectors at once use several threads by themselves."""
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
         """Write the products of rows start..stop with a vector."""
@@ -58,6 +60,7 @@ class DenseRows:
         self._X = X
         self.n_rows, self.n_columns = X.shape
         self.n_entries = X.size
+        self.brings_threads = True
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
         """Write the products of rows start..stop with a vector."""
@@ -91,6 +94,7 @@ class SparseRows:
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.n_rows, self.n_columns = X.shape
         self.n_entries = X.nnz
+        self.brings_threads = False
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
         """Write the products of rows start..stop with a vector."""
