@@ -1,0 +1,384 @@
+"""Scorers for scikit-learn's searches that look past the noise in the labels.
+
+A scorer is called with a fitted model and the rows of a fold, and larger is better. Two kinds: one
+needs rows whose truth is known, the other only the observed labels and their confusion matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from unconfused._labels import MISSING, encode_labels, known_truth, label_array, sorted_classes
+from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused.metrics._confusion_rate import _check_weight
+from unconfused.metrics._corrected import corrected_accuracy
+
+SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
+"""One row the model calls impossible must not outweigh all others; scikit-learn's own bound."""
+
+
+class _Scorer(BaseEstimator):
+    """A callable built like an estimator, so that searches can clone it and route data to it."""
+
+    def _accept_sample_weight(self) -> bool:
+        # Searches over several scores ask this of each when they are given weights.
+        return True
+
+
+class TrustedScorer(_Scorer):
+    """A score over the rows of a fold whose truth is known. Made by the functions below."""
+
+    # Scores without a truth make no sense, so the truth is asked for from the start.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"y_true": True, "estimator": UNUSED}
+
+    def __init__(self, measure: Callable[..., FloatArray], y_true: Any = None) -> None:
+        self.measure = measure
+        self.y_true = y_true
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Rows,
+        y: ArrayLike | None = None,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Score a fitted model, as scikit-learn calls a scorer; see `score`."""
+        return self.score(estimator, X, y, y_true, sample_weight)
+
+    def score(
+        self,
+        estimator: Any,
+        X: Rows,
+        y: ArrayLike | None = None,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Score a fitted model; `y`, the noisy labels, is not looked at."""
+        if y_true is None:
+            y_true = self._look_up(X, y)
+        missing_label = getattr(_last_step(estimator), "missing_label", "auto")
+        truth, missing = known_truth(y_true, _classes(estimator), missing_label)
+        values = self.measure(estimator, X, truth, ~missing)
+        return _mean(values, _check_weight(sample_weight, len(truth)), ~missing, "known truth")
+
+    def _look_up(self, X: Rows, y: Any) -> Labels:
+        """Find the truth of a fold by its row labels, which pandas carries along."""
+        if self.y_true is None:
+            raise ValueError(
+                "This score needs the truth, y_true, of the rows. Without "
+                "sklearn.set_config(enable_metadata_routing=True), searches and cross_val_score "
+                "do not pass it on to a scorer: switch that on, or score pandas data with a "
+                "scorer made with y_true as a Series."
+            )
+        fold = X if hasattr(X, "iloc") else y
+        if not hasattr(fold, "iloc") or not hasattr(self.y_true, "reindex"):
+            raise ValueError(
+                "The truth can be looked up by row label only: y_true must be a pandas Series, and "
+                "X or y pandas too. Otherwise use sklearn.set_config(enable_metadata_routing=True)."
+            )
+        if not self.y_true.index.is_unique:
+            raise ValueError("y_true names a row twice in its index, so rows cannot be looked up.")
+        return label_array(self.y_true.reindex(fold.index))
+
+
+class ConfusionScorer(_Scorer):
+    """A score from observed labels through a confusion matrix. Made by the functions below."""
+
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
+
+    def __init__(
+        self, measure: Callable[..., float], confusion: Any = None, classes: Any = None
+    ) -> None:
+        self.measure = measure
+        self.confusion = confusion
+        self.classes = classes
+
+    def __call__(
+        self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Score a fitted model, as scikit-learn calls a scorer; see `score`."""
+        return self.score(estimator, X, y, sample_weight)
+
+    def score(
+        self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Score a fitted model against observed labels; rows without one are left out."""
+        if self.confusion is not None:
+            named = confusion_classes(self.confusion) if self.classes is None else self.classes
+            order = _classes(estimator) if named is None else named
+            return self.measure(estimator, X, y, self.confusion, order, sample_weight)
+        last = _last_step(estimator)
+        if not hasattr(last, "confusion_"):
+            raise ValueError(
+                f"{type(last).__name__} has no confusion_, so this score needs a confusion matrix: "
+                "make the scorer with confusion=C."
+            )
+        return self.measure(estimator, X, y, last.confusion_, _classes(last), sample_weight)
+
+
+def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
+    """Make a scorer: the share of rows with known truth that are predicted right.
+
+    Rows whose truth is missing are left out; a fold with no known truth is an error.
+    `metrics.trusted_accuracy` is one such scorer, ready to use.
+
+    Parameters
+    ----------
+    y_true : pandas Series, optional
+        The truth by row label, for searches over pandas data without metadata routing. A row
+        that is missing here has no known truth.
+
+    Returns
+    -------
+    TrustedScorer
+        Called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``. With metadata
+        routing enabled it requests `y_true`; use `set_score_request` for the weights, or for
+        another name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from unconfused.metrics import trusted_accuracy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> always_0 = DummyClassifier(strategy="constant", constant=0).fit(X, y)
+    >>> trusted_accuracy(always_0, X[48:52], y[48:52], y_true=[0, None, 1, None])
+    0.5
+
+    In a search, where `y_true` goes to the fit and to the scorer:
+
+    >>> import numpy as np
+    >>> import sklearn
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from unconfused import UMAClassifier
+    >>> y_true = np.where(np.arange(150) % 3 == 0, y, np.nan)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     clf = UMAClassifier().set_fit_request(y_true=True)
+    ...     params = {"y_true": y_true}
+    ...     scores = cross_val_score(clf, X, y, cv=3, scoring=trusted_accuracy, params=params)
+    >>> scores.shape
+    (3,)
+    """
+    return TrustedScorer(_hits, y_true)
+
+
+def trusted_log_loss_scorer(y_true: Any = None) -> TrustedScorer:
+    """Make a scorer: the negated log-loss of the rows whose truth is known.
+
+    This is the mean log-probability of the truth, so larger is better, as scikit-learn's searches
+    want it. It needs `predict_proba`, and tells models apart that predict the same classes.
+    `metrics.trusted_log_loss` is one such scorer, ready to use.
+
+    Parameters
+    ----------
+    y_true : pandas Series, optional
+        As for `trusted_accuracy_scorer`.
+
+    Returns
+    -------
+    TrustedScorer
+        Called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from unconfused.metrics import trusted_log_loss
+    >>> X, y = load_iris(return_X_y=True)
+    >>> a_third_each = DummyClassifier().fit(X, y)
+    >>> trusted_log_loss(a_third_each, X[:3], y[:3], y_true=[0, None, 1])
+    -1.0986...
+    """
+    return TrustedScorer(_log_chance_of_truth, y_true)
+
+
+def noisy_log_likelihood_scorer(
+    confusion: Any = None, *, classes: ArrayLike | None = None
+) -> ConfusionScorer:
+    """Make a scorer: the mean log-likelihood of the observed labels through C.
+
+    A row x with label y adds ``log sum_q C[q, y] P(q | x)``. With C right and invertible, no
+    probabilities P score better on average than those of the truth, and nothing is inverted, so
+    this is the steadiest score that needs no truth. Each model's own C is fair to compare as well,
+    but then a model with no noise in its C that learnt the noisy labels can do as well as one that
+    learnt the truth: give `confusion` if it is known. `metrics.noisy_log_likelihood` is the scorer
+    with each model's own.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
+        Rows are true classes, columns observed labels. None: the model's `confusion_`.
+    classes : array-like, optional
+        All classes, and the order of a plain `confusion`; by default the model's.
+
+    Returns
+    -------
+    ConfusionScorer
+        Called as ``scorer(estimator, X, y, sample_weight=None)``; the model must have
+        `predict_proba`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from unconfused import UnconfusedLogisticRegression, noise
+    >>> from unconfused.metrics import noisy_log_likelihood
+    >>> X, y = load_iris(return_X_y=True)
+    >>> C = noise.symmetric(3, 0.3)
+    >>> seen = noise.corrupt_labels(y, C, random_state=0)
+    >>> clf = UnconfusedLogisticRegression(C, l2=1e-2)
+    >>> print(f"{cross_val_score(clf, X, seen, scoring=noisy_log_likelihood).mean():.0f}")
+    -1
+    """
+    return ConfusionScorer(_likelihood, confusion, classes)
+
+
+def corrected_accuracy_scorer(
+    confusion: Any = None, *, classes: ArrayLike | None = None
+) -> ConfusionScorer:
+    """Make a scorer: the accuracy against the truth, estimated from noisy labels through C.
+
+    See `corrected_accuracy` for what it is and what it costs. It needs no probabilities.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
+        Rows are true classes, columns observed labels. None: the model's `confusion_`; then each
+        model is judged by what it believes of the noise, so give the matrix where candidates
+        differ in it.
+    classes : array-like, optional
+        All classes, and the order of a plain `confusion`; by default the model's.
+
+    Returns
+    -------
+    ConfusionScorer
+        Called as ``scorer(estimator, X, y, sample_weight=None)``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from unconfused.metrics import corrected_accuracy_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> always_0 = DummyClassifier(strategy="constant", constant=0).fit(X, y)
+    >>> scorer = corrected_accuracy_scorer([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]])
+    >>> scorer(always_0, X[:4], [0, 1, 0, 1])  # half of the 0s are called 1: all right, then
+    1.0
+    """
+    return ConfusionScorer(_corrected, confusion, classes)
+
+
+def _hits(estimator: Any, X: Rows, truth: Labels, known: Labels) -> FloatArray:
+    predicted = label_array(estimator.predict(X))
+    _refuse_other_length(predicted, truth)
+    labels = encode_labels(predicted[known], truth[known], missing_label=None)
+    return np.asarray(labels.observed == labels.truth, dtype=np.float64)
+
+
+def _log_chance_of_truth(estimator: Any, X: Rows, truth: Labels, known: Labels) -> FloatArray:
+    classes = _classes(estimator)
+    chances = _probabilities(estimator, X, classes)
+    _refuse_other_length(chances, truth)
+    codes = encode_labels(truth[known], classes=classes, missing_label=None).observed
+    return _log(chances[known][np.arange(len(codes)), codes])
+
+
+def _likelihood(
+    estimator: Any,
+    X: Rows,
+    y: ArrayLike,
+    confusion: Any,
+    order: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> float:
+    classes = sorted_classes(order)
+    matrix = align_confusion(confusion, classes, order)
+    missing_label = getattr(_last_step(estimator), "missing_label", "auto")
+    codes = encode_labels(y, classes=classes, missing_label=missing_label).observed
+    seen = codes != MISSING
+    chances = _probabilities(estimator, X, classes)
+    _refuse_other_length(chances, codes)
+    values = _log((chances[seen] * matrix[:, codes[seen]].T).sum(axis=1))
+    return _mean(values, _check_weight(sample_weight, len(codes)), seen, "observed label")
+
+
+def _corrected(
+    estimator: Any,
+    X: Rows,
+    y: ArrayLike,
+    confusion: Any,
+    order: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> float:
+    return corrected_accuracy(
+        y,
+        estimator.predict(X),
+        confusion,
+        classes=order,
+        sample_weight=sample_weight,
+        missing_label=getattr(_last_step(estimator), "missing_label", "auto"),
+    )
+
+
+def _probabilities(estimator: Any, X: Rows, classes: Labels) -> FloatArray:
+    """Return the model's probabilities, a column per class; 0 for one it never met."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(_last_step(estimator)).__name__} has no predict_proba, which this score needs; "
+            "an accuracy does without."
+        )
+    own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    columns = encode_labels(_classes(estimator), classes=classes, missing_label=None).observed
+    table = np.zeros((len(own), len(classes)))
+    table[:, columns] = own
+    return table
+
+
+def _log(chances: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(chances, SMALLEST_CHANCE)))
+
+
+def _mean(values: FloatArray, weight: FloatArray | None, kept: Labels, what: str) -> float:
+    weight = np.ones(len(values)) if weight is None else weight[kept]
+    if not weight.sum() > 0:
+        raise ValueError(
+            f"No row here has a {what} (and a positive weight) to score against. In "
+            "cross-validation, use fewer folds, or folds that give each some."
+        )
+    return float(np.average(values, weights=weight))
+
+
+def _refuse_other_length(predicted: Labels, labels: Labels) -> None:
+    if len(predicted) != len(labels):
+        raise ValueError(f"X has {len(predicted)} rows but there are {len(labels)} labels.")
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return what is fitted at the heart of searches and pipelines."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def _classes(estimator: Any) -> Labels:
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no classes_: these scores are for fitted classifiers."
+        )
+    return np.asarray(estimator.classes_)
+
+
+trusted_accuracy = trusted_accuracy_scorer()
+trusted_log_loss = trusted_log_loss_scorer()
+noisy_log_likelihood = noisy_log_likelihood_scorer()
