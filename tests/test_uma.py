@@ -72,15 +72,15 @@ def test_rows_are_not_copied_to_float64(blobs, dtype, order, monkeypatch):
     X, _, y, C = blobs
     rows = np.array(X, dtype=dtype, order=order)
     seen = []
-    from unconfused.estimators import uma
+    from unconfused.estimators import _noisy
 
-    real = uma.LocalEngine
+    real = _noisy.LocalEngine
 
     def spy(X, *arguments, **settings):
         seen.append(X)
         return real(X, *arguments, **settings)
 
-    monkeypatch.setattr(uma, "LocalEngine", spy)
+    monkeypatch.setattr(_noisy, "LocalEngine", spy)
     UMAClassifier(C).fit(rows, y)
     assert seen[0].dtype == dtype
     assert np.shares_memory(seen[0], rows) == (order == "C")

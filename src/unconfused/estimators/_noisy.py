@@ -13,7 +13,8 @@ from unconfused._matrix import align_confusion, aligned_counts, confusion_classe
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
-from unconfused.estimators._base import LinearClassifier
+from unconfused.engines.local import LocalEngine
+from unconfused.estimators._base import LinearClassifier, thread_count
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def confusion_for(
     if counts is None:
         counts = data.pair_counts()
         if data.known.all() or not data.trusted:
-            return KnownConfusion(np.eye(len(classes)))  # no label, or every label, is believed
+            # Either no label goes through C, or all are believed as they are.
+            return KnownConfusion(np.eye(len(classes)))
         refuse_empty_rows(counts, classes)
     if not counts.any():
         return KnownConfusion(np.eye(len(classes)))
@@ -121,6 +123,8 @@ class NoisyLabelClassifier(LinearClassifier):
 
     confusion: Any
     missing_label: Any
+    fit_intercept: bool
+    n_jobs: int | None
 
     def _check_data(
         self,
@@ -135,9 +139,34 @@ class NoisyLabelClassifier(LinearClassifier):
         X = self._check_rows(X, reset=reset)
         observed = self._check_labels(y, X)
         labels = encode_noisy(observed, y_true, self.confusion, classes, self.missing_label)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        return NoisyData(X, labels, self._check_weight(sample_weight, X))
+
+    def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
+        if sample_weight is None:
+            return None
+        weight: FloatArray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        return weight
+
+    def _engine(
+        self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
+    ) -> LocalEngine:
+        """Wrap rows, label codes and weights for the solvers."""
+        return LocalEngine(
+            X,
+            codes,
+            n_codes,
+            weight,
+            intercept=self.fit_intercept,
+            n_threads=thread_count(self.n_jobs),
+        )
+
+    def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:
+        """Raise if weights to go on from do not fit these classes and features."""
+        shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
+        if not np.array_equal(data.labels.classes, self.classes_) or weights.shape != shape:
+            raise ValueError(
+                "This goes on from the last fit, but the classes, the number of features or "
+                "fit_intercept have changed. Fit a clone instead."
             )
-        return NoisyData(X, labels, weight)

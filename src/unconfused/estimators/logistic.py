@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import encode_labels
 from unconfused._matrix import warn_if_singular
@@ -18,7 +18,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.local import LocalEngine
-from unconfused.estimators._base import one_column, thread_count
+from unconfused.estimators._base import one_column
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -201,12 +201,12 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         warn_if_singular(known.matrix, data.labels.classes)
         resumed = self._state if self.warm_start and hasattr(self, "_state") else None
         if resumed is not None:
-            self._refuse_other_shape(data, resumed)
+            self._refuse_another_problem(data, resumed.weights)
         self.classes_ = data.labels.classes
         self.noisy_weight_ = self._choose_weight(data, known)
         state = resumed or self._trusted_start(data, known)
         settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
-        state = settings.run(self._engine(data, None), state)
+        state = settings.run(self._engine_without(data, None), state)
         self._publish(data.X, state)
         return self
 
@@ -220,17 +220,10 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         X = self._check_rows(X, reset=True)
         votes, truth = collect_votes(y, y_true, self.classes, self.missing_label)
         check_consistent_length(X, truth)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
         self.classes_, self.annotators_ = votes.classes, votes.annotators
         n_rows = X.shape[0]
-        engine = LocalEngine(
-            X, np.arange(n_rows), n_rows, weight, intercept=self.fit_intercept,
-            n_threads=thread_count(self.n_jobs),
-        )  # fmt: skip
+        weight = self._check_weight(sample_weight, X)
+        engine = self._engine(X, np.arange(n_rows), n_rows, weight)
         settings = Likelihood(
             float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )
@@ -254,7 +247,7 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
             if state is None:
                 return self._trusted_start(data, kept, held)
             settings = self._likelihood(data, kept, weight, SEARCH_STEPS)
-            return settings.run(self._engine(data, held), state)
+            return settings.run(self._engine_without(data, held), state)
 
         weight, self.noisy_weight_losses_ = choose_noisy_weight(
             data.X, data.labels.truth, self.fit_intercept, fit_without, seed
@@ -279,7 +272,7 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         if data.trusted and not data.known.all():
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(data, fixed, 0.0, self.max_iter, refine=False).run(
-                self._engine(data, held), state
+                self._engine_without(data, held), state
             )
             state.n_iter, state.objective = 0, []
         return state
@@ -310,26 +303,11 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
             return bool(self.refine)
         return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
 
-    def _engine(self, data: NoisyData, held: BoolArray | None) -> LocalEngine:
+    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> LocalEngine:
         weight = data.sample_weight
         if held is not None:
             weight = np.where(held, 0.0, 1.0 if weight is None else weight)
-        return LocalEngine(
-            data.X,
-            data.codes,
-            data.n_codes,
-            weight,
-            intercept=self.fit_intercept,
-            n_threads=thread_count(self.n_jobs),
-        )
-
-    def _refuse_other_shape(self, data: NoisyData, state: LikelihoodState) -> None:
-        shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
-        if not np.array_equal(data.labels.classes, self.classes_) or state.weights.shape != shape:
-            raise ValueError(
-                "warm_start=True goes on from the last fit, but the classes, the number of "
-                "features or fit_intercept have changed. Fit a clone instead."
-            )
+        return self._engine(data.X, data.codes, data.n_codes, weight)
 
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
         self._state = state

@@ -11,8 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import Unmixing, confusion_classes, make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.engines.local import LocalEngine
-from unconfused.estimators._base import thread_count
 from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
@@ -260,13 +258,7 @@ class UMAClassifier(NoisyLabelClassifier):
         )
 
     def _resumed_state(self, data: NoisyData) -> UMAState:
-        shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
-        same = np.array_equal(data.labels.classes, self.classes_)
-        if not same or self._state.weights.shape != shape:
-            raise ValueError(
-                "This goes on from the last fit, but the classes, the number of features or "
-                "fit_intercept have changed. Fit a clone instead."
-            )
+        self._refuse_another_problem(data, self._state.weights)
         return self._state
 
     def _run(
@@ -278,14 +270,7 @@ class UMAClassifier(NoisyLabelClassifier):
         try_means: bool,
     ) -> None:
         """Wrap the data in an engine, solve, and set the fitted attributes."""
-        engine = LocalEngine(
-            data.X,
-            data.codes,
-            data.n_codes,
-            data.sample_weight,
-            intercept=self.fit_intercept,
-            n_threads=thread_count(self.n_jobs),
-        )
+        engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         if state is None:
             state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
         algorithm = UMA(
