@@ -265,3 +265,36 @@ def test_wrong_labels_are_found(digits):
     )
     assert not np.any(y_true[trusted.row] >= 0), "trusted rows are left out"
     assert average_precision_score((y != true)[trusted.row], trusted.probability) > 0.9
+
+
+def test_a_warm_start_follows_a_new_matrix():
+    problem = make_problem(4)
+    clf = UnconfusedLogisticRegression(problem.C, l2=0.1, warm_start=True, **TIGHT)
+    clf.fit(problem.X, problem.y).set_params(confusion=np.eye(4)).fit(problem.X, problem.y)
+    np.testing.assert_array_equal(clf.confusion_, np.eye(4))
+    fresh = UnconfusedLogisticRegression(l2=0.1, **TIGHT).fit(problem.X, problem.y)
+    np.testing.assert_allclose(clf.coef_, fresh.coef_, atol=1e-4)
+
+
+def test_interrupting_the_search_leaves_the_trusted_model(monkeypatch):
+    problem = make_problem(5, n=200)
+    y_true = np.where(np.arange(200) % 4 == 0, problem.true, np.nan)
+    alone = UnconfusedLogisticRegression(problem.C, l2=0.1, noisy_weight=0.0)
+    alone.fit(problem.X, problem.y, y_true=y_true)
+    real, calls = Likelihood.run, []
+
+    def interrupted(self, engine, state, evidence=None):
+        calls.append(1)
+        if len(calls) == 4:
+            state.interrupted = True
+            return state
+        return real(self, engine, state, evidence)
+
+    monkeypatch.setattr(Likelihood, "run", interrupted)
+    clf = UnconfusedLogisticRegression(problem.C, l2=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(problem.X, problem.y, y_true=y_true)
+    assert len(calls) == 4, "the search ended with the interrupt"
+    np.testing.assert_allclose(
+        clf.predict_proba(problem.X), alone.predict_proba(problem.X), atol=1e-2
+    )

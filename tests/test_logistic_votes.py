@@ -50,6 +50,16 @@ def test_annotators_are_told_apart(crowd):
     assert np.mean(guess == true) >= np.mean(consensus == true)
 
 
+def test_the_objective_comes_down_over_all_turns(crowd):
+    X, _, votes, _, _, _ = crowd
+    clf = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    objective = clf.history_["objective"]
+    assert len(objective) == clf.n_iter_ > 20
+    assert objective[-1] < objective[0]
+    clf.fit(X, np.arange(len(X)) % 2)
+    assert not hasattr(clf, "annotator_confusion_"), "nothing stale is left behind"
+
+
 def test_every_form_of_votes_is_the_same(crowd):
     X, _, votes, _, _, _ = crowd
     X, votes = X[:300], votes[:300]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ ROUNDS = 50
 STEPS_PER_ROUND = 20
 """Steps of the weights in one turn: the matrices will move under them anyway."""
 
-SETTLED = 1e-6
-"""A turn that lowers the objective by less than this is the last."""
+SETTLED = 1e-3
+"""A turn that moves no entry of a matrix by more than this is the last."""
 
 SMALLEST = 1e-6
 """Smallest chance of an answer: nobody is beyond a slip."""
@@ -72,21 +72,23 @@ def refuse_other_annotators(given: Labels, known: Labels) -> None:
 
 @dataclass
 class CrowdState:
-    """Weights and one matrix per annotator, with the probabilities of the truth they give."""
+    """Weights, and one matrix per annotator."""
 
     likelihood: LikelihoodState
     matrices: FloatArray
-    counts: FloatArray
-    posterior: FloatArray
-    objective: list[float] = field(default_factory=list)
 
 
-def evidence_of(crowd: Crowd, matrices: FloatArray) -> FloatArray:
-    """Return the chance of each row's votes given each true class, up to a factor per row."""
+def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the chance of each row's votes given each true class, and the log of its scale.
+
+    Each row is divided by its largest chance, as that of many votes would be too small to write.
+    """
     logs = crowd.log_joint(matrices, np.ones(crowd.n_classes))
-    logs[crowd.truth >= 0] = 0.0
-    scaled = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.ascontiguousarray(crowd.fix_truth(scaled))
+    gold = crowd.truth >= 0
+    scale = logs.max(axis=1)
+    scale[gold] = logs[gold, crowd.truth[gold]]
+    evidence = crowd.fix_truth(np.exp(logs - scale[:, np.newaxis]))
+    return np.ascontiguousarray(evidence), scale
 
 
 def crowd_of(votes: Votes, truth: IntArray) -> Crowd:
@@ -111,20 +113,26 @@ def fit_votes(
     matrices = np.maximum(start.matrices, SMALLEST)
     zero = np.zeros((len(votes.classes), engine.n_features))
     state = LikelihoodState(zero, np.eye(len(votes.classes)))
-    objective: list[float] = []
-    while True:
-        state = settings.run(engine, state, evidence_of(crowd, matrices))
+    share = engine.weights / engine.weights.sum()
+    for turn in range(ROUNDS):
+        evidence, scale = evidence_of(crowd, matrices)
+        done = len(state.objective)
+        state = settings.run(engine, state, evidence)
+        # With the scale back in, the objective of one turn can be compared with the next's.
+        offset = float(share @ scale)
+        state.objective[done:] = [value - offset for value in state.objective[done:]]
         assert state.posterior is not None
         counts = crowd.counts(state.posterior)
         pooled = counts.sum(axis=0) + 1.0 / len(votes.classes)
-        centre = pooled / pooled.sum(axis=1, keepdims=True)
-        matrices = shrink(counts, centre, prior_strength * ANSWERS_OF_ALL)
+        state.matrix = pooled / pooled.sum(axis=1, keepdims=True)
+        before = matrices
+        matrices = shrink(counts, state.matrix, prior_strength * ANSWERS_OF_ALL)
         matrices = np.maximum(matrices, SMALLEST)
-        objective.append(state.objective[-1] if state.objective else np.inf)
-        settled = len(objective) > 1 and objective[-2] - objective[-1] < SETTLED
-        if settled or state.interrupted or len(objective) >= ROUNDS:
-            state.matrix = centre
-            return CrowdState(state, matrices, counts, state.posterior, objective)
+        state.exhausted = turn == ROUNDS - 1
+        if state.interrupted or np.abs(matrices - before).max() < SETTLED:
+            state.exhausted = False
+            break
+    return CrowdState(state, matrices)
 
 
 def _votes_alone(crowd: Crowd, tally: FloatArray, counted: BoolArray, strength: float) -> CrowdFit:
@@ -133,4 +141,4 @@ def _votes_alone(crowd: Crowd, tally: FloatArray, counted: BoolArray, strength: 
         crowd.indicators[counted], crowd.truth[counted], crowd.n_annotators, crowd.n_classes
     )
     shares = tally[counted] / np.maximum(tally[counted].sum(axis=1, keepdims=True), 1.0)
-    return fit_crowd(rows, rows.fix_truth(shares), strength, ROUNDS, SETTLED)
+    return fit_crowd(rows, rows.fix_truth(shares), strength, ROUNDS, 1e-6)

@@ -20,7 +20,12 @@ FitWithout = Callable[[BoolArray, float, LikelihoodState | None], LikelihoodStat
 
 
 def choose_noisy_weight(
-    X: Rows, truth: IntArray, intercept: bool, fit_without: FitWithout, seed: int
+    X: Rows,
+    truth: IntArray,
+    sample_weight: FloatArray | None,
+    intercept: bool,
+    fit_without: FitWithout,
+    seed: int,
 ) -> tuple[float, FloatArray]:
     """Return the weight whose fits give held-out trusted rows the best likelihood.
 
@@ -32,13 +37,15 @@ def choose_noisy_weight(
     weight : the best of `GRID`
     losses : mean log-loss of held-out rows for each of `GRID`
     """
-    losses, n_held = np.zeros(len(GRID)), 0
+    losses, n_held = np.zeros(len(GRID)), 0.0
+    weights = np.ones(len(truth)) if sample_weight is None else sample_weight
     for held in _folds(truth, seed):
         state: LikelihoodState | None = None
-        n_held += int(held.sum())
+        n_held += float(weights[held].sum())
         for place, weight in enumerate(GRID):
             state = fit_without(held, weight, state)
-            losses[place] += _log_loss(state.weights, X[held], truth[held], intercept)
+            lost = _log_losses(state.weights, X[held], truth[held], intercept)
+            losses[place] += float(weights[held] @ lost)
     if n_held == 0:
         return 1.0, losses
     return GRID[int(np.argmin(losses))], losses / n_held
@@ -59,10 +66,10 @@ def _folds(truth: IntArray, seed: int) -> Iterator[BoolArray]:
         yield held
 
 
-def _log_loss(weights: FloatArray, X: Rows, truth: IntArray, intercept: bool) -> float:
+def _log_losses(weights: FloatArray, X: Rows, truth: IntArray, intercept: bool) -> FloatArray:
     columns = X.shape[1]
     scores = np.asarray(X @ weights[:, :columns].T, dtype=np.float64)
     scores += weights[:, columns] if intercept else 0.0
     scores -= scores.max(axis=1, keepdims=True)
     own = scores[np.arange(len(truth)), truth]
-    return float(np.sum(np.log(np.exp(scores).sum(axis=1)) - own))
+    return np.asarray(np.log(np.exp(scores).sum(axis=1)) - own)

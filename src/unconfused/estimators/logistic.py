@@ -76,7 +76,7 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
     fit_intercept, classes, missing_label, n_jobs : as for `UMAClassifier`
     max_iter, tol : at most so many steps; stop when no derivative exceeds `tol`
     warm_start : bool
-        Start at the weights (and the refined matrix) of the last fit.
+        Start at the weights (and the refined matrix) of the last fit. Votes always start afresh.
     random_state : int, RandomState or None
         Chance for the folds of the search for `noisy_weight`.
     verbose : int
@@ -194,21 +194,37 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
         """
         self._validate_params()
+        for stale in ("annotators_", "annotator_confusion_", "noisy_weight_losses_"):
+            self.__dict__.pop(stale, None)
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
         warn_if_singular(known.matrix, data.labels.classes)
-        resumed = self._state if self.warm_start and hasattr(self, "_state") else None
-        if resumed is not None:
-            self._refuse_another_problem(data, resumed.weights)
+        state = self._first_state(data, known)
         self.classes_ = data.labels.classes
-        self.noisy_weight_ = self._choose_weight(data, known)
-        state = resumed or self._trusted_start(data, known)
-        settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
-        state = settings.run(self._engine_without(data, None), state)
+        try:
+            if state.interrupted:
+                raise KeyboardInterrupt
+            self.noisy_weight_ = self._choose_weight(data, known)
+        except KeyboardInterrupt:
+            # The search starts only where the trusted rows have a solution: that is the model.
+            self.noisy_weight_, state.interrupted = 0.0, True
+        if not state.interrupted:
+            settings = self._likelihood(known, self.noisy_weight_, self.max_iter)
+            state = settings.run(self._engine_without(data, None), state)
         self._publish(data.X, state)
         return self
+
+    def _first_state(self, data: NoisyData, known: KnownConfusion) -> LikelihoodState:
+        """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
+        if not (self.warm_start and hasattr(self, "_state")):
+            return self._trusted_start(data, known)
+        self._refuse_another_problem(data, self._state.weights)
+        if not self._refines(known):
+            self._state.matrix = known.matrix
+        self._state.interrupted = False
+        return self._state
 
     def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
         """Fit with one confusion matrix per annotator."""
@@ -229,7 +245,6 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         )
         found = fit_votes(engine, votes, truth, settings, float(self.prior_strength))
         self.annotator_confusion_, self.noisy_weight_ = found.matrices, 1.0
-        found.likelihood.converged = True
         self._publish(X, found.likelihood)
         return self
 
@@ -245,12 +260,16 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         ) -> LikelihoodState:
             kept = self._without(data, known, held)
             if state is None:
-                return self._trusted_start(data, kept, held)
-            settings = self._likelihood(data, kept, weight, SEARCH_STEPS)
-            return settings.run(self._engine_without(data, held), state)
+                state = self._trusted_start(data, kept, held)
+            else:
+                settings = self._likelihood(kept, weight, SEARCH_STEPS)
+                state = settings.run(self._engine_without(data, held), state)
+            if state.interrupted:
+                raise KeyboardInterrupt
+            return state
 
         weight, self.noisy_weight_losses_ = choose_noisy_weight(
-            data.X, data.labels.truth, self.fit_intercept, fit_without, seed
+            data.X, data.labels.truth, data.sample_weight, self.fit_intercept, fit_without, seed
         )
         return weight
 
@@ -271,21 +290,14 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
         if data.trusted and not data.known.all():
             fixed = KnownConfusion(known.matrix)
-            state = self._likelihood(data, fixed, 0.0, self.max_iter, refine=False).run(
+            state = self._likelihood(fixed, 0.0, self.max_iter).run(
                 self._engine_without(data, held), state
             )
             state.n_iter, state.objective = 0, []
         return state
 
-    def _likelihood(
-        self,
-        data: NoisyData,
-        known: KnownConfusion,
-        noisy_weight: float,
-        max_iter: int,
-        refine: bool | None = None,
-    ) -> Likelihood:
-        refined = self._refines(known) if refine is None else refine
+    def _likelihood(self, known: KnownConfusion, noisy_weight: float, max_iter: int) -> Likelihood:
+        refined = self._refines(known)
         counts = known.counts
         if counts is None:
             counts = BELIEF_IN_A_GIVEN_MATRIX * known.matrix
@@ -319,9 +331,9 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         self._publish_weights(state.weights, X.dtype, self.fit_intercept)
         if state.interrupted:
             raise KeyboardInterrupt
-        if not state.converged and state.n_iter >= self.max_iter:
+        if state.exhausted:
             warnings.warn(
-                f"The fit did not converge in max_iter={self.max_iter} steps: raise it, loosen "
+                f"The fit did not converge (max_iter={self.max_iter}): raise max_iter, loosen "
                 "`tol`, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -353,13 +365,14 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
             votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
             refuse_other_annotators(votes.annotators, self.annotators_)
             check_consistent_length(shares, truth)
-            joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)
+            joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
             return np.asarray(joint / joint.sum(axis=1, keepdims=True))
         labels = encode_labels(
             one_column(y), classes=self.classes_, missing_label=self.missing_label
         )
         seen = labels.observed >= 0
-        shares[seen] *= self.confusion_[:, labels.observed[seen]].T
-        totals = shares.sum(axis=1, keepdims=True)
+        joint = shares.copy()
+        joint[seen] *= self.confusion_[:, labels.observed[seen]].T
+        totals = joint.sum(axis=1, keepdims=True)
         # A label that C calls impossible here says nothing: keep the row's own probabilities.
-        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1), self.predict_proba(X))
+        return np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)

@@ -32,7 +32,9 @@ class LikelihoodState:
 
     n_iter: int = 0
     objective: list[float] = field(default_factory=list)
-    converged: bool = False
+    exhausted: bool = False
+    """Whether the last run used up its steps before it came to rest."""
+
     interrupted: bool = False
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
@@ -86,7 +88,8 @@ class Likelihood:
                 callback=after_step,
                 options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-15, "maxcor": 20},
             )
-            state.converged = bool(np.max(np.abs(found.jac)) <= self.tol)
+            at_rest = bool(np.max(np.abs(found.jac)) <= self.tol)
+            state.exhausted = not at_rest and found.nit >= self.max_iter
             objective.unpack(found.x, state)
         except KeyboardInterrupt:
             state.interrupted = True

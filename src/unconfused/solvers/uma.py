@@ -78,7 +78,7 @@ class UMA:
     tol : a pair's norm must exceed it; None asks for a mass that stands out of its noise instead
     max_iter : at most so many updates in one run
     average : keep what is needed for averaged weights
-    init : where a run that has made no update starts: "zero", or "means", the unmixed class means
+    init : where to start from weights 0: there ("zero"), or at the unmixed class means ("means")
     try_means : where no pair stands out any more, go on from the unmixed class means if these
         make fewer mistakes by the estimate
     rng : source of chance for the selection
@@ -108,7 +108,7 @@ class UMA:
         # Starts are judged by all rows, not only by those beyond the margin.
         judge = partition if alpha == 0 else engine.partition(unmixing, 0.0)
         try:
-            if self.init == "means" and state.n_updates == 0:
+            if self.init == "means" and not state.weights.any():
                 state.start_again(start_at_means(engine, judge, unmixing))
             if state.weights.any():
                 partition.restart(state.weights)
