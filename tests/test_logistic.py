@@ -16,7 +16,8 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion, noise
 from unconfused.engines import LocalEngine, local
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState, _Objective
+from unconfused.solvers.likelihood import Likelihood, _Objective
+from unconfused.solvers.matrix import MatrixObjective
 
 TIGHT = {"tol": 1e-9, "max_iter": 5000}
 
@@ -47,24 +48,51 @@ def test_without_noise_it_is_scikit_learns(storage, n_classes, fit_intercept):
     np.testing.assert_array_equal(ours.confusion_, np.eye(n_classes))
 
 
-@given(st.integers(0, 2**16), st.booleans(), st.booleans(), st.sampled_from([2, 4]))
-def test_the_gradient_is_the_slope_of_the_objective(seed, refine, trusted, n_classes):
-    problem = make_problem(seed, n=30, Q=n_classes)
-    rng = np.random.RandomState(seed)
+def labelled_engine(problem, n_classes, trusted, rng):
     codes, n_codes = problem.y, n_classes
     if trusted:
         known = np.arange(30) % 4 == 0
         codes, n_codes = np.where(known, n_classes + problem.true, problem.y), 2 * n_classes
-    engine = LocalEngine(problem.X, codes, n_codes, rng.rand(30))
-    counts = rng.rand(n_classes, n_classes) * 5 if refine else None
-    objective = _Objective(Likelihood(0.1, 0.6, counts, 1, 1e-9), engine, n_classes)
-    state = LikelihoodState(rng.randn(n_classes, 5), problem.C)
-    start = objective.pack(state)
-    start = start + 0.1 * rng.randn(len(start))
+    return LocalEngine(problem.X, codes, n_codes, rng.rand(30))
+
+
+def assert_slope(objective, start, rng):
     _, gradient = objective(start)
     direction = rng.randn(len(start))
     ahead, behind = (objective(start + h * direction)[0] for h in (1e-5, -1e-5))
     assert gradient @ direction == pytest.approx((ahead - behind) / 2e-5, rel=1e-4, abs=1e-7)
+
+
+@given(st.integers(0, 2**16), st.booleans(), st.sampled_from([2, 4]))
+def test_the_gradient_is_the_slope_of_the_objective(seed, trusted, n_classes):
+    problem = make_problem(seed, n=30, Q=n_classes)
+    rng = np.random.RandomState(seed)
+    engine = labelled_engine(problem, n_classes, trusted, rng)
+    objective = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, n_classes)
+    objective.matrix = problem.C
+    assert_slope(objective, rng.randn(n_classes * 5), rng)
+
+
+@given(st.integers(0, 2**16), st.booleans(), st.sampled_from([2, 4]))
+def test_the_gradient_by_matrix_and_sharpness_is_their_slope(seed, trusted, n_classes):
+    problem = make_problem(seed, n=30, Q=n_classes)
+    rng = np.random.RandomState(seed)
+    engine = labelled_engine(problem, n_classes, trusted, rng)
+    likelihood = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, n_classes)
+    counts = rng.rand(n_classes, n_classes) * 5
+    objective = MatrixObjective(likelihood.measure, rng.randn(n_classes, 5), counts, 20.0)
+    assert_slope(objective, 0.3 * rng.randn(1 + n_classes**2), rng)
+
+
+def test_a_label_never_counted_is_not_thought_impossible(digits):
+    X, _, y, _ = digits
+    C = noise.symmetric(10, 0.3)
+    seen = noise.corrupt_labels(y, C, random_state=0)
+    truth = np.where(np.arange(len(y)) % 20 == 0, y, -1)
+    clf = UnconfusedLogisticRegression(l2=1e-3, noisy_weight=1.0).fit(X, seen, y_true=truth)
+    counted = confusion.from_trusted(y[truth >= 0], seen[truth >= 0]).matrix
+    assert (counted == 0).sum() > 40  # seven rows a class show few of nine wrong labels
+    assert np.abs(clf.confusion_ - C).mean() < 0.6 * np.abs(counted - C).mean()
 
 
 @given(st.integers(0, 2**16), st.integers(1, 59), st.sampled_from([np.asarray, sparse.csr_matrix]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -262,7 +263,7 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
             if state is None:
                 state = self._trusted_start(data, kept, held)
             else:
-                settings = self._likelihood(kept, weight, SEARCH_STEPS)
+                settings = replace(self._likelihood(kept, weight, SEARCH_STEPS), turns=1)
                 state = settings.run(self._engine_without(data, held), state)
             if state.interrupted:
                 raise KeyboardInterrupt
@@ -289,10 +290,11 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
         if data.trusted and not data.known.all():
+            rows = np.flatnonzero(data.known if held is None else data.known & ~held)
+            weight = None if data.sample_weight is None else data.sample_weight[rows]
+            engine = self._engine(data.X[rows], data.codes[rows], data.n_codes, weight)
             fixed = KnownConfusion(known.matrix)
-            state = self._likelihood(fixed, 0.0, self.max_iter).run(
-                self._engine_without(data, held), state
-            )
+            state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
             state.n_iter, state.objective = 0, []
         return state
 

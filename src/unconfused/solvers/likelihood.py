@@ -2,7 +2,7 @@
 
 A label is drawn from the row of C of its true class, and the true class from the softmax of the
 scores; the truth itself is never seen, so it is summed over. A row whose truth is known counts
-with its truth. C may be held fixed, or found together with the weights.
+with its truth. C may be held fixed, or found in turn with the weights.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from scipy.optimize import minimize
 
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass
+from unconfused.solvers.matrix import find_matrix
 from unconfused.solvers.progress import Progress
 
-SMALLEST = 1e-12
-"""Smallest probability a free entry of C starts from: a logarithm must be finite."""
+SETTLED = 2e-3
+"""C has settled when no entry moved by more than this in a turn."""
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Likelihood:
     prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
     max_iter, tol : at most so many steps; stop when no derivative exceeds `tol`
     verbose : how often to report progress
+    turns : how often C may be found anew, where it is not held fixed
     """
 
     l2: float
@@ -59,6 +61,7 @@ class Likelihood:
     max_iter: int
     tol: float
     verbose: int = 0
+    turns: int = 5
 
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
@@ -72,34 +75,60 @@ class Likelihood:
         progress = Progress(self.verbose, "Likelihood: step")
         state.interrupted = False
         begun = state.n_iter
+        try:
+            self._fit_weights(objective, state, begun, progress)
+            for _ in range(self.turns):
+                if not self._fit_matrix(objective, state):
+                    break
+                self._fit_weights(objective, state, begun, progress)
+        except KeyboardInterrupt:
+            state.interrupted = True
+        progress.finish(state.n_iter - begun, self.max_iter, "done")
+        state.posterior = objective.measure(state.weights, state.matrix).posterior
+        return state
+
+    def _fit_weights(
+        self, objective: _Objective, state: LikelihoodState, begun: int, progress: Progress
+    ) -> None:
+        """Minimise over the weights, C held."""
 
         def after_step(parameters: FloatArray) -> None:
             state.n_iter += 1
             state.objective.append(objective.last_value)
-            objective.unpack(parameters, state)
+            state.weights = parameters.reshape(state.weights.shape).copy()
             progress(state.n_iter - begun, self.max_iter, f"objective {objective.last_value:.6g}")
 
-        try:
-            found = minimize(
-                objective,
-                objective.pack(state),
-                jac=True,
-                method="L-BFGS-B",
-                callback=after_step,
-                options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-15, "maxcor": 20},
-            )
-            at_rest = bool(np.max(np.abs(found.jac)) <= self.tol)
-            state.exhausted = not at_rest and found.nit >= self.max_iter
-            objective.unpack(found.x, state)
-        except KeyboardInterrupt:
-            state.interrupted = True
-        progress.finish(state.n_iter - begun, self.max_iter, "done")
-        state.posterior = objective.measure(state).posterior
-        return state
+        left = self.max_iter - (state.n_iter - begun)
+        if left <= 0:
+            return
+        objective.matrix = state.matrix
+        found = minimize(
+            objective,
+            state.weights.ravel().copy(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_step,
+            options={"maxiter": left, "gtol": self.tol, "ftol": 1e-15, "maxcor": 20},
+        )
+        at_rest = bool(np.max(np.abs(found.jac)) <= self.tol)
+        state.exhausted = not at_rest and found.nit >= left
+        state.weights = found.x.reshape(state.weights.shape)
+
+    def _fit_matrix(self, objective: _Objective, state: LikelihoodState) -> bool:
+        """Find C given the weights' direction; return whether it moved, if it may."""
+        if self.prior_counts is None:
+            return False
+        found = find_matrix(
+            objective.measure, state.weights, state.matrix, self.prior_counts, objective.total
+        )
+        if float(np.abs(found - state.matrix).max()) <= SETTLED:
+            return False  # the weights are the best for the matrix they were found with
+        state.matrix = found
+        return True
 
 
 class _Objective:
-    """Mean loss plus penalties, as a function of one long vector, with its gradient."""
+    """Mean loss plus penalty, as a function of the weights, with its gradient."""
 
     def __init__(
         self,
@@ -115,38 +144,13 @@ class _Objective:
         self._code_weights = np.append(noisy, np.ones(n_classes)) if trusted else noisy
         if evidence is not None:
             self._code_weights = np.ones(len(evidence))
-        self._total = float(engine.code_counts @ self._code_weights)
+        self.total = float(engine.code_counts @ self._code_weights)
         self._shape = (n_classes, engine.n_features)
-        self._matrix: FloatArray | None = None
+        self.matrix = np.eye(n_classes)
         self.last_value = np.inf
 
-    def pack(self, state: LikelihoodState) -> FloatArray:
-        """Return weights, and the logarithms of C if it is free, as one vector."""
-        if self._settings.prior_counts is None:
-            self._matrix = state.matrix
-            return state.weights.ravel().copy()
-        logits = np.log(np.maximum(state.matrix, SMALLEST))
-        return np.concatenate([state.weights.ravel(), logits.ravel()])
-
-    def unpack(self, parameters: FloatArray, state: LikelihoodState) -> None:
-        """Write a vector back into the state."""
-        weights, matrix = self._split(parameters)
-        state.weights, state.matrix = weights.copy(), matrix
-
-    def _split(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        size = self._shape[0] * self._shape[1]
-        weights = parameters[:size].reshape(self._shape)
-        if self._matrix is not None:
-            return weights, self._matrix
-        logits = parameters[size:].reshape(self._n_classes, self._n_classes)
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return weights, shares / shares.sum(axis=1, keepdims=True)
-
-    def measure(self, state: LikelihoodState) -> LikelihoodPass:
-        """Measure a state against the labels."""
-        return self._measure(state.weights, state.matrix)
-
-    def _measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
+    def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
+        """Measure weights and C against the labels."""
         if self._evidence is not None:
             return self._engine.likelihood(weights, self._evidence, self._code_weights)
         # A label code's chance given each true class: a column of C, or certainty of the truth.
@@ -156,31 +160,11 @@ class _Objective:
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""
-        weights, matrix = self._split(parameters)
-        measured = self._measure(weights, matrix)
+        weights = parameters.reshape(self._shape)
+        measured = self.measure(weights, self.matrix)
         penalty, slope = _ridge(weights, self._settings.l2, self._engine.intercept)
-        value = measured.loss / self._total + penalty
-        gradient = (measured.gradient / self._total + slope).ravel()
-        if self._settings.prior_counts is not None:
-            more, by_logits = self._of_matrix(matrix, measured.posterior)
-            value += more
-            gradient = np.concatenate([gradient, by_logits.ravel()])
-        self.last_value = float(value)
-        return float(value), gradient
-
-    def _of_matrix(self, matrix: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
-        """Return what C's own counts add, and the gradient by the logarithms of C.
-
-        The posterior summed by label is what the noisy rows count for each entry of C; the trusted
-        pairs stand in the prior counts, once.
-        """
-        prior = self._settings.prior_counts
-        assert prior is not None
-        used = prior > 0
-        value = -float(np.sum(prior[used] * np.log(np.maximum(matrix[used], 1e-300))))
-        counts = posterior[: self._n_classes].T + prior
-        by_logits = matrix * counts.sum(axis=1, keepdims=True) - counts
-        return value / self._total, by_logits / self._total
+        self.last_value = float(measured.loss / self.total + penalty)
+        return self.last_value, (measured.gradient / self.total + slope).ravel()
 
 
 def _ridge(weights: FloatArray, l2: float, intercept: bool) -> tuple[float, FloatArray]:

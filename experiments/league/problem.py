@@ -1,0 +1,124 @@
+"""What a method is given: rows, seen labels, and whatever else it may know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from experiments.league.data import DataSet, load
+from experiments.league.noises import CROWD, matrix_behind, seen_labels
+from unconfused import confusion
+from unconfused._typing import FloatArray, IntArray, Rows
+
+KNOWLEDGE = ("clean", "known", "trusted", "none")
+"""What is known: all truths (the ceiling), the matrix, some rows' truths, nothing."""
+
+TRUSTED_SHARE = {"music": 0.2}
+USUAL_TRUSTED_SHARE = 0.05
+FEWEST_TRUSTED = 5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows to learn from.
+
+    Parameters
+    ----------
+    X, seen : rows and their labels
+    truth : the true class where the method may know it, -1 elsewhere
+    matrix : the confusion matrix, if the method may know it
+    n_classes, seed : number of classes; chance for the method
+    votes : (n, annotators) answers, -1 where there is none
+    """
+
+    X: Rows
+    seen: IntArray
+    truth: IntArray
+    matrix: FloatArray | None
+    n_classes: int
+    seed: int
+    votes: IntArray | None = None
+
+    @cached_property
+    def penalties(self) -> dict[str, float]:
+        """Penalties chosen so far, by method."""
+        return {}
+
+    @property
+    def trusted(self) -> IntArray:
+        """Rows whose truth is known."""
+        return np.flatnonzero(self.truth >= 0)
+
+    @property
+    def best_known(self) -> IntArray:
+        """The truth where known, the seen label elsewhere."""
+        return np.where(self.truth >= 0, self.truth, self.seen)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.seen)
+
+    def take(self, rows: IntArray) -> Problem:
+        """Return the problem with only these rows."""
+        votes = None if self.votes is None else self.votes[rows]
+        return replace(
+            self, X=self.X[rows], seen=self.seen[rows], truth=self.truth[rows], votes=votes
+        )
+
+    @cached_property
+    def guessed(self) -> confusion.ConfusionEstimate:
+        """The matrix guessed from the seen labels alone."""
+        return confusion.from_noisy(
+            self.X, self.seen, classes=np.arange(self.n_classes), random_state=self.seed
+        )
+
+    @cached_property
+    def tuning(self) -> tuple[Problem, IntArray]:
+        """Rows to try settings on, and rows held out to judge them.
+
+        Where truths are known the held-out rows are three in ten of those rows; elsewhere they
+        are a fifth of all rows.
+        """
+        rows, share, strata = np.arange(self.n_rows), 0.2, self.seen
+        if len(self.trusted) > 0:
+            rows, share = self.trusted, 0.3
+            strata = self.truth[rows]
+        _, held = train_test_split(rows, test_size=share, stratify=strata, random_state=self.seed)
+        kept = np.setdiff1d(np.arange(self.n_rows), held)
+        return self.take(kept), np.sort(held)
+
+
+def choose_trusted(data: DataSet, share: float, seed: int) -> IntArray:
+    """Draw the rows whose truth is known: a share of each class, and at least five."""
+    rng = np.random.RandomState(10_000 + seed)
+    chosen = []
+    for q in range(data.n_classes):
+        rows = np.flatnonzero(data.truth == q)
+        n_chosen = min(len(rows), max(FEWEST_TRUSTED, round(share * len(rows))))
+        chosen.append(rng.choice(rows, n_chosen, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+@lru_cache(maxsize=4)
+def pose(name: str, noise_name: str, seed: int, knowledge: str) -> Problem:
+    """Return the problem of a data set, a noise and a seed, for a kind of knowledge."""
+    data = load(name, seed)
+    nothing = np.full(len(data.truth), -1)
+    votes = data.votes if noise_name == CROWD else None
+    if knowledge == "clean":
+        return Problem(data.X, data.truth, nothing, None, data.n_classes, seed)
+    seen = seen_labels(data, noise_name, seed)
+    problem = Problem(data.X, seen, nothing, None, data.n_classes, seed, votes)
+    if knowledge == "known":
+        return replace(problem, matrix=matrix_behind(data, noise_name, seen, seed))
+    if knowledge == "trusted":
+        share = TRUSTED_SHARE.get(name, USUAL_TRUSTED_SHARE)
+        rows = choose_trusted(data, share, seed)
+        truth = nothing.copy()
+        truth[rows] = data.truth[rows]
+        return replace(problem, truth=truth)
+    return problem
