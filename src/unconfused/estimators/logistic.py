@@ -12,13 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from unconfused._labels import encode_labels
 from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.local import LocalEngine
-from unconfused.estimators._base import one_column
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -31,10 +29,10 @@ from unconfused.estimators._crowd import (
 from unconfused.estimators._noisy import (
     KnownConfusion,
     NoisyData,
-    NoisyLabelClassifier,
     confusion_for,
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
+from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 FEW_COUNTS = 1000
@@ -47,7 +45,7 @@ SEARCH_STEPS = 30
 """Steps from one weight to the next while the noisy rows' weight is looked for."""
 
 
-class UnconfusedLogisticRegression(NoisyLabelClassifier):
+class UnconfusedLogisticRegression(SoftmaxClassifier):
     """Logistic regression for labels seen through a confusion matrix.
 
     Maximises the likelihood of the labels that were observed: the true class follows the softmax
@@ -339,40 +337,19 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
                 stacklevel=3,
             )
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of every true class for every row, (n, Q)."""
-        scores = np.asarray(self.decision_function(X), dtype=np.float64)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros_like(scores), scores])
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong. `y`
         may be votes of the annotators the model was fitted with.
         """
+        if not are_votes(y):
+            return super().label_posterior(X, y)
         shares = self.predict_proba(X)
-        if are_votes(y):
-            if not hasattr(self, "annotator_confusion_"):
-                raise ValueError("y holds votes, but the model was fitted with one label per row.")
-            votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
-            refuse_other_annotators(votes.annotators, self.annotators_)
-            check_consistent_length(shares, truth)
-            joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
-            return np.asarray(joint / joint.sum(axis=1, keepdims=True))
-        labels = encode_labels(
-            one_column(y), classes=self.classes_, missing_label=self.missing_label
-        )
-        seen = labels.observed >= 0
-        joint = shares.copy()
-        joint[seen] *= self.confusion_[:, labels.observed[seen]].T
-        totals = joint.sum(axis=1, keepdims=True)
-        # A label that C calls impossible here says nothing: keep the row's own probabilities.
-        return np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)
+        if not hasattr(self, "annotator_confusion_"):
+            raise ValueError("y holds votes, but the model was fitted with one label per row.")
+        votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
+        refuse_other_annotators(votes.annotators, self.annotators_)
+        check_consistent_length(shares, truth)
+        joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
