@@ -34,6 +34,7 @@ from unconfused.estimators._noisy import (
 from unconfused.estimators._noisy_weight import choose_noisy_weight
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.starts import start_at_discriminant
 
 FEW_COUNTS = 1000
 """A row of C counted from fewer labels than this is worth refining."""
@@ -94,9 +95,10 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
 
     Notes
     -----
-    With noise the objective is not convex. From a start at 0, or at the trusted rows' solution,
-    poor local optima are rare while the right label stays the likeliest of its row of C; beyond
-    that, trusted rows are what decides which class is which.
+    With noise the objective is not convex. The fit starts at the trusted rows' solution; without
+    trusted rows, at a multiple of the weights of `UnconfusedDiscriminantAnalysis`, where C can be
+    undone, or else at 0. Poor optima are then rare while the right label stays the likeliest of its
+    row of C; beyond that, trusted rows are what decides which class is which.
 
     Examples
     --------
@@ -283,10 +285,13 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
     ) -> LikelihoodState:
-        """Start at the solution of the trusted rows alone; at 0 where there are none."""
+        """Start at the solution of the trusted rows; without any, at the unmixed discriminant."""
+        if not data.trusted:
+            settings = self._likelihood(known, 1.0, self.max_iter)
+            return start_at_discriminant(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        if data.trusted and not data.known.all():
+        if not data.known.all():
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(fixed, 0.0, self.max_iter).run(
                 self._engine_without(data, held), state

@@ -16,7 +16,7 @@ from scipy.linalg import eigh, eigh_tridiagonal
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine
 
-WIDE = 2000
+WIDE = 1000
 """Features from which the covariance is not written out."""
 
 PROBES = 8

@@ -60,6 +60,11 @@ class Likelihood:
     tol: float
     verbose: int = 0
 
+    def value(self, engine: Engine, state: LikelihoodState) -> float:
+        """Return the objective at `state`."""
+        objective = _Objective(self, engine, len(state.matrix))
+        return objective(objective.pack(state))[0]
+
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
     ) -> LikelihoodState:
