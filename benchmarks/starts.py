@@ -1,9 +1,10 @@
 """The unmixed discriminant: as a classifier, and as the start of the likelihood's fit.
 
-Run: python benchmarks/starts.py [--data digits|nystroem|reuters] [--rows N] [--seeds N] [--l2 L]
-[--noise NAME ...]. C is known; a quarter of the rows is kept for the test error. The first table
+Run: python benchmarks/starts.py [--data NAME] [--rows N] [--seeds N] [--l2 L] [--noise NAME ...].
+C is known; the test error is that of rows kept apart. The first table
 compares classifiers, the second the likelihood's fit from three starts: 0, the discriminant's
-weights, and the multiple of these that the library takes.
+weights, and the multiple of these that the library takes. "unequal" are normal classes, each half
+as large as the one before, few rows for their 60 features.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from unconfused.solvers.discriminant import fit_discriminant
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.starts import start_at_discriminant
 
+SETS = ["digits", "nystroem", "letter", "reuters", "unequal"]
+
 NOISES = {
     "symmetric 0.2": lambda n: noise.symmetric(n, 0.2),
     "symmetric 0.5": lambda n: noise.symmetric(n, 0.5),
@@ -49,6 +52,16 @@ def load(name: str) -> tuple[object, object, np.ndarray, np.ndarray]:
         X, y = datasets.fetch_reuters(n_largest=9, return_X_y=True)
         y = np.unique(y, return_inverse=True)[1]
         return train_test_split(X, y, random_state=0, stratify=y)
+    if name == "letter":
+        X, y = datasets.fetch_letter(return_X_y=True)
+        y = np.unique(y, return_inverse=True)[1]
+        return train_test_split(X / 15, y, random_state=0, stratify=y)
+    if name == "unequal":
+        rng = np.random.RandomState(0)
+        shares = rng.permutation(0.5 ** np.arange(6))
+        y = rng.choice(6, p=shares / shares.sum(), size=2400)
+        X = rng.randn(6, 60)[y] + rng.randn(2400, 60)
+        return train_test_split(X, y, random_state=0, stratify=y, train_size=600)
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X / 16, y, random_state=0, stratify=y)
     if name == "nystroem":
@@ -123,7 +136,7 @@ def table(measure, titles, arguments, problem):  # type: ignore[no-untyped-def]
 def main() -> None:
     """Measure, and print the two tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", choices=["digits", "nystroem", "reuters"], default="digits")
+    parser.add_argument("--data", choices=SETS, default="digits")
     parser.add_argument("--rows", type=int, default=None, help="training rows; all by default")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--l2", type=float, default=1e-4)
