@@ -14,9 +14,9 @@ from unconfused.solvers.starts import SCALES, start_at_discriminant
 SETTINGS = Likelihood(1e-3, 1.0, None, 1000, 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_is_the_best_multiple_of_the_discriminant(seed):
-    problem = make_problem(seed, n=300)
+    problem = make_problem(seed, n=1000, diagonal=6.0)
     engine = LocalEngine(problem.X, problem.y, 4)
     weights = fit_discriminant(engine, Unmixing(problem.C)).weights
     start = start_at_discriminant(engine, SETTINGS, problem.C)
@@ -34,8 +34,17 @@ def test_it_is_zero_where_the_discriminant_has_nothing_to_say(matrix):
     assert not start_at_discriminant(engine, SETTINGS, matrix).weights.any()
 
 
+def test_it_is_zero_where_a_class_is_lost_in_the_noise():
+    problem = make_problem(1, n=1000, diagonal=6.0)
+    few = np.delete(np.arange(1000), np.flatnonzero(problem.true == 3)[3:])
+    for rows, starts_at_zero in ((slice(None), False), (few, True)):
+        engine = LocalEngine(problem.X[rows], problem.y[rows], 4)
+        start = start_at_discriminant(engine, SETTINGS, problem.C)
+        assert starts_at_zero == (not start.weights.any())
+
+
 def test_the_likelihood_goes_on_from_there():
-    problem = make_problem(1, n=300)
+    problem = make_problem(1, n=1000, diagonal=6.0)
     engine = LocalEngine(problem.X, problem.y, 4)
     clf = UnconfusedLogisticRegression(problem.C, l2=1e-3, tol=1e-6)
     clf.fit(problem.X, problem.y)
