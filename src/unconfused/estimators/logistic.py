@@ -96,8 +96,8 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     Notes
     -----
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
-    trusted rows, at a multiple of the weights of `UnconfusedDiscriminantAnalysis`, where C can be
-    undone, or else at 0. Poor optima are then rare while the right label stays the likeliest of its
+    trusted rows, at a multiple of the weights of `UnconfusedDiscriminantAnalysis`, where every
+    class stands out of the label noise, or else at 0. Poor optima are then rare while the right label stays the likeliest of its
     row of C; beyond that, trusted rows are what decides which class is which.
 
     Examples
