@@ -97,8 +97,9 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     -----
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
     trusted rows, at a multiple of the weights of `UnconfusedDiscriminantAnalysis`, where every
-    class stands out of the label noise, or else at 0. Poor optima are then rare while the right label stays the likeliest of its
-    row of C; beyond that, trusted rows are what decides which class is which.
+    class stands out of the label noise, or else at 0. Poor optima are then rare while the right
+    label stays the likeliest of its row of C; beyond that, trusted rows are what decides which
+    class is which. See "When a local optimum hurts" in ``docs/choosing_a_model.md``.
 
     Examples
     --------
