@@ -5,6 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from unconfused import (
     UltraconservativeClassifier,
     UMAClassifier,
+    UnconfusedDiscriminantAnalysis,
     UnconfusedLogisticRegression,
 )
 from unconfused.steps import STEPS
@@ -12,6 +13,8 @@ from unconfused.steps import STEPS
 ESTIMATORS = [
     UMAClassifier(),
     UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
+    UnconfusedDiscriminantAnalysis(),
+    UnconfusedDiscriminantAnalysis(shrinkage=0.1),
     UnconfusedLogisticRegression(),
     UnconfusedLogisticRegression(refine=True),
     *(UltraconservativeClassifier(step=step) for step in STEPS),

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from unconfused.estimators import (
         UltraconservativeClassifier,
         UMAClassifier,
+        UnconfusedDiscriminantAnalysis,
         UnconfusedLogisticRegression,
     )
 
 # Each name is imported when it is first asked for: `import unconfused` itself costs nothing.
-_ESTIMATORS = {"UMAClassifier", "UltraconservativeClassifier", "UnconfusedLogisticRegression"}
+_ESTIMATORS = {
+    "UMAClassifier",
+    "UltraconservativeClassifier",
+    "UnconfusedDiscriminantAnalysis",
+    "UnconfusedLogisticRegression",
+}
 _MODULES = {
     "confusion",
     "datasets",
@@ -37,6 +43,7 @@ __all__ = [
     "ConfusionWarning",
     "UMAClassifier",
     "UltraconservativeClassifier",
+    "UnconfusedDiscriminantAnalysis",
     "UnconfusedLogisticRegression",
     "confusion",
     "datasets",

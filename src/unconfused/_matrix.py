@@ -204,13 +204,18 @@ class Unmixing:
         return np.vstack([inverse, identity]) if self.trusted else inverse
 
     @cached_property
+    def _chances(self) -> FloatArray:
+        """C as its noise is reckoned by."""
+        if self.counts is None:
+            return self.matrix
+        # A label never counted is rare, not impossible: without this it would be no noise.
+        chances = self.counts + 1.0
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    @cached_property
     def label_variance(self) -> FloatArray:
         """Variance of a noisy row's weight in class q, given that it is truly of class t."""
-        inverse, chances = self.coefficients[: self.n_classes], self.matrix
-        if self.counts is not None:
-            # A label never counted is rare, not impossible: without this it would be no noise.
-            chances = self.counts + 1.0
-            chances = chances / chances.sum(axis=1, keepdims=True)
+        inverse, chances = self.coefficients[: self.n_classes], self._chances
         return np.maximum(chances @ inverse**2 - (chances @ inverse) ** 2, 0.0)
 
     @cached_property
@@ -242,12 +247,23 @@ class Unmixing:
         exact. The composition of the noisy rows is itself estimated, so it is clipped at 0. Where
         C was counted, its own error hits all rows of a class alike, and adds up over them.
         """
+        return np.sqrt(self._noise_sources(counts) @ self.label_variance)
+
+    def _noise_sources(self, counts: FloatArray) -> FloatArray:
+        """Return how many rows' worth of label noise each true class brings."""
         noisy = counts[..., : self.n_classes]
         composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
         if self.counts is not None:
             row_counts = np.maximum(self.counts.sum(axis=1), 1.0)
             composition = composition + composition**2 / row_counts
-        return np.sqrt(composition @ self.label_variance)
+        return np.asarray(composition)
+
+    def mass_covariance(self, counts: FloatArray) -> FloatArray:
+        """Return the covariance that label noise leaves on `masses`, given the rows, (Q, Q)."""
+        inverse, sources = self.coefficients[: self.n_classes], self._noise_sources(counts)
+        expected = self._chances @ inverse
+        drawn = (inverse.T * (sources @ self._chances)) @ inverse
+        return np.asarray(drawn - (expected.T * sources) @ expected)
 
     def prior(self, counts: FloatArray, *, warn: bool = True) -> FloatArray:
         """Return the share of each true class among all rows, from counts per label code.

@@ -105,6 +105,14 @@ class Engine(Protocol):
         """Return the weighted sum of the rows with each label code, (S, features)."""
         ...
 
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        ...
+
+    def second_moment_product(self, vectors: FloatArray) -> FloatArray:
+        """Return the second moment times vectors, (features, k), without writing it out."""
+        ...
+
     def partition(self, unmixing: Unmixing, alpha: float) -> Partition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
         ...

@@ -10,6 +10,7 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
+from unconfused.engines._moments import gram, gram_product
 from unconfused.engines.base import CellTables, LikelihoodPass
 from unconfused.engines.rows import RowThreads, wrap_rows
 
@@ -92,6 +93,14 @@ class LocalEngine:
         self.rows.add(rows, cells, weights, sums)
         if self.intercept:
             sums[:, -1] += np.bincount(cells, weights, minlength=len(sums))
+
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        return gram(self.rows, self.weights, self.intercept)
+
+    def second_moment_product(self, vectors: FloatArray) -> FloatArray:
+        """Return the second moment times vectors, (features, k), without writing it out."""
+        return gram_product(self.rows, self.weights, vectors, self.intercept, self.in_threads)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""

@@ -49,6 +49,10 @@ class Rows(Protocol):
         """Add the products of rows start..stop with their values to out, (features, Q)."""
         ...
 
+    def block(self, start: int, stop: int) -> Any:
+        """Return rows start..stop as a float64 array, or CSR array, to calculate with."""
+        ...
+
 
 class DenseRows:
     """A C-ordered array, float32 or float64, used in place."""
@@ -82,6 +86,10 @@ class DenseRows:
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
         """Add the products of rows start..stop with their values to out, (features, Q)."""
         out += (values.T @ self._X[start:stop]).T
+
+    def block(self, start: int, stop: int) -> Any:
+        """Return rows start..stop as a float64 array."""
+        return self._X[start:stop].astype(np.float64, copy=False)
 
 
 class SparseRows:
@@ -123,6 +131,14 @@ class SparseRows:
         self._kernels.sparse_outer(
             self._data, self._indices, self._indptr, values, start, stop, out
         )
+
+    def block(self, start: int, stop: int) -> Any:
+        """Return rows start..stop as a float64 CSR array."""
+        pointers = self._indptr[start : stop + 1]
+        entries = slice(pointers[0], pointers[-1])
+        data = self._data[entries].astype(np.float64, copy=False)
+        parts = (data, self._indices[entries], pointers - pointers[0])
+        return sparse.csr_array(parts, shape=(stop - start, self.n_columns))
 
 
 def wrap_rows(X: Any) -> Rows:

@@ -13,13 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from unconfused._labels import encode_labels
 from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.local import LocalEngine
-from unconfused.estimators._base import one_column
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -32,11 +30,12 @@ from unconfused.estimators._crowd import (
 from unconfused.estimators._noisy import (
     KnownConfusion,
     NoisyData,
-    NoisyLabelClassifier,
     confusion_for,
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
+from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.starts import start_at_discriminant
 
 FEW_COUNTS = 1000
 """A row of C counted from fewer labels than this is worth refining."""
@@ -48,7 +47,7 @@ SEARCH_STEPS = 30
 """Steps from one weight to the next while the noisy rows' weight is looked for."""
 
 
-class UnconfusedLogisticRegression(NoisyLabelClassifier):
+class UnconfusedLogisticRegression(SoftmaxClassifier):
     """Logistic regression for labels seen through a confusion matrix.
 
     Maximises the likelihood of the labels that were observed: the true class follows the softmax
@@ -97,9 +96,11 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
 
     Notes
     -----
-    With noise the objective is not convex. From a start at 0, or at the trusted rows' solution,
-    poor local optima are rare while the right label stays the likeliest of its row of C; beyond
-    that, trusted rows are what decides which class is which.
+    With noise the objective is not convex. The fit starts at the trusted rows' solution; without
+    trusted rows, at a multiple of the weights of `UnconfusedDiscriminantAnalysis`, where every
+    class stands out of the label noise, or else at 0. Poor optima are then rare while the right
+    label stays the likeliest of its row of C; beyond that, trusted rows are what decides which
+    class is which. See "When a local optimum hurts" in ``docs/choosing_a_model.md``.
 
     Examples
     --------
@@ -286,10 +287,13 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
     ) -> LikelihoodState:
-        """Start at the solution of the trusted rows alone; at 0 where there are none."""
+        """Start at the solution of the trusted rows; without any, at the unmixed discriminant."""
+        if not data.trusted:
+            settings = self._likelihood(known, 1.0, self.max_iter)
+            return start_at_discriminant(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        if data.trusted and not data.known.all():
+        if not data.known.all():
             rows = np.flatnonzero(data.known if held is None else data.known & ~held)
             weight = None if data.sample_weight is None else data.sample_weight[rows]
             engine = self._engine(data.X[rows], data.codes[rows], data.n_codes, weight)
@@ -341,40 +345,19 @@ class UnconfusedLogisticRegression(NoisyLabelClassifier):
                 stacklevel=3,
             )
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of every true class for every row, (n, Q)."""
-        scores = np.asarray(self.decision_function(X), dtype=np.float64)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros_like(scores), scores])
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong. `y`
         may be votes of the annotators the model was fitted with.
         """
+        if not are_votes(y):
+            return super().label_posterior(X, y)
         shares = self.predict_proba(X)
-        if are_votes(y):
-            if not hasattr(self, "annotator_confusion_"):
-                raise ValueError("y holds votes, but the model was fitted with one label per row.")
-            votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
-            refuse_other_annotators(votes.annotators, self.annotators_)
-            check_consistent_length(shares, truth)
-            joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
-            return np.asarray(joint / joint.sum(axis=1, keepdims=True))
-        labels = encode_labels(
-            one_column(y), classes=self.classes_, missing_label=self.missing_label
-        )
-        seen = labels.observed >= 0
-        joint = shares.copy()
-        joint[seen] *= self.confusion_[:, labels.observed[seen]].T
-        totals = joint.sum(axis=1, keepdims=True)
-        # A label that C calls impossible here says nothing: keep the row's own probabilities.
-        return np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)
+        if not hasattr(self, "annotator_confusion_"):
+            raise ValueError("y holds votes, but the model was fitted with one label per row.")
+        votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
+        refuse_other_annotators(votes.annotators, self.annotators_)
+        check_consistent_length(shares, truth)
+        joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))

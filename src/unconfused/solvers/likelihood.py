@@ -63,6 +63,12 @@ class Likelihood:
     verbose: int = 0
     turns: int = 5
 
+    def value(self, engine: Engine, state: LikelihoodState) -> float:
+        """Return the objective at `state`."""
+        objective = _Objective(self, engine, len(state.matrix))
+        objective.matrix = state.matrix
+        return objective(state.weights.ravel())[0]
+
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
     ) -> LikelihoodState:

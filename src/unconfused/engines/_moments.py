@@ -1,0 +1,69 @@
+"""Second moments of the rows: written out for few features, as products for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+
+import numpy as np
+from scipy import sparse
+
+from unconfused._typing import FloatArray
+from unconfused.engines.rows import Rows, RowThreads
+
+BLOCK_BYTES = 16 * 2**20
+"""Rows, as float64, and their products with vectors are held in blocks of about this size."""
+
+
+def gram(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
+    """Return the sum of ``w_i x_i x_i'``; with an intercept, x ends in the constant 1."""
+    columns = rows.n_columns
+    moment = np.zeros((columns + intercept, columns + intercept))
+    for start, stop in _blocks(0, rows.n_rows, columns):
+        own = weights[start:stop]
+        block = rows.block(start, stop)
+        # The root on both sides: a matrix times itself transposed costs BLAS half as much.
+        scaled = sparse.diags_array(np.sqrt(own)) @ block
+        square = scaled.T @ scaled
+        moment[:columns, :columns] += square.toarray() if sparse.issparse(square) else square
+        if intercept:
+            moment[:columns, -1] += block.T @ own
+    if intercept:
+        moment[-1, :columns] = moment[:columns, -1]
+        moment[-1, -1] = weights.sum()
+    return moment
+
+
+def gram_product(
+    rows: Rows, weights: FloatArray, vectors: FloatArray, intercept: bool, in_threads: RowThreads
+) -> FloatArray:
+    """Return the sum of ``w_i x_i (x_i . V)``, V of shape (features, k)."""
+    columns, products = rows.n_columns, {}
+    width = max(vectors.shape[1], rows.n_entries // rows.n_rows)
+
+    def run(first: int, last: int) -> None:
+        product = np.zeros(vectors.shape)
+        for start, stop in _blocks(first, last, width):
+            block = rows.block(start, stop)
+            scores = block @ vectors[:columns]
+            if intercept:
+                scores += vectors[-1]
+            scores *= weights[start:stop, np.newaxis]
+            product[:columns] += block.T @ scores
+            if intercept:
+                product[-1] += scores.sum(axis=0)
+        products[first] = product
+
+    if rows.brings_threads:
+        run(0, rows.n_rows)
+    else:
+        in_threads(run)
+    # In the order of the rows, whichever thread was first: the same sum every time.
+    return reduce(add, (products[first] for first in sorted(products)))
+
+
+def _blocks(first: int, last: int, width: int) -> Iterator[tuple[int, int]]:
+    size = max(256, BLOCK_BYTES // (8 * max(1, width)))
+    for start in range(first, last, size):
+        yield start, min(start + size, last)

@@ -1,0 +1,47 @@
+"""Classifiers whose scores are log-odds of the true class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unconfused._labels import encode_labels
+from unconfused._typing import ArrayLike, FloatArray
+from unconfused.estimators._base import one_column
+from unconfused.estimators._noisy import NoisyLabelClassifier
+
+
+class SoftmaxClassifier(NoisyLabelClassifier):
+    """A classifier of noisy labels with probabilities: the softmax of the scores."""
+
+    confusion_: FloatArray
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every true class for every row, (n, Q)."""
+        scores = np.asarray(self.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
+        """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
+
+        One minus the entry of the observed label is the probability that this label is wrong.
+        """
+        shares = self.predict_proba(X)
+        labels = encode_labels(
+            one_column(y), classes=self.classes_, missing_label=self.missing_label
+        )
+        seen = labels.observed >= 0
+        joint = shares.copy()
+        joint[seen] *= self.confusion_[:, labels.observed[seen]].T
+        totals = joint.sum(axis=1, keepdims=True)
+        # A label that C calls impossible here says nothing: keep the row's own probabilities.
+        return np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)

@@ -1,0 +1,168 @@
+"""The covariance of all rows: what is asked of it, for few features and for many.
+
+With few features it is written out and diagonalised. With many it is never formed: everything is
+had from its products with a block of vectors, by conjugate gradients and by Lanczos' method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import eigh, eigh_tridiagonal
+
+from unconfused._typing import FloatArray
+from unconfused.engines.base import Engine
+
+WIDE = 1000
+"""Features from which the covariance is not written out."""
+
+PROBES = 8
+"""Random vectors from which the trace of a function of a wide covariance is estimated."""
+
+LANCZOS_STEPS = 40
+SOLVE_STEPS = 500
+SOLVE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """How the covariance and given vectors are spread over its eigenvalues.
+
+    The trace of f(covariance) is the sum of ``trace * f(values)``, and the sum of ``v' f v`` over
+    the vectors that of ``vectors * f(values)``; exactly, or as nearly as Lanczos' method gets.
+    """
+
+    values: FloatArray
+    trace: FloatArray
+    vectors: FloatArray
+
+
+class Covariance(Protocol):
+    """Covariance S of the rows' features, the intercept's left out."""
+
+    mean_variance: float
+    """Mean of its eigenvalues."""
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return how S and the vectors, (k, d), are spread over its eigenvalues."""
+        ...
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors, (k, d)."""
+        ...
+
+
+def covariance_of(engine: Engine, centre: FloatArray) -> Covariance:
+    """Return the covariance about `centre`, in the form that suits the number of features."""
+    kind = WideCovariance if len(centre) > WIDE else NarrowCovariance
+    return kind(engine, centre)
+
+
+class NarrowCovariance:
+    """Written out, one pass over the rows, and diagonalised."""
+
+    def __init__(self, engine: Engine, centre: FloatArray) -> None:
+        d = len(centre)
+        moment = engine.second_moment()[:d, :d] / engine.code_counts.sum()
+        values, self._axes = eigh(moment - np.outer(centre, centre), overwrite_a=True)
+        self._values = np.maximum(values, 0.0)
+        self.mean_variance = float(self._values.mean())
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return how S and the vectors are spread over its eigenvalues."""
+        squares = (vectors @ self._axes) ** 2
+        return Spectrum(self._values, np.ones_like(self._values), squares.sum(axis=0))
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors."""
+        values = self._values + ridge
+        # A direction in which the rows do not vary says nothing, rather than everything.
+        void = values <= len(values) * np.finfo(np.float64).eps * values.max()
+        scale = np.where(void, 0.0, 1 / np.where(void, 1.0, values))
+        return np.asarray((vectors @ self._axes * scale) @ self._axes.T)
+
+
+class WideCovariance:
+    """Never formed: each product is a pass over the rows."""
+
+    def __init__(self, engine: Engine, centre: FloatArray) -> None:
+        self._engine, self._centre = engine, centre
+        self._total = float(engine.code_counts.sum())
+        squares = engine.code_squares.sum() / self._total - engine.intercept
+        self.mean_variance = float(squares - centre @ centre) / len(centre)
+
+    def _times(self, vectors: FloatArray) -> FloatArray:
+        """Return S times the columns of `vectors`, (d, k)."""
+        d, k = vectors.shape
+        padded = vectors
+        if self._engine.n_features > d:
+            padded = np.vstack([vectors, np.zeros((1, k))])
+        product = self._engine.second_moment_product(padded)[:d] / self._total
+        product -= np.outer(self._centre, self._centre @ vectors)
+        return product
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return how S and the vectors are spread over its eigenvalues, by Lanczos' method."""
+        k, d = vectors.shape
+        # The same signs in every fit: an estimate should not change from one to the next.
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(PROBES, d))
+        values, shares = quadrature(self._times, np.vstack([vectors, probes]).T)
+        shares[:, k:] /= PROBES
+        trace, own = shares.copy(), shares
+        trace[:, :k], own[:, k:] = 0.0, 0.0
+        return Spectrum(values.ravel(), trace.ravel(), own.ravel())
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors, by conjugate gradients."""
+        return conjugate_gradients(lambda v: self._times(v) + ridge * v, vectors.T).T
+
+
+Product = Callable[[FloatArray], FloatArray]
+"""A symmetric matrix, as what it makes of the columns of (d, k)."""
+
+
+def quadrature(times: Product, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return nodes and weights, (steps, k): ``v' f(S) v`` is about ``sum(weights * f(nodes))``."""
+    norms = np.linalg.norm(vectors, axis=0)
+    now = vectors / np.where(norms > 0, norms, 1.0)
+    before, steps = np.zeros_like(now), min(LANCZOS_STEPS, len(now))
+    diagonal, beside = np.zeros((steps, now.shape[1])), np.zeros((steps, now.shape[1]))
+    for step in range(steps):
+        ahead = times(now) - (beside[step - 1] * before if step else 0.0)
+        diagonal[step] = np.einsum("jk,jk->k", now, ahead)
+        ahead -= diagonal[step] * now
+        length = np.linalg.norm(ahead, axis=0)
+        # What is left is rounding: these vectors have seen all that they can.
+        done = length <= 1e-12 * np.abs(diagonal[: step + 1]).max(axis=0)
+        beside[step] = np.where(done, 0.0, length)
+        before, now = now, np.where(done, 0.0, ahead / np.where(done, 1.0, length))
+    values, weights = np.empty_like(diagonal), np.empty_like(diagonal)
+    for column, norm in enumerate(norms):
+        nodes, axes = eigh_tridiagonal(diagonal[:, column], beside[:-1, column])
+        values[:, column], weights[:, column] = np.maximum(nodes, 0.0), (norm * axes[0]) ** 2
+    return values, weights
+
+
+def conjugate_gradients(times: Product, targets: FloatArray) -> FloatArray:
+    """Return the solutions for all columns of `targets`, (d, k), found side by side."""
+    found, rest = np.zeros(targets.shape), np.array(targets, dtype=np.float64)
+    direction = rest.copy()
+    squares = np.einsum("jk,jk->k", rest, rest)
+    goal = SOLVE_TOLERANCE**2 * squares
+    for _ in range(SOLVE_STEPS):
+        open_ = squares > goal
+        if not open_.any():
+            break
+        product = times(direction)
+        curvature = np.einsum("jk,jk->k", direction, product)
+        open_ &= curvature > 0
+        step = np.where(open_, squares / np.where(open_, curvature, 1.0), 0.0)
+        found += step * direction
+        rest -= step * product
+        last, squares = squares, np.einsum("jk,jk->k", rest, rest)
+        direction *= np.where(open_, squares / np.where(open_, last, 1.0), 0.0)
+        direction += np.where(open_, rest, 0.0)
+    return found
