@@ -35,7 +35,7 @@ from unconfused.estimators._noisy import (
 from unconfused.estimators._noisy_weight import choose_noisy_weight
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.starts import start_at_discriminant
+from unconfused.solvers.starts import start_at_scaled_means
 
 FEW_COUNTS = 1000
 """A row of C counted from fewer labels than this is worth refining."""
@@ -97,8 +97,8 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     Notes
     -----
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
-    trusted rows, at a multiple of the weights of `UnconfusedDiscriminantAnalysis`, where every
-    class stands out of the label noise, or else at 0. Poor optima are then rare while the right
+    trusted rows, at the class means seen through C, where every class stands out of the label
+    noise, or else at 0. Poor optima are then rare while the right
     label stays the likeliest of its row of C; beyond that, trusted rows are what decides which
     class is which. See "When a local optimum hurts" in ``docs/choosing_a_model.md``.
 
@@ -287,10 +287,10 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
     ) -> LikelihoodState:
-        """Start at the solution of the trusted rows; without any, at the unmixed discriminant."""
+        """Start at the solution of the trusted rows; without any, at the unmixed means."""
         if not data.trusted:
             settings = self._likelihood(known, 1.0, self.max_iter)
-            return start_at_discriminant(self._engine_without(data, held), settings, known.matrix)
+            return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
         if not data.known.all():

@@ -11,30 +11,36 @@ import numpy as np
 from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine
-from unconfused.solvers.discriminant import fit_discriminant
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.means import unmixed_means
 
-SCALES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
-"""Multiples of the discriminant's weights from which the best is taken; 0 is among them."""
+SCALES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Lengths of a class's weights, in the mean, from which the best is taken; 0 is among them."""
 
 STANDARD_ERRORS = 3.0
 """By how many of these every class must stand out of the label noise to start from its mean."""
 
 
-def start_at_discriminant(
+def start_at_scaled_means(
     engine: Engine, likelihood: Likelihood, matrix: FloatArray
 ) -> LikelihoodState:
-    """Return the discriminant's weights times that scale which the objective likes best.
+    """Return the unmixed class means, as long as the objective likes them best.
 
-    The discriminant's scale is set by its own ridge, not by the penalty of the likelihood: taken as
-    it is, it can be a worse start than 0. Where C is the identity the objective is convex, and
-    where C cannot well be undone the discriminant says little: these start at 0.
+    They cost one pass over the rows, and their lengths one each. Where C is the identity the
+    objective is convex, and where C cannot well be undone the means say little: these start at 0.
+    (The unmixed discriminant is the better classifier, but no better start, and takes longer.)
     """
     unmixing = Unmixing(matrix, trusted=len(engine.code_counts) > len(matrix))
+    nowhere = LikelihoodState(np.zeros((len(matrix), engine.n_features)), matrix)
     if np.array_equal(matrix, np.eye(len(matrix))) or not _can_be_undone(unmixing, engine):
-        return LikelihoodState(np.zeros((len(matrix), engine.n_features)), matrix)
-    weights = fit_discriminant(engine, unmixing).weights
-    states = [LikelihoodState(scale * weights, matrix) for scale in SCALES]
+        return nowhere
+    means = unmixed_means(engine, unmixing, 0.0)
+    if engine.intercept:
+        means[:, -1] = 0.0
+    length = float(np.sqrt(np.einsum("qj,qj->", means, means) / len(means)))
+    if length == 0.0:
+        return nowhere
+    states = [LikelihoodState(scale / length * means, matrix) for scale in SCALES]
     values = [likelihood.value(engine, state) for state in states]
     return states[int(np.argmin(values))]
 
