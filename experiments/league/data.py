@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,10 @@ class DataSet:
     X_test: Rows
     truth_test: IntArray
     n_classes: int
+    raw: Rows
+    raw_test: Rows
+    """The features before any projection, for methods with a kernel of their own."""
+
     votes: Any = None
     """People's answers, one column per annotator, -1 where there is none."""
 
@@ -42,50 +46,41 @@ class Source:
 
 
 def _coded(X: Rows, y: Any, X_test: Rows, y_test: Any, votes: Any = None) -> DataSet:
+    """Turn classes into codes."""
     classes = np.unique(y)
     place = {name: code for code, name in enumerate(classes.tolist())}
     if votes is not None:
         codes = np.array([[place.get(vote, -1) for vote in row] for row in votes.tolist()])
         votes = codes.astype(np.intp)
-    return DataSet(
-        X,
-        np.searchsorted(classes, y),
-        X_test,
-        np.searchsorted(classes, y_test),
-        len(classes),
-        votes,
-    )
+    truth, truth_test = (np.searchsorted(classes, labels) for labels in (y, y_test))
+    return DataSet(X, truth, X_test, truth_test, len(classes), X, X_test, votes)
 
 
-def _digits(n_features: int | None, seed: int) -> DataSet:
-    """Load UCI's split by writers; the seed draws the rows of the projection only."""
+def _projected(data: DataSet, n_features: int, seed: int) -> DataSet:
+    """Project the rows by Nystroem's approximation, however few they are."""
+    projection = kernel_projection(n_features, exact_limit=0, random_state=seed).fit(data.X)
+    return replace(data, X=projection.transform(data.X), X_test=projection.transform(data.X_test))
+
+
+def _digits(seed: int) -> DataSet:
+    """Load UCI's split by writers; the seed changes nothing."""
     X, y = datasets.fetch_optdigits(return_X_y=True)
     X_test, y_test = datasets.fetch_optdigits(subset="test", return_X_y=True)
-    X, X_test = X / 16, X_test / 16
-    if n_features is not None:
-        X, X_test = _projected(n_features, X, X_test, seed)
-    return _coded(X, y, X_test, y_test)
+    return _coded(X / 16, y, X_test / 16, y_test)
 
 
 def _letter(seed: int) -> DataSet:
-    """Split the letters at random, and project them."""
+    """Split the letters at random."""
     X, y = datasets.fetch_letter(return_X_y=True)
     X, X_test, y, y_test = train_test_split(
         X, y, train_size=LETTER_TRAIN, stratify=y, random_state=seed
     )
     scaler = StandardScaler().fit(X)
-    X, X_test = _projected(600, scaler.transform(X), scaler.transform(X_test), seed)
-    return _coded(X, y, X_test, y_test)
-
-
-def _projected(n_features: int, X: Rows, X_test: Rows, seed: int) -> tuple[Rows, Rows]:
-    # exact_limit=0: by Nystroem's approximation however few the rows, as the issue of speed needs.
-    projection = kernel_projection(n_features, exact_limit=0, random_state=seed).fit(X)
-    return projection.transform(X), projection.transform(X_test)
+    return _coded(scaler.transform(X), y, scaler.transform(X_test), y_test)
 
 
 def _reuters(seed: int) -> DataSet:
-    """Load the nine largest topics, split by date as published; the seed changes nothing."""
+    """Load the nine largest topics, split as published; the seed changes nothing."""
     X, y = datasets.fetch_reuters(n_largest=9, return_X_y=True)
     X_test, y_test = datasets.fetch_reuters(subset="test", n_largest=9, return_X_y=True)
     shown = np.isin(y_test, np.unique(y))
@@ -97,15 +92,18 @@ def _music(seed: int) -> DataSet:
     music = datasets.fetch_music_genre()
     X_test, y_test = datasets.fetch_music_genre(subset="test", return_X_y=True)
     scaler = StandardScaler().fit(music.data)
-    return _coded(
-        scaler.transform(music.data), music.target, scaler.transform(X_test), y_test, music.votes
-    )
+    X = scaler.transform(music.data)
+    return _coded(X, music.target, scaler.transform(X_test), y_test, music.votes)
 
 
 SOURCES: dict[str, Source] = {
-    "digits64": Source("Digits, 64 features", lambda seed: _digits(None, seed), 10, 2),
-    "digits300": Source("Digits, 300 Nystroem", lambda seed: _digits(300, seed), 10, 1),
-    "letter": Source("Letter, 600 Nystroem", _letter, 3, 1),
+    "digits64": Source("Digits, 64 features", _digits, 10, 2),
+    "digits300": Source(
+        "Digits, 300 Nystroem", lambda seed: _projected(_digits(seed), 300, seed), 10, 1
+    ),
+    "letter": Source(
+        "Letter, 600 Nystroem", lambda seed: _projected(_letter(seed), 600, seed), 3, 1
+    ),
     "reuters": Source("Reuters, sparse", _reuters, 3, 1),
     "music": Source("Music genre, a crowd", _music, 10, 2),
 }

@@ -90,12 +90,13 @@ def _fit(name: str, problem: Problem, contest: Contest) -> Record:
     begun = time.monotonic()
     model = method.fit(problem, l2 or 0.0)
     result: Record = {"l2": l2, "fit_seconds": round(time.monotonic() - begun, 3)}
-    right = np.asarray(model.predict(data.X_test)) == data.truth_test
+    X_test = data.raw_test if method.raw else data.X_test
+    right = np.asarray(model.predict(X_test)) == data.truth_test
     result["error"] = float(1.0 - right.mean())
     if contest.data == "music":
         result["right"] = "".join("01"[int(hit)] for hit in right)
-    if hasattr(model, "predict_proba"):
-        probability = full_probability(model, data.X_test, data.n_classes)
+    if method.tuned:
+        probability = full_probability(model, X_test, data.n_classes)
         result["calibration_error"] = calibration_error(probability, data.truth_test)
         chance = probability[np.arange(len(right)), data.truth_test]
         result["log_loss"] = float(-np.log(np.maximum(chance, 1e-12)).mean())

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
 
 from experiments.league.corrections import CorrectedSoftmax
 from experiments.league.problem import Problem
@@ -29,6 +31,7 @@ class Method:
     knowledge : what it is allowed to know
     tuned : whether there is a penalty to choose
     crowd : whether it wants people's answers one by one
+    raw : whether it has a kernel of its own, and so belongs to the block "for context"
     """
 
     title: str
@@ -36,6 +39,7 @@ class Method:
     knowledge: tuple[str, ...]
     tuned: bool = True
     crowd: bool = False
+    raw: bool = False
 
 
 def logistic(l2: float, n_rows: int) -> LogisticRegression:
@@ -154,6 +158,15 @@ def _annotator_logistic(problem: Problem, l2: float) -> Any:
     return model.fit(problem.X, votes)
 
 
+def _label_spreading(problem: Problem, l2: float) -> Any:
+    # Its defaults but for the graph, as the full one would be n x n.
+    return LabelSpreading(kernel="knn", n_neighbors=7).fit(problem.raw, problem.truth)
+
+
+def _kernel_svm(problem: Problem, l2: float) -> Any:
+    return SVC(kernel="linear" if issparse(problem.raw) else "rbf").fit(problem.raw, problem.seen)
+
+
 ANY = ("known", "trusted", "none")
 
 METHODS: dict[str, Method] = {
@@ -174,5 +187,11 @@ METHODS: dict[str, Method] = {
     ),
     "annotator-lr": Method(
         "AnnotatorLogisticRegression", _annotator_logistic, ("trusted", "none"), crowd=True
+    ),
+    "label-spreading": Method(
+        "label spreading", _label_spreading, ("trusted",), tuned=False, raw=True
+    ),
+    "kernel-svm": Method(
+        "kernel SVM, labels as seen", _kernel_svm, ("clean", "none"), tuned=False, raw=True
     ),
 }

@@ -31,6 +31,7 @@ class Problem:
     truth : the true class where the method may know it, -1 elsewhere
     matrix : the confusion matrix, if the method may know it
     n_classes, seed : number of classes; chance for the method
+    raw : the rows before any projection
     votes : (n, annotators) answers, -1 where there is none
     """
 
@@ -40,6 +41,7 @@ class Problem:
     matrix: FloatArray | None
     n_classes: int
     seed: int
+    raw: Rows
     votes: IntArray | None = None
 
     @cached_property
@@ -66,7 +68,12 @@ class Problem:
         """Return the problem with only these rows."""
         votes = None if self.votes is None else self.votes[rows]
         return replace(
-            self, X=self.X[rows], seen=self.seen[rows], truth=self.truth[rows], votes=votes
+            self,
+            X=self.X[rows],
+            seen=self.seen[rows],
+            truth=self.truth[rows],
+            raw=self.raw[rows],
+            votes=votes,
         )
 
     @cached_property
@@ -110,9 +117,9 @@ def pose(name: str, noise_name: str, seed: int, knowledge: str) -> Problem:
     nothing = np.full(len(data.truth), -1)
     votes = data.votes if noise_name == CROWD else None
     if knowledge == "clean":
-        return Problem(data.X, data.truth, nothing, None, data.n_classes, seed)
+        return Problem(data.X, data.truth, nothing, None, data.n_classes, seed, data.raw)
     seen = seen_labels(data, noise_name, seed)
-    problem = Problem(data.X, seen, nothing, None, data.n_classes, seed, votes)
+    problem = Problem(data.X, seen, nothing, None, data.n_classes, seed, data.raw, votes)
     if knowledge == "known":
         return replace(problem, matrix=matrix_behind(data, noise_name, seen, seed))
     if knowledge == "trusted":
