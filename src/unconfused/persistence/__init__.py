@@ -3,5 +3,6 @@
 from unconfused.persistence._errors import ExportError, ModelFileError
 from unconfused.persistence._file import load, read_header, save
 from unconfused.persistence._header import ModelHeader
+from unconfused.persistence._onnx import to_onnx
 
-__all__ = ["ExportError", "ModelFileError", "ModelHeader", "load", "read_header", "save"]
+__all__ = ["ExportError", "ModelFileError", "ModelHeader", "load", "read_header", "save", "to_onnx"]
