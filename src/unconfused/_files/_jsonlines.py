@@ -1,0 +1,111 @@
+"""JSON lines: one object per line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from unconfused._files._errors import DataFileError, reading
+from unconfused._files._formats import Source
+from unconfused._files._text import find_encoding, open_text
+from unconfused._files._types import column_names
+
+LARGEST_WHOLE = 2**63 - 1
+
+LONGEST_LINE = 64 * 2**20
+"""Characters; beyond, it is not lines that the file consists of."""
+
+
+def iter_records(source: Source, encoding: str | None) -> Iterator[dict[str, Any]]:
+    """Yield one dictionary per line."""
+    with (
+        reading(source.path, source.name),
+        open_text(source, find_encoding(source, encoding)) as stream,
+    ):
+        lines = iter(lambda: stream.readline(LONGEST_LINE), "")
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _record(line, number)
+
+
+def frame_of(records: list[dict[str, Any]]) -> Any:
+    """Return records as a frame; a name that some lines lack is missing there."""
+    import pandas as pd
+
+    if not records:
+        raise DataFileError("it holds no rows.")
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if not names:
+        raise DataFileError("its objects are all empty.")
+    columns = {name: [record.get(name) for record in records] for name in names}
+    series = {name: _series(values, name) for name, values in columns.items()}
+    return pd.DataFrame(dict(zip(column_names(names), series.values(), strict=True)))
+
+
+def _record(line: str, number: int) -> dict[str, Any]:
+    try:
+        found = json.loads(line, object_pairs_hook=_without_twins, parse_float=_float)
+    except DataFileError as error:
+        raise DataFileError(f"line {number}: {error}") from None
+    except RecursionError:
+        raise DataFileError(f"line {number} is nested too deeply.") from None
+    except ValueError as error:
+        raise DataFileError(
+            f"line {number} is not JSON ({error}); there must be one object per line."
+        ) from None
+    if not isinstance(found, dict):
+        raise DataFileError(
+            f"line {number} holds {str(found)[:40]!r}; it must be an object such as "
+            '{"size": 3, "label": "cat"}.'
+        )
+    for name, value in found.items():
+        if isinstance(value, (dict, list)):
+            raise DataFileError(
+                f"line {number}: {name!r} is not a single value; give each of its parts a name "
+                "of its own."
+            )
+    return found
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise DataFileError("a name occurs twice in one object.")
+    return found
+
+
+def _series(values: list[Any], name: str) -> Any:
+    """Return one column; numbers and text in one are all text."""
+    import pandas as pd
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} and kinds:
+        numbers = [float("nan") if value is None else value for value in values]
+        if float in kinds or None in values or max(abs(n) for n in numbers) > LARGEST_WHOLE:
+            return pd.Series([_float(value) for value in numbers], dtype="float64")
+        return pd.Series(numbers, dtype="int64")
+    if not kinds:
+        return pd.Series(values, dtype="float64")
+    if kinds == {bool}:
+        return pd.Series(values, dtype="object" if None in values else "bool")
+    if len(kinds) > 1:
+        values = [value if value is None else _text(value) for value in values]
+    if any("\0" in value for value in values if value):
+        raise DataFileError(f"{name!r} holds NUL characters: this is not text.")
+    return pd.Series(values)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _float(value: float | str) -> float:
+    """Return a number as it is written; Infinity is a word, and does not come here."""
+    try:
+        found = float(value)
+    except OverflowError:
+        found = float("inf")
+    if isinstance(value, float) or abs(found) != float("inf"):
+        return found
+    raise DataFileError(f"{str(value)[:40]} is beyond the largest number (1.8e308).")

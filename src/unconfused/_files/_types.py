@@ -1,0 +1,124 @@
+"""From text to numbers, truth values and dates; column names; frames."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from unconfused._files._errors import DataFileError
+
+MISSING = (
+    ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
+)  # fmt: skip
+"""Cells that say there is nothing."""
+
+INFINITE = r"(?i)^[+-]?inf(inity)?$"
+
+OLD_INDEX = re.compile(r"__index_level_\d+__")
+"""What a frame's row numbers are called in a Parquet file."""
+
+
+def column_names(names: list[str]) -> list[str]:
+    """Return the names without blanks around them; refuse one that occurs twice."""
+    clean = [name.strip() or f"unnamed_{place}" for place, name in enumerate(names, start=1)]
+    twice = [name for name, times in Counter(clean).items() if times > 1]
+    if twice:
+        raise DataFileError(
+            f"the column {', '.join(repr(name) for name in twice[:5])} is there more than once. "
+            "Rename one of them. (Has the file a header?)"
+        )
+    return clean
+
+
+def typed(table: Any) -> Any:
+    """Give every column of text the narrowest type that all its cells have."""
+    import pyarrow as pa
+
+    columns = [_typed_column(table.column(name), name) for name in table.column_names]
+    return pa.table(columns, names=table.column_names)
+
+
+def _typed_column(column: Any, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return column
+    bare = pc.utf8_trim_whitespace(column)
+    missing = pc.is_in(bare, value_set=pa.array(MISSING))
+    bare = pc.if_else(missing, pa.scalar(None, pa.string()), bare)
+    if bare.null_count == len(bare):
+        return bare.cast(pa.float64())
+    for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us"), _utc()):
+        try:
+            found = bare.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        if pa.types.is_floating(kind):
+            _refuse_overflow(found, bare, name)
+        return found
+    if pc.any(pc.match_substring(column, "\0")).as_py():
+        raise DataFileError(f"the column {name!r} holds NUL characters: this is not text.")
+    return pc.if_else(missing, pa.scalar(None, pa.string()), column)
+
+
+def _utc() -> Any:
+    import pyarrow as pa
+
+    return pa.timestamp("us", "UTC")
+
+
+def _refuse_overflow(numbers: Any, text: Any, name: str) -> None:
+    import pyarrow.compute as pc
+
+    too_large = pc.and_(pc.is_inf(numbers), pc.invert(pc.match_substring_regex(text, INFINITE)))
+    if pc.any(too_large).as_py():
+        first = text.filter(too_large)[0].as_py()
+        raise DataFileError(
+            f"the column {name!r} holds {first[:40]}, which is beyond the largest number (1.8e308)."
+        )
+
+
+def to_frame(table: Any) -> Any:
+    """Return a pandas frame of numbers, truth values, dates and text; refuse other types."""
+    import pyarrow as pa
+
+    kept = [name for name in table.column_names if not OLD_INDEX.fullmatch(name)]
+    names = column_names(kept)
+    columns = [_plain(table.column(old), new) for old, new in zip(kept, names, strict=True)]
+    if not columns:
+        raise DataFileError("it has no columns.")
+    if not table.num_rows:
+        raise DataFileError("it has a header but no rows.")
+    return pa.table(columns, names=names).to_pandas(ignore_metadata=True)
+
+
+def _plain(column: Any, name: str) -> Any:
+    """Turn the many types of Arrow into few."""
+    import pyarrow as pa
+
+    kind = column.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _plain(column.cast(kind.value_type), name)
+    if types.is_decimal(kind) or types.is_float16(kind) or types.is_null(kind):
+        return column.cast(pa.float64())
+    if types.is_date(kind):
+        return column.cast(pa.timestamp("ms"))
+    if types.is_duration(kind):
+        return column.cast(pa.int64()).cast(pa.float64())
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return column.cast(pa.string())
+    if (
+        types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_timestamp(kind)
+        or types.is_string(kind)
+    ):
+        return column
+    raise DataFileError(
+        f"the column {name!r} is of type {kind}; a table may hold numbers, text, truth values and "
+        "dates. Split it into such columns, or drop it."
+    )
