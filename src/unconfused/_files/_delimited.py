@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from unconfused._files._errors import WRONG_ENCODING, DataFileError, reading
@@ -20,12 +20,15 @@ WIDEST_FIELD = 2**17
 """Characters that a name in the header may have; Python's csv knows no more either."""
 
 
-def read_delimited(source: Source, encoding: str | None, delimiter: str | None) -> Any:
+def read_delimited(
+    source: Source, encoding: str | None, delimiter: str | None, as_text: Collection[str]
+) -> Any:
     """Return the whole file as an Arrow table with types."""
     import pyarrow as pa
 
     with reading(source.path, source.name):
-        return typed(pa.Table.from_batches(list(_batches(source, encoding, delimiter))))
+        batches = list(_batches(source, encoding, delimiter))
+        return typed(pa.Table.from_batches(batches), as_text)
 
 
 def iter_delimited(source: Source, encoding: str | None, delimiter: str | None) -> Iterator[Any]:

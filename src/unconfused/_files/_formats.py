@@ -128,5 +128,5 @@ def _refuse_other_content(source: Source, head: bytes) -> None:
             )
     if source.format == "parquet" and not head.startswith(b"PAR1"):
         raise DataFileError(f"{source.path} is not a Parquet file, or its beginning is damaged.")
-    if source.format == "npz" and not head.startswith(b"PK"):
+    if source.format == "npz" and not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         raise DataFileError(f"{source.path} is not an NPZ file, or its beginning is damaged.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from unconfused._files._columnar import iter_batches
@@ -25,6 +25,7 @@ def read_table(
     format: str | None = None,  # noqa: A002 - what everybody calls it
     encoding: str | None = None,
     delimiter: str | None = None,
+    as_text: Collection[str] = (),
 ) -> Any:
     r"""Read a table.
 
@@ -39,6 +40,7 @@ def read_table(
         or npz
     encoding : of text; None for UTF-8, or what a byte order mark says
     delimiter : between the cells of CSV and TSV; None for a comma or a tab
+    as_text : columns of CSV and TSV to leave as they are written (codes such as 007)
 
     Returns
     -------
@@ -72,7 +74,7 @@ def read_table(
     import pyarrow as pa
 
     if source.format in ("csv", "tsv"):
-        table = read_delimited(source, encoding, delimiter)
+        table = read_delimited(source, encoding, delimiter, as_text)
     else:
         table = pa.concat_tables(list(iter_batches(source, BATCH_ROWS)))
     with reading(source.path, source.name):
@@ -86,6 +88,7 @@ def iter_tables(
     format: str | None = None,  # noqa: A002 - as above
     encoding: str | None = None,
     delimiter: str | None = None,
+    as_text: Collection[str] = (),
 ) -> Iterator[Any]:
     r"""Read a table in parts, so that it need not fit into memory.
 
@@ -94,7 +97,7 @@ def iter_tables(
 
     Parameters
     ----------
-    path, format, encoding, delimiter : as for `read_table`
+    path, format, encoding, delimiter, as_text : as for `read_table`
     rows : how many rows each frame has; the last may have fewer
 
     Yields
@@ -117,14 +120,18 @@ def iter_tables(
         raise DataFileError(f"{source.path}: {source.name} cannot be read in parts.")
     _need_pandas()
     begun = 0
-    for frame in _frames(source, rows, encoding, delimiter):
+    for frame in _frames(source, rows, encoding, delimiter, as_text):
         frame.index = range(begun, begun + len(frame))
         begun += len(frame)
         yield frame
 
 
 def _frames(
-    source: Source, rows: int, encoding: str | None, delimiter: str | None
+    source: Source,
+    rows: int,
+    encoding: str | None,
+    delimiter: str | None,
+    as_text: Collection[str],
 ) -> Iterator[Any]:
     if source.format == "jsonl":
         records = iter_records(source, encoding)
@@ -140,7 +147,7 @@ def _frames(
     )
     for table in _regrouped(batches, rows):
         with reading(source.path, source.name):
-            yield to_frame(typed(table) if text else table)
+            yield to_frame(typed(table, as_text) if text else table)
 
 
 def _regrouped(batches: Iterator[Any], rows: int) -> Iterator[Any]:

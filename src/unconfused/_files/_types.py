@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from unconfused._files._errors import DataFileError
@@ -31,15 +32,17 @@ def column_names(names: list[str]) -> list[str]:
     return clean
 
 
-def typed(table: Any) -> Any:
-    """Give every column of text the narrowest type that all its cells have."""
+def typed(table: Any, as_text: Collection[str] = ()) -> Any:
+    """Give every column of text the narrowest type that all its cells have, but not `as_text`."""
     import pyarrow as pa
 
-    columns = [_typed_column(table.column(name), name) for name in table.column_names]
+    columns = [
+        _typed_column(table.column(name), name, name in as_text) for name in table.column_names
+    ]
     return pa.table(columns, names=table.column_names)
 
 
-def _typed_column(column: Any, name: str) -> Any:
+def _typed_column(column: Any, name: str, as_text: bool) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -48,25 +51,30 @@ def _typed_column(column: Any, name: str) -> Any:
     bare = pc.utf8_trim_whitespace(column)
     missing = pc.is_in(bare, value_set=pa.array(MISSING))
     bare = pc.if_else(missing, pa.scalar(None, pa.string()), bare)
-    if bare.null_count == len(bare):
-        return bare.cast(pa.float64())
-    for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us"), _utc()):
-        try:
-            found = bare.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        if pa.types.is_floating(kind):
-            _refuse_overflow(found, bare, name)
+    found = None if as_text else _narrowed(bare, name)
+    if found is not None:
         return found
     if pc.any(pc.match_substring(column, "\0")).as_py():
         raise DataFileError(f"the column {name!r} holds NUL characters: this is not text.")
     return pc.if_else(missing, pa.scalar(None, pa.string()), column)
 
 
-def _utc() -> Any:
+def _narrowed(text: Any, name: str) -> Any:
+    """Return the cells as numbers, truth values or dates; None if they are none of these."""
     import pyarrow as pa
 
-    return pa.timestamp("us", "UTC")
+    if text.null_count == len(text):
+        return text.cast(pa.float64())
+    times = pa.timestamp("us"), pa.timestamp("us", "UTC")
+    for kind in (pa.int64(), pa.float64(), pa.bool_(), *times):
+        try:
+            found = text.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        if pa.types.is_floating(kind):
+            _refuse_overflow(found, text, name)
+        return found
+    return None
 
 
 def _refuse_overflow(numbers: Any, text: Any, name: str) -> None:

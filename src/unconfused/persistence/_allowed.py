@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from unconfused import estimators, kernels, selection, steps
+from unconfused._columns import DateParts
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.persistence._labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
@@ -33,6 +34,7 @@ def allowed_types() -> frozenset[str]:
     parts: list[Any] = [
         *(getattr(estimators, name) for name in estimators.__all__),
         kernels.KernelProjection,
+        DateParts,
         ConfusionEstimate,
         LabelledConfusion,
         UMAState,
