@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from unconfused._files._errors import DataFileError, reading
 from unconfused._files._formats import Source
 from unconfused._files._text import find_encoding, open_text
-from unconfused._files._types import column_names
+from unconfused._files._types import as_dates, column_names
 
 LARGEST_WHOLE = 2**63 - 1
 
@@ -29,8 +29,11 @@ def iter_records(source: Source, encoding: str | None) -> Iterator[dict[str, Any
                 yield _record(line, number)
 
 
-def frame_of(records: list[dict[str, Any]]) -> Any:
-    """Return records as a frame; a name that some lines lack is missing there."""
+def frame_of(records: list[dict[str, Any]], as_text: Collection[str] = ()) -> Any:
+    """Return records as a frame; a name that some lines lack is missing there.
+
+    JSON has no dates: text that is nothing but dates is dates, unless it is in `as_text`.
+    """
     import pandas as pd
 
     if not records:
@@ -39,7 +42,7 @@ def frame_of(records: list[dict[str, Any]]) -> Any:
     if not names:
         raise DataFileError("its objects are all empty.")
     columns = {name: [record.get(name) for record in records] for name in names}
-    series = {name: _series(values, name) for name, values in columns.items()}
+    series = {name: _series(values, name, name in as_text) for name, values in columns.items()}
     return pd.DataFrame(dict(zip(column_names(names), series.values(), strict=True)))
 
 
@@ -75,9 +78,10 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _series(values: list[Any], name: str) -> Any:
+def _series(values: list[Any], name: str, as_text: bool) -> Any:
     """Return one column; numbers and text in one are all text."""
     import pandas as pd
+    import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} and kinds:
@@ -93,7 +97,9 @@ def _series(values: list[Any], name: str) -> Any:
         values = [value if value is None else _text(value) for value in values]
     if any("\0" in value for value in values if value):
         raise DataFileError(f"{name!r} holds NUL characters: this is not text.")
-    return pd.Series(values)
+    text = pa.array(values, pa.string())
+    dates = None if as_text else as_dates(text)
+    return (text if dates is None else dates).to_pandas()
 
 
 def _text(value: Any) -> str:

@@ -40,7 +40,7 @@ def read_table(
         or npz
     encoding : of text; None for UTF-8, or what a byte order mark says
     delimiter : between the cells of CSV and TSV; None for a comma or a tab
-    as_text : columns of CSV and TSV to leave as they are written (codes such as 007)
+    as_text : columns to leave as they are written in a text file (codes such as 007)
 
     Returns
     -------
@@ -70,7 +70,7 @@ def read_table(
     if source.format == "jsonl":
         records = list(iter_records(source, encoding))
         with reading(source.path, source.name):
-            return frame_of(records)
+            return frame_of(records, as_text)
     import pyarrow as pa
 
     if source.format in ("csv", "tsv"):
@@ -139,7 +139,7 @@ def _frames(
         parts = iter(lambda: list(itertools.islice(records, rows)), [])
         for part in itertools.chain([first], parts):
             with reading(source.path, source.name):
-                yield frame_of(part)
+                yield frame_of(part, as_text)
         return
     text = source.format in ("csv", "tsv")
     batches = (

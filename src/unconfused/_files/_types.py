@@ -65,16 +65,30 @@ def _narrowed(text: Any, name: str) -> Any:
 
     if text.null_count == len(text):
         return text.cast(pa.float64())
-    times = pa.timestamp("us"), pa.timestamp("us", "UTC")
-    for kind in (pa.int64(), pa.float64(), pa.bool_(), *times):
-        try:
-            found = text.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        if pa.types.is_floating(kind):
-            _refuse_overflow(found, text, name)
-        return found
-    return None
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
+        found = _cast(text, kind)
+        if found is not None:
+            if pa.types.is_floating(kind):
+                _refuse_overflow(found, text, name)
+            return found
+    return as_dates(text)
+
+
+def as_dates(text: Any) -> Any:
+    """Return cells that are all dates (2024-05-31, with or without a time) as such; else None."""
+    import pyarrow as pa
+
+    found = _cast(text, pa.timestamp("us"))
+    return _cast(text, pa.timestamp("us", "UTC")) if found is None else found
+
+
+def _cast(text: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _refuse_overflow(numbers: Any, text: Any, name: str) -> None:
