@@ -1,5 +1,9 @@
 """Models that went through a file: the same predictions, the same way on."""
 
+import re
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,6 +186,26 @@ def test_a_saved_model_is_a_skops_file(tmp_path):
     path = unconfused.save(model, tmp_path / "model.skops")
     loaded = skops.io.load(path, trusted=sorted(allowed_types()))
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
+
+
+def test_a_vocabulary_is_not_a_file_for_every_word(tmp_path):
+    texts = [f"word{i} word{i + 1}" for i in range(60)]
+    model = make_pipeline(TfidfVectorizer(min_df=2), UMAClassifier(tol=0.0)).fit(texts, Y[:60])
+    assert type(next(iter(model[0].vocabulary_.values()))) is not int
+    path = unconfused.save(model, tmp_path / "model.skops")
+    with zipfile.ZipFile(path) as archive:
+        assert len(archive.namelist()) < 40
+    np.testing.assert_array_equal(unconfused.load(path).predict(texts), model.predict(texts))
+
+
+def test_the_page_about_it_runs(tmp_path, monkeypatch):
+    page = Path(__file__).resolve().parents[1] / "docs" / "saved_models.md"
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), names)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["iris.onnx", "iris.skops"]
 
 
 def test_large_empty_weights_can_be_loaded_again(tmp_path):

@@ -6,12 +6,14 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+import numpy as np
+
 from unconfused._files._errors import DataFileError, reading
 from unconfused._files._formats import Source
 from unconfused._files._text import find_encoding, open_text
 from unconfused._files._types import as_dates, column_names
 
-LARGEST_WHOLE = 2**63 - 1
+NESTED = {dict, list}
 
 LONGEST_LINE = 64 * 2**20
 """Characters; beyond, it is not lines that the file consists of."""
@@ -48,7 +50,7 @@ def frame_of(records: list[dict[str, Any]], as_text: Collection[str] = ()) -> An
 
 def _record(line: str, number: int) -> dict[str, Any]:
     try:
-        found = json.loads(line, object_pairs_hook=_without_twins, parse_float=_float)
+        found = DECODER.decode(line)
     except DataFileError as error:
         raise DataFileError(f"line {number}: {error}") from None
     except RecursionError:
@@ -62,13 +64,12 @@ def _record(line: str, number: int) -> dict[str, Any]:
             f"line {number} holds {str(found)[:40]!r}; it must be an object such as "
             '{"size": 3, "label": "cat"}.'
         )
-    for name, value in found.items():
-        if isinstance(value, (dict, list)):
-            raise DataFileError(
-                f"line {number}: {name!r} is not a single value; give each of its parts a name "
-                "of its own."
-            )
-    return found
+    if NESTED.isdisjoint(map(type, found.values())):
+        return found
+    name = next(name for name, value in found.items() if type(value) in NESTED)
+    raise DataFileError(
+        f"line {number}: {name!r} is not a single value; give each of its parts a name of its own."
+    )
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,6 +79,15 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _constant(word: str) -> float:
+    if word == "NaN":
+        return float("nan")
+    raise ValueError(f"{word} is no number")
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_constant)
+
+
 def _series(values: list[Any], name: str, as_text: bool) -> Any:
     """Return one column; numbers and text in one are all text."""
     import pandas as pd
@@ -85,10 +95,7 @@ def _series(values: list[Any], name: str, as_text: bool) -> Any:
 
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} and kinds:
-        numbers = [float("nan") if value is None else value for value in values]
-        if float in kinds or None in values or max(abs(n) for n in numbers) > LARGEST_WHOLE:
-            return pd.Series([_float(value) for value in numbers], dtype="float64")
-        return pd.Series(numbers, dtype="int64")
+        return pd.Series(_numbers(values, kinds, name))
     if not kinds:
         return pd.Series(values, dtype="float64")
     if kinds == {bool}:
@@ -106,12 +113,17 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _float(value: float | str) -> float:
-    """Return a number as it is written; Infinity is a word, and does not come here."""
+def _numbers(values: list[Any], kinds: set[type], name: str) -> Any:
+    """Return whole numbers if they all are, and there is room for them; else floats."""
     try:
-        found = float(value)
+        if kinds == {int} and None not in values:
+            return np.array(values, dtype=np.int64)
     except OverflowError:
-        found = float("inf")
-    if isinstance(value, float) or abs(found) != float("inf"):
-        return found
-    raise DataFileError(f"{str(value)[:40]} is beyond the largest number (1.8e308).")
+        pass
+    try:
+        found = np.array(values, dtype=np.float64)  # None becomes NaN
+    except OverflowError:
+        found = np.array([np.inf])
+    if np.isinf(found).any():
+        raise DataFileError(f"{name!r} holds a number beyond the largest there is (1.8e308).")
+    return found

@@ -14,6 +14,8 @@ MISSING = (
 )  # fmt: skip
 """Cells that say there is nothing."""
 
+PROBE = 64
+
 INFINITE = r"(?i)^[+-]?inf(inity)?$"
 
 OLD_INDEX = re.compile(r"__index_level_\d+__")
@@ -86,6 +88,8 @@ def _cast(text: Any, kind: Any) -> Any:
     import pyarrow as pa
 
     try:
+        # Arrow words an error for every cell before it gives up: let few cells fail first.
+        text.slice(0, PROBE).cast(kind)
         return text.cast(kind)
     except pa.ArrowInvalid:
         return None

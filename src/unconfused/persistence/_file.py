@@ -202,16 +202,14 @@ def _unpack(content: bytes) -> Any:
     if digest != _digest(content):
         raise ModelFileError("its content is not what was saved (the checksum differs)")
     skops = import_extra("skops.io", "save", "Loading a model")
+    untrusted = import_extra("skops.io.exceptions", "save", "Loading a model")
     try:
-        unknown = _unknown_types(content)
-        if unknown:
-            raise ModelFileError(
-                f"it holds {', '.join(unknown)}, which is not among the types a model may hold; "
-                "it may have been made to run code"
-            )
         model = skops.loads(content, trusted=sorted(allowed_types()))
-    except ModelFileError:
-        raise
+    except untrusted.UntrustedTypesFoundException:
+        raise ModelFileError(
+            f"it holds {', '.join(_unknown_types(content))}, which is not among the types a model "
+            "may hold; it may have been made to run code"
+        ) from None
     except Exception as error:  # a description that does not fit together fails anywhere
         raise ModelFileError(f"it is damaged ({_in_words(error)})") from error
     if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:

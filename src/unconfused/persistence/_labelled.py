@@ -1,4 +1,4 @@
-"""Frames inside a model, turned into what a file can hold."""
+"""Frames and the like inside a model, turned into what a file can well hold."""
 
 from __future__ import annotations
 
@@ -47,9 +47,14 @@ def without_frames(part: Any) -> Any:
     if isinstance(part, BaseEstimator):
         return _with_parts(part)
     if type(part) in (list, tuple):
-        return type(part)(without_frames(one) for one in part)
+        found = [without_frames(one) for one in part]
+        same = all(new is old for new, old in zip(found, part, strict=True))
+        return part if same else type(part)(found)
     if type(part) is dict:
-        return {name: without_frames(one) for name, one in part.items()}
+        # A vocabulary may count in NumPy's integers, each of which would be a file of its own.
+        values = (one.item() if isinstance(one, np.integer) else one for one in part.values())
+        new = dict(zip(part, map(without_frames, values), strict=True))
+        return part if all(new[name] is one for name, one in part.items()) else new
     return part
 
 
