@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import unconfused
 from unconfused import UMAClassifier, persistence
 from unconfused.persistence import ModelFileError
-from unconfused.persistence import _file as file_module
+from unconfused.persistence._archive import digest_of
 
 N_MUTATIONS = int(os.environ.get("UNCONFUSED_FUZZ", "300"))
 """`UNCONFUSED_FUZZ=10000 pytest tests/test_bad_model_files.py` tries them all."""
@@ -62,7 +62,7 @@ def rewritten(content, change):
 
     if HEADER in parts and parts[HEADER][-1:] == b"}":
         header = json.loads(parts[HEADER])
-        header["sha256"] = file_module._digest(packed())
+        header["sha256"] = digest_of(packed())
         parts[HEADER] = json.dumps(header).encode()
     return packed()
 
@@ -173,6 +173,23 @@ def test_calls_are_not_made(loader, content, tmp_path):
 
     refused(with_schema(content, change), tmp_path, "os.mkdir|damaged")
     assert not trap.exists()
+
+
+def test_a_source_of_chance_that_is_none(content, tmp_path):
+    """The class of a bit generator stands in a file as mere text; it must be one all the same."""
+    generator = json.loads(
+        zipfile.ZipFile(io.BytesIO(skops.io.dumps(np.random.default_rng(0)))).read("schema.json")
+    )
+    inner = generator["content"]["bit_generator"]["content"]["bit_generator"]
+    assert inner["content"] == '"PCG64"'
+    inner["content"] = '"seed"'
+
+    def change(text):
+        schema = json.loads(text)
+        schema["content"]["content"]["verbose"] = generator
+        return json.dumps(schema)
+
+    refused(with_schema(content, change), tmp_path, r"numpy\.random\.seed")
 
 
 def test_a_file_that_would_fill_the_memory(content, tmp_path):

@@ -22,3 +22,9 @@ def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
         raise ImportError(
             f'{purpose} needs {module.split(".")[0]}: pip install "unconfused[{extra}]" ({error})'
         ) from None
+
+
+def in_words(error: Exception) -> str:
+    """Return what an error is and says, on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__

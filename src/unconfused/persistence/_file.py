@@ -7,12 +7,10 @@ attributes; there is no step at which a file could have code of its own run.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -20,21 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
 from unconfused.persistence._allowed import allowed_types
-from unconfused.persistence._errors import ModelFileError, import_extra
-from unconfused.persistence._header import (
-    LONGEST,
-    ModelHeader,
-    describe,
-    estimator_name,
-    read_header_bytes,
-    write_header,
+from unconfused.persistence._archive import (
+    MOST_INFLATION,
+    digest_of,
+    inflation,
+    open_archive,
+    with_header,
 )
+from unconfused.persistence._errors import ModelFileError, import_extra, in_words
+from unconfused.persistence._header import ModelHeader, describe, estimator_name, write_header
 from unconfused.persistence._labelled import without_frames
-
-HEADER = "unconfused.json"
-
-MOST_INFLATION = 100
-"""A file that would grow more than so many times in memory is refused: it is made to do that."""
 
 
 def save(
@@ -153,7 +146,7 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
     """
     content = _read(Path(path))
     try:
-        return _open(content)[0]
+        return open_archive(content)[0]
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
@@ -166,7 +159,7 @@ def _pack(model: Any, metadata: dict[str, Any] | None) -> bytes:
         unknown = _unknown_types(payload)
     except Exception as error:  # whatever skops makes of objects it has never seen
         raise ModelFileError(
-            f"This {type(model).__name__} cannot be saved: {_in_words(error)}."
+            f"This {type(model).__name__} cannot be saved: {in_words(error)}."
         ) from error
     if unknown:
         raise ModelFileError(
@@ -175,13 +168,9 @@ def _pack(model: Any, metadata: dict[str, Any] | None) -> bytes:
             "of scikit-learn, arrays, numbers and text. Name a strategy instead of passing a "
             "function; of a search, save the best_estimator_."
         )
-    if _inflation(payload) > MOST_INFLATION:
+    if inflation(payload) > MOST_INFLATION:
         payload = skops.dumps(plain, compression=ZIP_STORED)
-    header = write_header(describe(model, metadata), _digest(payload))
-    buffer = io.BytesIO(payload)
-    with ZipFile(buffer, "a", compression=ZIP_STORED) as archive:
-        archive.writestr(HEADER, header)
-    return buffer.getvalue()
+    return with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
 
 
 def _read(path: Path) -> bytes:
@@ -198,8 +187,8 @@ def _read(path: Path) -> bytes:
 
 
 def _unpack(content: bytes) -> Any:
-    header, digest = _open(content)
-    if digest != _digest(content):
+    header, digest = open_archive(content)
+    if digest != digest_of(content):
         raise ModelFileError("its content is not what was saved (the checksum differs)")
     skops = import_extra("skops.io", "save", "Loading a model")
     untrusted = import_extra("skops.io.exceptions", "save", "Loading a model")
@@ -211,61 +200,12 @@ def _unpack(content: bytes) -> Any:
             "may hold; it may have been made to run code"
         ) from None
     except Exception as error:  # a description that does not fit together fails anywhere
-        raise ModelFileError(f"it is damaged ({_in_words(error)})") from error
+        raise ModelFileError(f"it is damaged ({in_words(error)})") from error
     if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:
         raise ModelFileError(f"it does not hold the {header.estimator} it speaks of")
     return model
 
 
-def _open(content: bytes) -> tuple[ModelHeader, str]:
-    """Check that this is a file of ours, from the outside in."""
-    if not content:
-        raise ModelFileError("it is empty")
-    if content[:1] == b"\x80":
-        raise ModelFileError(
-            "it looks like a pickle, which can run code when it is read. Load it where you trust "
-            "it, and save the model again with unconfused.save"
-        )
-    if content[:2] != b"PK":
-        raise ModelFileError("it is not a saved model")
-    try:
-        with ZipFile(io.BytesIO(content)) as archive:
-            members = {one.filename: one for one in archive.infolist()}
-            if HEADER not in members:
-                raise ModelFileError("it is a zip file, but not one that unconfused.save wrote")
-            if members[HEADER].file_size > LONGEST or _inflation(content) > MOST_INFLATION:
-                raise ModelFileError("it would fill the memory; no saved model is packed like that")
-            return read_header_bytes(archive.read(HEADER))
-    except ModelFileError:
-        raise
-    except Exception as error:  # zipfile has a dozen ways of not understanding a file
-        raise ModelFileError(f"it is damaged or cut short ({_in_words(error)})") from error
-
-
 def _unknown_types(content: bytes) -> list[str]:
     skops = import_extra("skops.io", "save", "Saving a model")
     return sorted(set(skops.get_untrusted_types(data=content)) - allowed_types())
-
-
-def _inflation(content: bytes) -> float:
-    with ZipFile(io.BytesIO(content)) as archive:
-        return sum(one.file_size for one in archive.infolist()) / len(content)
-
-
-def _digest(content: bytes) -> str:
-    """Return a checksum of all members but the header, by name and bytes."""
-    digest = hashlib.sha256()
-    try:
-        with ZipFile(io.BytesIO(content)) as archive:
-            for name in sorted(set(archive.namelist()) - {HEADER}):
-                part = archive.read(name)
-                digest.update(f"{name}\0{len(part)}\0".encode())
-                digest.update(part)
-    except Exception as error:  # as in _open
-        raise ModelFileError(f"it is damaged or cut short ({_in_words(error)})") from error
-    return digest.hexdigest()
-
-
-def _in_words(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
