@@ -99,7 +99,7 @@ def frame_of_columns():
             "size": np.where(rng.rand(len(X)) < 0.1, np.nan, X[:, 0]).astype(np.float32),
             "age": X[:, 1],
             "colour": np.array(["red", "blue", "green"], dtype=object)[rng.randint(3, size=len(X))],
-            "text": [f"the {NAMES[k % 2]} of word{k}" for k in rng.randint(9, size=len(X))],
+            "text": [f"The {NAMES[k % 3]}'s a word-{k}" for k in rng.randint(9, size=len(X))],
             "unused": 1,
         }
     )
@@ -122,7 +122,7 @@ def test_columns_of_all_kinds(words):
     frame = frame_of_columns()
     model = make_pipeline(columns_of(words=words), UnconfusedLogisticRegression(l2=1e-3))
     model.fit(frame, NAMES[Y])
-    graph = to_onnx(model, example=frame.head(), text_locale="C.UTF-8" if words else None)
+    graph = to_onnx(model, example=frame.head(50), text_locale="C.UTF-8" if words else None)
     assert {one.name for one in graph.graph.input} == {"size", "age", "colour"} | (
         {"text"} if words else set()
     )
@@ -133,7 +133,7 @@ def test_columns_of_all_kinds(words):
 def test_text_alone():
     texts = frame_of_columns()["text"].to_numpy(dtype=object)
     model = make_pipeline(TfidfVectorizer(), UMAClassifier(tol=0.0)).fit(texts, Y % 2)
-    graph = to_onnx(model, text_locale="C.UTF-8")
+    graph = to_onnx(model, example=texts, text_locale="C.UTF-8")
     agrees(model, graph, texts, {"X": texts.reshape(-1, 1)}, tie=1e-6)
 
 
@@ -170,6 +170,19 @@ def test_a_graph_in_a_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
 
 
+def test_a_graph_that_says_something_else_is_not_handed_out():
+    """skl2onnx leaves the indicators of missing cells out, without a word."""
+    rows = np.where(np.random.RandomState(0).rand(*X.shape) < 0.2, np.nan, X).astype(np.float32)
+    model = make_pipeline(SimpleImputer(add_indicator=True), UMAClassifier()).fit(rows, Y)
+    for example in (None, rows):
+        with pytest.raises(ExportError, match=r"SimpleImputer > UMAClassifier cannot be exported"):
+            to_onnx(model, example=example)
+    far = X.astype(np.float64) + 1e7
+    model = make_pipeline(StandardScaler(), UMAClassifier()).fit(far, Y)
+    with pytest.raises(ExportError, match="too large for float32"):
+        to_onnx(model, example=far)
+
+
 def test_what_cannot_be_exported():
     with pytest.raises(ExportError, match="Only scikit-learn"):
         to_onnx({"a": 1})
@@ -186,6 +199,9 @@ def test_what_cannot_be_exported():
     model = make_pipeline(columns_of(words=False), UMAClassifier()).fit(frame, Y)
     with pytest.raises(ExportError, match="pass example="):
         to_onnx(model)
+    texts = frame["text"].to_numpy(dtype=object)
+    with pytest.raises(ExportError, match="pass example=, a list of a few texts"):
+        to_onnx(make_pipeline(TfidfVectorizer(), UMAClassifier(tol=0.0)).fit(texts, Y % 2))
     with pytest.raises(ExportError, match="no column 'age'"):
         to_onnx(model, example=frame.drop(columns="age"))
 

@@ -11,13 +11,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._typing import Labels
 from unconfused.persistence._errors import ExportError, import_extra
+from unconfused.persistence._onnx_check import check_graph
+
+WORDS = r"[\p{L}\p{N}_]{2,}"
+"""scikit-learn's usual words; left to itself, skl2onnx takes letters of English only."""
 
 
 def to_onnx(
@@ -31,7 +35,8 @@ def to_onnx(
 ) -> Any:
     """Turn a fitted classifier, or a whole pipeline, into an ONNX graph.
 
-    The graph computes in float32. Its outputs are ``label`` and, where the model has
+    The graph computes in float32, and is compared with the model before it is handed out, on the
+    rows of `example` or on random ones. Its outputs are ``label`` and, where the model has
     probabilities, ``probabilities`` of shape (n, Q); else ``scores`` of shape (n, Q), whose column
     1 is the `decision_function` where there are two classes.
 
@@ -41,8 +46,9 @@ def to_onnx(
         trains another (`learner_`), that other one is exported
     path : where to write the graph, if anywhere
     example : a few rows of the kind the model predicts, from which the types of the columns are
-        read; needed where a ColumnTransformer takes columns by name. The graph then has one input
-        of shape (n, 1) for each column; else it has one, ``X``
+        read; needed for text, and where a ColumnTransformer takes columns by name. The graph then
+        has one input of shape (n, 1) for each column, where a missing category is the text "nan";
+        else it has one, ``X``
     force : replace a file that is there already
     target_opset : version of the ONNX operators; None for the latest that skl2onnx knows
     text_locale : the locale by which words are put into small letters, one that the machine which
@@ -81,13 +87,16 @@ def to_onnx(
         graph = skl2onnx.convert_sklearn(
             core,
             initial_types=_inputs(core, example),
-            options=_options(last, text_locale),
+            options=_options(core, last, text_locale),
             final_types=[(name, None) for name in outputs],
             target_opset=target_opset,
         )
         onnx.checker.check_model(graph)
-    except ExportError:
-        raise
+        check_graph(core, graph, example)
+    except (ExportError, ImportError) as error:
+        if isinstance(error, ImportError) or not str(error).startswith("the graph"):
+            raise
+        raise ExportError(_why(core, error)) from None
     except Exception as error:  # every converter has its own way of giving up
         raise ExportError(_why(core, error)) from error
     if path is not None:
@@ -95,11 +104,25 @@ def to_onnx(
     return graph
 
 
-def _options(classifier: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:
+def _options(model: Any, classifier: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:
     options: dict[Any, dict[str, Any]] = {id(classifier): {"zipmap": False}}
-    if text_locale is not None:
-        options |= {kind: {"locale": text_locale} for kind in (CountVectorizer, TfidfVectorizer)}
+    for vectorizer in _vectorizers(model):
+        usual = vectorizer.token_pattern == CountVectorizer().token_pattern
+        chosen = {"locale": text_locale, "tokenexp": WORDS if usual else None}
+        options[id(vectorizer)] = {name: one for name, one in chosen.items() if one is not None}
     return options
+
+
+def _vectorizers(part: Any) -> list[CountVectorizer]:
+    """Return the vectorizers in a pipeline, wherever they are."""
+    if isinstance(part, CountVectorizer):
+        return [part]
+    inner: list[Any] = []
+    if isinstance(part, Pipeline):
+        inner = [step for _, step in part.steps]
+    elif isinstance(part, ColumnTransformer):
+        inner = [step for _, step, _ in part.transformers_]
+    return [found for step in inner for found in _vectorizers(step)]
 
 
 def _exportable(model: Any) -> Any:
@@ -144,6 +167,8 @@ def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
     while isinstance(first, Pipeline):
         first = first.steps[0][1]
     if isinstance(first, CountVectorizer):
+        if example is None:
+            raise ExportError("This model takes text: pass example=, a list of a few texts.")
         return [("X", StringTensorType([None, 1]))]
     if not isinstance(first, ColumnTransformer) or not hasattr(model, "feature_names_in_"):
         return [("X", FloatTensorType([None, model.n_features_in_]))]
@@ -181,8 +206,8 @@ def _why(model: Any, error: Exception) -> str:
     names = " > ".join(type(step).__name__ for _, step in steps)
     text = " ".join(str(error).split()).split(" It usually means")[0]
     return (
-        f"{names} cannot be exported to ONNX: {text[:400]} Sparse-only steps, kernel projections "
-        "and functions of your own have no counterpart there; unconfused.save keeps them."
+        f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections, dates and "
+        "functions of your own have no counterpart there; unconfused.save keeps them."
     )
 
 
