@@ -7,7 +7,7 @@ import pytest
 
 import unconfused
 
-EXTRAS = ["pandas", "polars", "matplotlib", "typer"]
+EXTRAS = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "skops", "skl2onnx", "onnx"]
 
 
 def run(code, *arguments):

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from unconfused import confusion, datasets, kernels, metrics, noise, selection, steps, theory
+    from unconfused import (
+        confusion,
+        datasets,
+        kernels,
+        metrics,
+        noise,
+        persistence,
+        selection,
+        steps,
+        theory,
+    )
     from unconfused._matrix import ConfusionWarning
     from unconfused.estimators import (
         UltraconservativeClassifier,
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
         UnconfusedDiscriminantAnalysis,
         UnconfusedLogisticRegression,
     )
+    from unconfused.persistence import load, save
 
 # Each name is imported when it is first asked for: `import unconfused` itself costs nothing.
 _ESTIMATORS = {
@@ -34,10 +45,12 @@ _MODULES = {
     "kernels",
     "metrics",
     "noise",
+    "persistence",
     "selection",
     "steps",
     "theory",
 }
+_PERSISTENCE = {"load", "save"}
 
 __all__ = [
     "ConfusionWarning",
@@ -48,8 +61,11 @@ __all__ = [
     "confusion",
     "datasets",
     "kernels",
+    "load",
     "metrics",
     "noise",
+    "persistence",
+    "save",
     "selection",
     "steps",
     "theory",
@@ -61,6 +77,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"unconfused.{name}")
     if name in _ESTIMATORS:
         return getattr(importlib.import_module("unconfused.estimators"), name)
+    if name in _PERSISTENCE:
+        return getattr(importlib.import_module("unconfused.persistence"), name)
     if name == "ConfusionWarning":
         return importlib.import_module("unconfused._matrix").ConfusionWarning
     raise AttributeError(f"module 'unconfused' has no attribute {name!r}")

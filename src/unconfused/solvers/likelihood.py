@@ -8,6 +8,7 @@ with its truth. C may be held fixed, or found in turn with the weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -39,6 +40,19 @@ class LikelihoodState:
     interrupted: bool = False
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept in a file: not the posterior of every training row.
+
+        With several annotators each row is a label code of its own; nothing goes on from that.
+        """
+        one_code_per_row = self.posterior is not None and len(self.posterior) > 2 * len(self.matrix)
+        kept = vars(self) | {"objective": np.array(self.objective)}
+        return kept | {"posterior": None} if one_code_per_row else kept
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take back what `__getstate__` returned."""
+        vars(self).update(state | {"objective": state["objective"].tolist()})
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from unconfused.steps import StepRule, check_steps, snap_ties
 CONVERGED = "no pair left to unconfuse"
 EXHAUSTED = "max_iter reached"
 INTERRUPTED = "interrupted"
+
+RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
+"""What is noted of every update."""
 
 
 @dataclass
@@ -58,11 +62,20 @@ class UMAState:
         if self.lag is not None:
             self.lag.fill(0.0)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept in a file: the records as one table, not thousands of numbers."""
+        table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
+        return vars(self) | {"records": table}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take back what `__getstate__` returned."""
+        records = [(int(p), int(q), *rest) for p, q, *rest in state["records"].tolist()]
+        vars(self).update(state | {"records": records})
+
     def history(self) -> dict[str, FloatArray]:
         """Return one record per update, as arrays."""
-        names = ("predicted", "true", "norm", "noise", "significance", "step")
-        table = np.array(self.records, dtype=np.float64).reshape(-1, len(names))
-        columns = dict(zip(names, table.T.copy(), strict=True))
+        table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
+        columns = dict(zip(RECORD, table.T.copy(), strict=True))
         for name in ("predicted", "true"):
             columns[name] = columns[name].astype(np.intp)
         return columns

@@ -1,0 +1,62 @@
+"""Dates as numbers a linear model can use."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from unconfused._typing import FloatArray, Labels
+
+DAY = 24 * 3600.0
+PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
+"""Days until it begins anew."""
+
+
+class DateParts(TransformerMixin, BaseEstimator):
+    """Turn dates into days since 1970, and their place in the year, the week and the day.
+
+    A place in a period is a point on a circle (sine and cosine): the 31st of December lies beside
+    the 1st of January. A missing date gives missing numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dates = np.array([["1970-01-02"], ["NaT"]], dtype="datetime64[s]")
+    >>> DateParts().fit(dates).transform(dates)[:, 0]
+    array([ 1., nan])
+    >>> DateParts().fit(dates).get_feature_names_out(["seen"])[:3].tolist()
+    ['seen_days', 'seen_year_sin', 'seen_year_cos']
+    """
+
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Note the number of columns."""
+        self.n_features_in_ = _dates(X).shape[1]
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return seven numbers for every date."""
+        dates = _dates(X)
+        days = (dates - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+        parts = [days]
+        for period in PERIODS.values():
+            angle = 2 * np.pi * (days / period)
+            parts += [np.sin(angle), np.cos(angle)]
+        # The parts of the first date, then those of the second.
+        return np.stack(parts, axis=2).reshape(len(dates), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Labels:
+        """Name the numbers after their column."""
+        if input_features is None:
+            input_features = [f"x{place}" for place in range(self.n_features_in_)]
+        ends = ["days", *(f"{period}_{part}" for period in PERIODS for part in ("sin", "cos"))]
+        names = [f"{name}_{end}" for name in input_features for end in ends]
+        return np.array(names, dtype=object)
+
+
+def _dates(X: Any) -> Any:
+    columns = [X[name] for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
+    return np.stack([np.asarray(column).astype("datetime64[us]") for column in columns], axis=1)

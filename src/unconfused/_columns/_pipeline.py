@@ -1,0 +1,102 @@
+"""The pipeline for a frame: `build_pipeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from unconfused._columns._dates import DateParts
+from unconfused._columns._kinds import ColumnPlan, plan_columns
+
+NUMBERS, CATEGORIES, DATES, TEXT = "numbers", "categories", "dates", "text: "
+"""Names of the parts of the column transformer; each text has one of its own."""
+
+MOST_LEVELS = 1000
+"""Levels that a column of categories may have; rarer ones are then taken together."""
+
+MOST_WORDS = 200_000
+
+
+def build_pipeline(
+    frame: Any,
+    learner: Any,
+    *,
+    label: str,
+    text: Collection[str] = (),
+    categories: Collection[str] = (),
+    leave_out: Collection[str] = (),
+) -> tuple[Pipeline, ColumnPlan]:
+    """Make a pipeline that takes frames like this one and ends in `learner`.
+
+    Numbers and truth values are imputed (median) and scaled; words are categories, one feature
+    each, a missing one a level of its own, those never seen ignored; dates become days, and their
+    place in year, week and day; columns named as text go through TF-IDF. Columns that cannot help
+    (constant, empty, identifiers) are left out, and the plan says so.
+
+    Parameters
+    ----------
+    frame : pandas DataFrame with the training rows
+    learner : the classifier at the end, not fitted
+    label : the column to predict
+    text : columns of free text
+    categories : columns of numbers that are codes
+    leave_out : columns not to be used: the truth, weights, names of annotators
+
+    Returns
+    -------
+    The pipeline, not fitted, whose first step ``"columns"`` is a ColumnTransformer, and the plan.
+    Frames must go through `prepare_frame` on their way to it.
+
+    Raises
+    ------
+    ColumnError : if a column is not there, or none is left to learn from
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unconfused import UMAClassifier
+    >>> from unconfused._columns import prepare_frame
+    >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "colour": ["red", "blue"] * 18,
+    ...                       "unit": "cm", "kind": ["cat", "dog"] * 18})
+    >>> model, plan = build_pipeline(frame, UMAClassifier(), label="kind")
+    >>> plan.in_words()
+    ["'unit' is left out: it is always 'cm'."]
+    >>> model = model.fit(prepare_frame(model, frame), frame["kind"])
+    >>> model.predict(prepare_frame(model, frame.head(2))).tolist()
+    ['cat', 'dog']
+    """
+    plan = plan_columns(
+        frame, reserved=[label, *leave_out], text=list(text), categories=list(categories)
+    )
+    parts: list[tuple[str, Any, Any]] = []
+    if plan.numbers:
+        parts.append((NUMBERS, _numbers(), plan.numbers))
+    if plan.dates:
+        parts.append((DATES, make_pipeline(DateParts(), _numbers()), plan.dates))
+    if plan.categories:
+        levels = max(frame[name].nunique() for name in plan.categories)
+        parts.append((CATEGORIES, _categories(levels), plan.categories))
+    parts += [
+        (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
+    ]
+    columns = ColumnTransformer(parts, verbose_feature_names_out=False)
+    return Pipeline([("columns", columns), ("learner", learner)]), plan
+
+
+def _numbers() -> Pipeline:
+    # A fold of a cross-validation may show no value at all; the width must not depend on that.
+    return make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
+    )
+
+
+def _categories(levels: int) -> OneHotEncoder:
+    if levels <= MOST_LEVELS:
+        return OneHotEncoder(handle_unknown="ignore")
+    return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS)

@@ -1,0 +1,160 @@
+"""A frame on its way to a model: the right columns, each of the right type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+
+from unconfused._columns._kinds import ColumnError, require
+from unconfused._columns._pipeline import CATEGORIES, DATES, NUMBERS, TEXT
+
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def check_columns(model: Any, frame: Any) -> list[str]:
+    """Raise if a frame lacks a column that a model needs; return those it does not need.
+
+    Parameters
+    ----------
+    model : a pipeline by `build_pipeline`, or any fitted model
+    frame : pandas DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unconfused import UMAClassifier
+    >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "kind": ["cat", "dog"] * 18})
+    >>> model = UMAClassifier().fit(frame[["size"]], frame["kind"])
+    >>> check_columns(model, frame)
+    ['kind']
+    >>> check_columns(model, frame.rename(columns={"size": "sise"}))
+    Traceback (most recent call last):
+        ...
+    unconfused._columns._kinds.ColumnError: There is no column 'size'. Is 'sise' meant? ...
+    """
+    needed = _needed(model)
+    if needed is None:
+        width = getattr(model, "n_features_in_", frame.shape[1])
+        if frame.shape[1] != width:
+            raise ColumnError(
+                f"The model takes {width} columns, and does not know their names; there are "
+                f"{frame.shape[1]}."
+            )
+        return []
+    require(frame, needed)
+    return [str(name) for name in frame.columns if name not in needed]
+
+
+def prepare_frame(model: Any, frame: Any) -> Any:
+    """Return the columns a model needs, in its order and with the types it was fitted with.
+
+    Parameters
+    ----------
+    model : a pipeline by `build_pipeline`, fitted or not, or any fitted model
+    frame : pandas DataFrame; other columns fall away
+
+    Raises
+    ------
+    ColumnError : if a column is missing, or holds what cannot be turned into the type needed
+
+    Examples
+    --------
+    See `build_pipeline`.
+    """
+    import pandas as pd
+
+    check_columns(model, frame)
+    needed = _needed(model)
+    if needed is None:
+        return frame
+    kinds = _kinds(model)
+    columns = {name: _converted(frame[name], name, kinds.get(name)) for name in needed}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def columns_as_text(model: Any) -> list[str]:
+    """Return the columns to be read from a file as they are written: categories and text.
+
+    A part of a file may show only numbers in a column of categories, and must not change it.
+    """
+    return [name for name, kind in _kinds(model).items() if kind in (CATEGORIES, TEXT)]
+
+
+def _kinds(model: Any) -> dict[str, str]:
+    """Return what each column is to a pipeline by `build_pipeline`; nothing for other models."""
+    first = model.steps[0][1] if getattr(model, "steps", None) else None
+    if not isinstance(first, ColumnTransformer):
+        return {}
+    kinds: dict[str, str] = {}
+    for part, _, names in first.transformers:
+        if part in (NUMBERS, CATEGORIES, DATES):
+            kinds |= dict.fromkeys(names, part)
+        elif part.startswith(TEXT):
+            kinds[names] = TEXT
+    return kinds
+
+
+def _needed(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    return list(_kinds(model)) or None
+
+
+def _converted(column: Any, name: str, kind: str | None) -> Any:
+    if kind == NUMBERS:
+        return _numbers(column, name)
+    if kind == DATES:
+        return _dates(column, name)
+    if kind in (CATEGORIES, TEXT):
+        missing = "" if kind == TEXT else np.nan
+        cells = [missing if absent else _text(cell) for cell, absent in _cells(column)]
+        import pandas as pd
+
+        return pd.Series(np.array(cells, dtype=object), index=column.index, dtype=object)
+    return column
+
+
+def _cells(column: Any) -> Any:
+    return zip(column.tolist(), column.isna().tolist(), strict=True)
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as it would be written; a whole number has no point, missing ones or not."""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def _numbers(column: Any, name: str) -> Any:
+    import pandas as pd
+
+    if column.dtype.kind == "M":
+        raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
+    if column.dtype.kind == "O":  # text, or truth values with gaps
+        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
+    numbers = pd.to_numeric(column, errors="coerce").astype("float64")
+    _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
+    _refuse(np.isinf(numbers), column, name, "is not finite")
+    return numbers
+
+
+def _dates(column: Any, name: str) -> Any:
+    import pandas as pd
+
+    if column.dtype.kind in "iufb" and column.notna().any():
+        raise ColumnError(f"The column {name!r} holds numbers, and the model takes dates there.")
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    _refuse(column.notna() & dates.isna(), column, name, "is not a date such as 2024-05-31")
+    return dates.dt.tz_localize(None)
+
+
+def _refuse(wrong: Any, column: Any, name: str, what: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(np.asarray(wrong)))
+        raise ColumnError(
+            f"The column {name!r} holds {str(column.iloc[row])[:40]!r} (row {column.index[row]}), "
+            f"which {what}. Correct it, or leave the cell empty."
+        )

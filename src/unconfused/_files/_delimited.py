@@ -1,0 +1,117 @@
+"""CSV and TSV: every row as wide as the header, types found from all cells of a column."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from unconfused._files._errors import WRONG_ENCODING, DataFileError, reading
+from unconfused._files._formats import Source
+from unconfused._files._text import find_encoding, open_text, open_utf8
+from unconfused._files._types import column_names, typed
+
+BLOCK = 8 * 2**20
+"""Bytes parsed at a time: no row can be longer."""
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+WIDEST_FIELD = 2**17
+"""Characters that a name in the header may have; Python's csv knows no more either."""
+
+
+def read_delimited(
+    source: Source, encoding: str | None, delimiter: str | None, as_text: Collection[str]
+) -> Any:
+    """Return the whole file as an Arrow table with types."""
+    import pyarrow as pa
+
+    with reading(source.path, source.name):
+        batches = list(_batches(source, encoding, delimiter))
+        return typed(pa.Table.from_batches(batches), as_text)
+
+
+def iter_delimited(source: Source, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
+    """Yield the file as Arrow batches of text."""
+    with reading(source.path, source.name):
+        yield from _batches(source, encoding, delimiter)
+
+
+def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    mark = _delimiter(source, delimiter)
+    encoding = find_encoding(source, encoding)
+    names = _header(source, encoding, mark)
+    bad_rows: list[Any] = []
+
+    def note(row: Any) -> str:
+        bad_rows.append(row)
+        return "error"
+
+    try:
+        with open_utf8(source, encoding) as stream:
+            reader = arrow_csv.open_csv(
+                stream,
+                # One thread: only then can the parser say which row is wrong.
+                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=mark, newlines_in_values=True, invalid_row_handler=note
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string())
+                ),
+            )
+            fixed = column_names(reader.schema.names)
+            # None would be a table without columns, were there no rows.
+            nothing = [pa.array([], kind) for kind in reader.schema.types]
+            yield pa.RecordBatch.from_arrays(nothing, names=fixed)
+            for batch in reader:
+                yield batch.rename_columns(fixed)
+    except pa.ArrowInvalid as error:
+        raise DataFileError(_explain(str(error), bad_rows)) from error
+
+
+def _delimiter(source: Source, chosen: str | None) -> str:
+    if chosen is None:
+        return DELIMITERS[source.format]
+    if len(chosen) != 1 or chosen in '"\r\n' or not chosen.isascii():
+        raise DataFileError(f"The delimiter must be one character such as ';'; got {chosen!r}.")
+    return chosen
+
+
+def _header(source: Source, encoding: str, delimiter: str) -> list[str]:
+    """Read the first row alone; what follows can then be read as text, column by column."""
+    with open_text(source, encoding) as stream:
+        # A quote that is never closed must not make the header as long as the file.
+        lines = iter(lambda: stream.readline(WIDEST_FIELD), "")
+        first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+    if first is None:
+        raise DataFileError("it holds nothing but empty lines.")
+    if any("\0" in name for name in first):
+        raise DataFileError("its header holds NUL characters: this is not text.")
+    others = [mark for mark in ";\t|," if mark != delimiter and first[0].count(mark) > 0]
+    if len(first) == 1 and others:
+        raise DataFileError(
+            f"its header has one column, {first[0][:60]!r}, but looks divided by {others[0]!r}. "
+            f"Say so with the delimiter."
+        )
+    return first
+
+
+def _explain(said: str, bad_rows: list[Any]) -> str:
+    if "UTF8" in said:
+        return WRONG_ENCODING
+    if bad_rows:
+        row = bad_rows[0]
+        place = f"row {row.number}" if row.number else "a row"
+        quote = " A quote that is not closed?" if '"' in row.text else ""
+        return (
+            f"{place} has {row.actual_columns} cells and the header {row.expected_columns}: "
+            f"{row.text[:60]!r}. Every row needs as many cells as the header; put cells that hold "
+            f"the delimiter into quotes.{quote}"
+        )
+    if "straddl" in said or "out of sync" in said:
+        return f"a row is longer than {BLOCK // 2**20} MB. Most likely a quote is not closed."
+    return f"it is not well formed ({' '.join(said.split())[:200]})."

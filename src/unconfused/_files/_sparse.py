@@ -1,0 +1,113 @@
+"""Rows without column names: svmlight and NPZ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from unconfused._files._errors import DataFileError, reading
+from unconfused._files._formats import Source
+from unconfused._typing import Labels, Rows
+
+SPARSE_PARTS = {"format", "data", "shape"}
+"""What scipy.sparse.save_npz writes, among other things."""
+
+MOST_FEATURES = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Features without names, and labels if the file has any.
+
+    Attributes
+    ----------
+    X : (n, d) array or CSR matrix
+    y : (n,) labels, or None
+    """
+
+    X: Rows
+    y: Labels | None = None
+
+
+def read_svmlight(source: Source) -> LabelledRows:
+    """Read lines such as ``1 3:0.5 7:2``: a label, then features that are not zero."""
+    with reading(source.path, source.name):
+        try:
+            with source.open() as stream:
+                X, y = load_svmlight_file(stream, zero_based="auto")
+        except MemoryError:
+            raise
+        except Exception as error:  # the parser does not say where
+            raise DataFileError(_first_bad_line(source, error)) from None
+        if not X.shape[0]:
+            raise DataFileError("it holds no rows.")
+        if X.shape[1] > MOST_FEATURES:
+            raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
+        if not np.isfinite(y).all():
+            raise DataFileError("it has labels that are not finite numbers.")
+        whole = np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53)
+        return LabelledRows(X, y.astype(np.int64) if whole else y)
+
+
+def _first_bad_line(source: Source, error: Exception) -> str:
+    with source.open() as stream:
+        for number, line in enumerate(stream, start=1):
+            label, *pairs = line.partition(b"#")[0].split() or [b"0"]
+            try:
+                float(label)
+                before = -1
+                for pair in pairs:
+                    name, _, value = pair.partition(b":")
+                    if name != b"qid":
+                        float(value)
+                        if int(name) <= before:
+                            raise ValueError("the features are not in rising order")
+                        before = int(name)
+            except (ValueError, OverflowError) as why:
+                said = line[:60].decode(errors="replace").strip()
+                return (
+                    f"line {number} is {said!r} ({why}); a line must be a number, the label, and "
+                    "then pairs FEATURE:VALUE of numbers, features rising. Labels that are words "
+                    "need numbers, or a CSV file."
+                )
+    return f"it is not well formed ({error})."
+
+
+def read_npz(source: Source) -> LabelledRows:
+    """Read arrays ``X`` and ``y``, or what `scipy.sparse.save_npz` wrote."""
+    with reading(source.path, source.name), np.load(source.path, allow_pickle=False) as file:
+        names = set(file.files)
+        X: Any
+        if names >= SPARSE_PARTS:
+            X = _sparse_rows(source, file)
+        elif "X" in names:
+            X = file["X"]
+        else:
+            raise DataFileError(
+                f"it holds {', '.join(sorted(names)[:6]) or 'nothing'}; it must hold X, and y if "
+                "there are labels, or be written by scipy.sparse.save_npz."
+            )
+        if X.ndim != 2 or X.dtype.kind not in "fiub":
+            raise DataFileError(
+                f"X must be a table of numbers; it has {X.ndim} dimensions of type {X.dtype}."
+            )
+        y = file["y"] if "y" in names else None
+        if not X.shape[0]:
+            raise DataFileError("it holds no rows.")
+        if y is not None and y.shape != (X.shape[0],):
+            raise DataFileError(f"y has shape {y.shape}, but X has {X.shape[0]} rows.")
+        return LabelledRows(X, y)
+
+
+def _sparse_rows(source: Source, file: Any) -> Any:
+    kind = file["format"].item()
+    if kind not in (b"csr", b"csc", b"coo", b"bsr", b"dia", "csr", "csc", "coo", "bsr", "dia"):
+        raise DataFileError(f"its sparse format is {kind!r}, which is none.")
+    rows = sparse.csr_matrix(sparse.load_npz(source.path))
+    # A damaged file may hold indices that point anywhere: look before they are followed.
+    rows.check_format(full_check=True)
+    return rows

@@ -1,0 +1,103 @@
+"""Writing tables, whole or not at all: `write_table`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from unconfused._atomic import refuse_target, whole_file
+from unconfused._files._errors import DataFileError, in_words
+from unconfused._files._formats import NAMES, find_format
+
+WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
+
+
+def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    r"""Write a frame, without its index, in the format that the ending says.
+
+    Parameters
+    ----------
+    frame : pandas DataFrame
+    path : a .csv, .tsv, .jsonl, .parquet or .arrow file; text also with .gz or .bz2
+    force : replace a file that is there already
+
+    Returns
+    -------
+    The path. The file is written whole or not at all.
+
+    Raises
+    ------
+    DataFileError : with a message that says what is wrong and what to do
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> path = Path(tempfile.mkdtemp()) / "pets.csv"
+    >>> write_table(pd.DataFrame({"size": [3, 7], "kind": ["cat", "dog"]}), path).read_text()
+    'size,kind\n3,cat\n7,dog\n'
+    """
+    target = check_table_target(path, force=force)
+    found, packing = find_format(target)
+    packed = {None: None, ".gz": "gzip", ".bz2": "bz2"}[packing]
+    try:
+        with whole_file(target, force=force) as scratch:
+            _write(frame, scratch, found, packed)
+    except OSError as error:
+        raise DataFileError(error.strerror or in_words(error)) from None
+    except DataFileError:
+        raise
+    except Exception as error:  # values that the format cannot hold
+        raise DataFileError(
+            f"This table cannot be written as {NAMES[found]}: {in_words(error)}"
+        ) from error
+    return target
+
+
+def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Raise before the work starts if a table could not be written here.
+
+    Examples
+    --------
+    >>> check_table_target("pets.xlsx", force=False)
+    Traceback (most recent call last):
+        ...
+    unconfused._files._errors.DataFileError: pets.xlsx: the ending does not say what it is. ...
+    """
+    target = Path(path)
+    found, _ = find_format(target)
+    if found not in WRITTEN:
+        raise DataFileError(
+            f"{target}: {NAMES[found]} is not written; choose {', '.join(WRITTEN)}."
+        )
+    try:
+        refuse_target(target, force=force)
+    except OSError as error:
+        raise DataFileError(str(error)) from None
+    return target
+
+
+def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
+    if found in ("csv", "tsv"):
+        separator = "," if found == "csv" else "\t"
+        frame.to_csv(scratch, index=False, sep=separator, lineterminator="\n", compression=packing)
+    elif found == "jsonl":
+        frame.to_json(
+            scratch,
+            orient="records",
+            lines=True,
+            force_ascii=False,
+            date_format="iso",
+            double_precision=15,
+            compression=packing,
+        )
+    else:
+        import pyarrow as pa
+        from pyarrow import feather, parquet
+
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        if found == "parquet":
+            parquet.write_table(table, scratch, write_page_checksum=True)
+        else:
+            feather.write_feather(table, str(scratch))

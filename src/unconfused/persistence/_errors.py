@@ -1,0 +1,30 @@
+"""What can go wrong with files of models."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class ModelFileError(ValueError):
+    """A model cannot be saved, or a file cannot be loaded as one; the message says why."""
+
+
+class ExportError(ValueError):
+    """A model cannot be written in another format; the message says why."""
+
+
+def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
+    """Import a module that an extra brings, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{purpose} needs {module.split(".")[0]}: pip install "unconfused[{extra}]" ({error})'
+        ) from None
+
+
+def in_words(error: Exception) -> str:
+    """Return what an error is and says, on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__

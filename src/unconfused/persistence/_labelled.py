@@ -1,0 +1,76 @@
+"""Frames and the like inside a model, turned into what a file can well hold."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._typing import FloatArray, Labels
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledConfusion:
+    """A confusion matrix that knows its classes: what a labelled frame becomes in a file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unconfused import UMAClassifier
+    >>> C = LabelledConfusion(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array(["cat", "dog"]))
+    >>> clf = UMAClassifier(C).fit([[0.0], [1.0], [0.1], [0.9]] * 9, ["cat", "dog"] * 18)
+    >>> clf.predict([[0.2]])
+    array(['cat'], dtype='<U3')
+    """
+
+    matrix: FloatArray
+    classes: Labels
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Let NumPy see the matrix."""
+        return np.array(self.matrix, dtype=dtype, copy=copy)
+
+
+def without_frames(part: Any) -> Any:
+    """Return a model in which frames, series and indices are arrays; the original is left alone.
+
+    A square frame with the same labels on both sides is a confusion matrix, and keeps its labels.
+    """
+    if hasattr(part, "columns") and hasattr(part, "index"):
+        return _matrix_of(part)
+    if hasattr(part, "to_numpy") and not isinstance(part, type):
+        return part.to_numpy()
+    if isinstance(part, BaseEstimator):
+        return _with_parts(part)
+    if type(part) in (list, tuple):
+        found = [without_frames(one) for one in part]
+        same = all(new is old for new, old in zip(found, part, strict=True))
+        return part if same else type(part)(found)
+    if type(part) is dict:
+        # A vocabulary may count in NumPy's integers, each of which would be a file of its own.
+        values = (one.item() if isinstance(one, np.integer) else one for one in part.values())
+        new = dict(zip(part, map(without_frames, values), strict=True))
+        return part if all(new[name] is one for name, one in part.items()) else new
+    return part
+
+
+def _with_parts(estimator: BaseEstimator) -> BaseEstimator:
+    parts = {name: without_frames(part) for name, part in vars(estimator).items()}
+    if all(parts[name] is part for name, part in vars(estimator).items()):
+        return estimator
+    twin = copy.copy(estimator)
+    vars(twin).update(parts)
+    return twin
+
+
+def _matrix_of(frame: Any) -> Any:
+    rows, columns = list(frame.index), list(frame.columns)
+    if len(rows) != len(columns) or set(rows) != set(columns):
+        return frame.to_numpy()
+    classes = confusion_classes(frame)
+    assert classes is not None
+    return LabelledConfusion(align_confusion(frame, classes), classes)

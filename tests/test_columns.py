@@ -1,0 +1,236 @@
+"""From the columns of a frame to a model: what is used how, and what is said about it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+
+import unconfused
+from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused._columns import (
+    ColumnError,
+    DateParts,
+    build_pipeline,
+    check_columns,
+    columns_as_text,
+    prepare_frame,
+)
+from unconfused._files import iter_tables, read_table, write_table
+from unconfused.persistence import to_onnx
+
+N = 200
+
+
+def make_frame(seed=0):
+    rng = np.random.RandomState(seed)
+    kind = rng.randint(3, size=N)
+    return pd.DataFrame(
+        {
+            "row": [f"r{i}" for i in range(N)],
+            "customer_id": rng.permutation(N),
+            "size": np.where(rng.rand(N) < 0.1, np.nan, kind + rng.rand(N)),
+            "count": rng.randint(50, size=N),
+            "colour": np.where(
+                rng.rand(N) < 0.1, None, np.array(["red", "green", "blue"], dtype=object)[kind]
+            ),
+            "good": kind == 1,
+            "maybe": [True, None, False, True] * (N // 4),
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(kind * 30 + rng.rand(N), unit="D"),
+            "remark": [f"the {['cat', 'dog', 'bee'][k]} number {i}" for i, k in enumerate(kind)],
+            "unit": "cm",
+            "empty": np.nan,
+            "label": np.array(["ant", "bee", "cat"])[kind],
+        }
+    )
+
+
+def fitted(frame, learner=None, **options):
+    learner = UnconfusedLogisticRegression(l2=1e-3) if learner is None else learner
+    model, plan = build_pipeline(frame, learner, label="label", **options)
+    return model.fit(prepare_frame(model, frame), frame["label"]), plan
+
+
+def test_what_every_column_is():
+    model, plan = fitted(make_frame())
+    assert plan.numbers == ["size", "count", "good", "maybe"]
+    assert plan.categories == ["colour"]
+    assert plan.dates == ["seen"]
+    assert plan.text == []
+    assert plan.left_out.keys() == {"row", "customer_id", "remark", "unit", "empty"}
+    said = "\n".join(plan.in_words())
+    assert "'unit' is left out: it is always 'cm'." in said
+    assert "'empty' is left out: all its cells are empty." in said
+    assert "'row' is left out: a value of its own for every row" in said
+    assert "'remark' is left out" in said and "name it as text" in said
+    assert isinstance(model[0], ColumnTransformer)
+    assert model.score(prepare_frame(model, make_frame(1)), make_frame(1)["label"]) > 0.9
+
+
+def test_what_the_user_says_comes_first():
+    frame = make_frame()
+    _, plan = fitted(frame, text=["remark"], categories=["count"], leave_out=["good", "seen"])
+    assert plan.text == ["remark"] and "count" in plan.categories
+    assert "good" not in plan.used and "seen" not in plan.used
+    only_text = frame[["remark", "label"]]
+    model, _ = fitted(only_text, text=["remark"])
+    assert model.score(prepare_frame(model, only_text), frame["label"]) == 1.0
+
+
+def test_numbers_with_a_stray_word_are_worth_a_note():
+    frame = make_frame()
+    frame["age"] = [str(i % 60) for i in range(N - 1)] + ["old"]
+    _, plan = fitted(frame)
+    assert "age" in plan.categories
+    assert "'age' is taken for categories: 199 of 200 cells are numbers, but not 'old'." in (
+        plan.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"label": "lable"}, "no column 'lable'. Is 'label' meant"),
+        ({"label": "label", "text": ["nothing"]}, "no column 'nothing'. The columns are 'row'"),
+        ({"label": "label", "text": ["label"]}, "'label': a column can be used for one thing"),
+        (
+            {"label": "label", "text": ["remark"], "categories": ["remark"]},
+            "'remark': a column can be used for one thing",
+        ),
+    ],
+)
+def test_columns_that_cannot_be_used_so(options, match):
+    with pytest.raises(ColumnError, match=match):
+        build_pipeline(make_frame(), UMAClassifier(), **options)
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(ColumnError, match=r"No column is left to learn from\. 'unit' is left out"):
+        build_pipeline(make_frame()[["unit", "label"]], UMAClassifier(), label="label")
+
+
+def test_missing_and_other_columns_are_named():
+    frame = make_frame()
+    model, _ = fitted(frame)
+    assert check_columns(model, frame) == [
+        "row",
+        "customer_id",
+        "remark",
+        "unit",
+        "empty",
+        "label",
+    ]
+    with pytest.raises(ColumnError, match=r"no column 'size', 'colour'\. Is 'Size' meant"):
+        prepare_frame(model, frame.drop(columns=["colour"]).rename(columns={"size": "Size"}))
+    plain = UMAClassifier().fit(np.eye(3), [0, 1, 2])
+    with pytest.raises(ColumnError, match=r"takes 3 columns.*there are 12"):
+        check_columns(plain, frame)
+    assert check_columns(plain, frame[["size", "count", "good"]]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "match"),
+    [
+        ("size", "big", r"'size' holds 'big' \(row 7\), which is not a number"),
+        ("size", np.inf, "'size' holds 'inf'.*not finite"),
+        ("good", "perhaps", "'good' holds 'perhaps'.*not a number"),
+        ("seen", "soon", "'seen' holds 'soon'.*not a date"),
+    ],
+)
+def test_cells_that_do_not_fit_are_named(name, cell, match):
+    model, _ = fitted(make_frame())
+    frame = make_frame().astype({name: object})
+    frame.loc[7, name] = cell
+    with pytest.raises(ColumnError, match=match):
+        prepare_frame(model, frame)
+
+
+def test_types_that_do_not_fit_are_named():
+    model, _ = fitted(make_frame())
+    frame = make_frame()
+    with pytest.raises(ColumnError, match="'size' holds dates"):
+        prepare_frame(model, frame.assign(size=frame["seen"]))
+    with pytest.raises(ColumnError, match="'seen' holds numbers"):
+        prepare_frame(model, frame.assign(seen=frame["size"]))
+
+
+def test_the_same_cells_in_other_clothes():
+    frame = make_frame()
+    model, _ = fitted(frame, categories=["count"])
+    expected = model.decision_function(prepare_frame(model, frame))
+    other = frame.assign(
+        count=frame["count"].astype(float),
+        good=frame["good"].map({True: "true", False: "FALSE"}),
+        seen=frame["seen"].dt.tz_localize("UTC"),
+        size=frame["size"].astype(str).replace("nan", None),
+        colour=frame["colour"].astype("category"),
+    ).sample(frac=1, axis=1, random_state=0)
+    found = model.decision_function(prepare_frame(model, other))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_cells_never_seen():
+    model, _ = fitted(make_frame(), text=["remark"])
+    frame = make_frame().head(4)
+    frame["colour"] = ["violet", None, "red", "red"]
+    frame[["size", "seen", "remark", "maybe"]] = None
+    assert np.isfinite(model.predict_proba(prepare_frame(model, frame))).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_from_file_to_saved_model_and_back(ending, tmp_path):
+    path = write_table(make_frame(), tmp_path / f"train.{ending}")
+    frame = read_table(path)
+    model, _ = fitted(frame, text=["remark"])
+    loaded = unconfused.load(unconfused.save(model, tmp_path / "model.skops"))
+    expected = model.predict_proba(prepare_frame(model, frame))
+    np.testing.assert_array_equal(loaded.predict_proba(prepare_frame(loaded, frame)), expected)
+    parts = iter_tables(path, rows=30, as_text=columns_as_text(loaded))
+    found = np.vstack([loaded.predict_proba(prepare_frame(loaded, part)) for part in parts])
+    np.testing.assert_allclose(found, expected)
+
+
+def test_parts_that_look_like_numbers_stay_categories(tmp_path):
+    frame = make_frame()[["label"]].assign(code=["01", "1", "true", "x"] * (N // 4))
+    model, plan = fitted(frame)
+    assert plan.categories == ["code"] == columns_as_text(model)
+    path = write_table(frame, tmp_path / "t.csv")
+    parts = iter_tables(path, rows=1, as_text=columns_as_text(model))
+    found = pd.concat([prepare_frame(model, part) for part in parts])
+    assert found["code"].tolist() == frame["code"].tolist()
+
+
+def test_many_levels_are_taken_together():
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(
+        {"code": [f"c{i}" for i in rng.randint(3000, size=9000)], "label": [0, 1] * 4500}
+    )
+    model, _ = fitted(frame, UMAClassifier(max_iter=2))
+    assert model[0].transform(prepare_frame(model, frame)).shape[1] == 1000
+
+
+def test_a_model_of_columns_can_be_exported():
+    frame = make_frame()[["size", "count", "colour", "label"]]
+    assert frame["colour"].isna().any()
+    model, _ = fitted(frame)
+    prepared = prepare_frame(model, frame)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(to_onnx(model, example=prepared).SerializeToString())
+    kinds = {"size": np.float32, "count": np.float32, "colour": object}
+    # ONNX knows no missing text: there it is the word "nan".
+    cells = prepared.fillna({"colour": "nan"})
+    inputs = {name: cells[[name]].to_numpy(dtype=kind) for name, kind in kinds.items()}
+    _, probabilities = session.run(None, inputs)
+    np.testing.assert_allclose(probabilities, model.predict_proba(prepared), atol=1e-5)
+
+
+def test_dates_go_round():
+    dates = pd.DataFrame({"day": pd.to_datetime(["2023-12-31", "2024-01-01", "2024-07-01"])})
+    parts = DateParts().fit(dates)
+    found = parts.transform(dates)
+    names = parts.get_feature_names_out(["day"]).tolist()
+    assert found.shape == (3, 7) and len(names) == 7
+    year = found[:, [names.index("day_year_sin"), names.index("day_year_cos")]]
+    assert np.linalg.norm(year[0] - year[1]) < 0.02 < 1.9 < np.linalg.norm(year[1] - year[2])
+    week = found[:, [names.index("day_week_sin"), names.index("day_week_cos")]]
+    np.testing.assert_allclose(week[1], week[2])  # both are Mondays
+    assert found[1, 0] - found[0, 0] == 1.0
