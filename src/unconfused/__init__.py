@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from unconfused import confusion, datasets, kernels, metrics, noise, selection, steps, theory
+    from unconfused import (
+        confusion,
+        datasets,
+        kernels,
+        metrics,
+        noise,
+        plot,
+        selection,
+        steps,
+        theory,
+    )
     from unconfused._matrix import ConfusionWarning
+    from unconfused._report import write_report
     from unconfused.estimators import (
         UltraconservativeClassifier,
         UMAClassifier,
@@ -28,6 +39,7 @@ _MODULES = {
     "kernels",
     "metrics",
     "noise",
+    "plot",
     "selection",
     "steps",
     "theory",
@@ -43,9 +55,11 @@ __all__ = [
     "kernels",
     "metrics",
     "noise",
+    "plot",
     "selection",
     "steps",
     "theory",
+    "write_report",
 ]
 
 
@@ -56,6 +70,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("unconfused.estimators"), name)
     if name == "ConfusionWarning":
         return importlib.import_module("unconfused._matrix").ConfusionWarning
+    if name == "write_report":
+        return importlib.import_module("unconfused._report").write_report
     raise AttributeError(f"module 'unconfused' has no attribute {name!r}")
 
 

@@ -1,0 +1,160 @@
+"""How much the answer would move if C is a little wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing
+
+from unconfused._matrix import ConfusionWarning
+from unconfused._report._case import Case, take_items
+from unconfused._report._judge import Judgement, given_labels, make_judge
+from unconfused._report._source import Source
+from unconfused._report.data import Scenario, Sensitivity
+from unconfused._typing import FloatArray, IntArray
+from unconfused.estimators import UMAClassifier
+
+MOST_ROWS = 5000
+"""Rows for the fits under other matrices: differences show on a few thousand."""
+
+DRAWS = 3
+"""Matrices drawn from what the counts leave open."""
+
+JEFFREYS = 0.5
+
+Named = tuple[str, FloatArray]
+
+
+def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
+    """Make every mistake `factor` times as frequent; a row cannot err more than always.
+
+    Examples
+    --------
+    >>> scale_noise(np.array([[0.9, 0.1], [0.5, 0.5]]), 1.2).round(2)
+    array([[0.88, 0.12],
+           [0.4 , 0.6 ]])
+    """
+    off = matrix * ~np.eye(len(matrix), dtype=bool)
+    errors = off.sum(axis=1, keepdims=True)
+    limited = np.minimum(factor, 1.0 / np.maximum(errors, 1e-300))
+    scaled = off * limited
+    return np.asarray(scaled + np.diag(1.0 - scaled.sum(axis=1)))
+
+
+def other_matrices(source: Source, seed: int) -> Iterator[Named]:
+    """Name matrices that could be the right one as well."""
+    yield "a fifth fewer mistakes", scale_noise(source.matrix, 0.8)
+    yield "a fifth more mistakes", scale_noise(source.matrix, 1.2)
+    if source.kind == "guessed":
+        # Not quite the identity: labels that can never be wrong would leave no posterior.
+        yield "nearly all labels right", scale_noise(source.matrix, 0.05)
+    if source.counts is not None and source.kind != "guessed":
+        rng = np.random.RandomState(seed)
+        for draw in range(1, DRAWS + 1):
+            rows = [rng.dirichlet(counts + JEFFREYS) for counts in source.counts]
+            yield f"drawn from the counts, no. {draw}", np.array(rows)
+
+
+def measure_sensitivity(
+    case: Case, source: Source, judged: Judgement, seed: int
+) -> Sensitivity | None:
+    """Fit (or, with votes, weigh) again under other matrices; None where C is the identity."""
+    if source.kind == "assumed":
+        return None
+    sample = _sample(case, seed)
+    if case.votes is not None:
+        return _reweighed(sample, judged.probability[_places(case, seed)])
+    return _refitted(sample, source, seed)
+
+
+def _refitted(case: Case, source: Source, seed: int) -> Sensitivity:
+    everything = np.arange(len(case.observed))
+    truth = case.truth_for_fit(everything)
+    judge = make_judge(case, source.matrix).set_params(warm_start=True)
+
+    def answer(matrix: FloatArray) -> tuple[IntArray, float]:
+        judge.set_params(confusion=matrix).fit(case.X, case.observed, **truth)
+        probability = judge.predict_proba(case.X)
+        wrong = Judgement(case, probability, given_labels(case, probability, matrix)).wrong_share
+        if not isinstance(case.final, UMAClassifier):
+            return probability.argmax(axis=1), wrong
+        return _predictions_of_uma(case, matrix, truth), wrong
+
+    with warnings.catch_warnings():
+        # What the matrix in use is worth is said elsewhere; of others it is no news.
+        warnings.simplefilter("ignore", ConfusionWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        predicted, baseline = answer(source.matrix)
+        scenarios = []
+        for name, matrix in other_matrices(source, seed):
+            try:
+                other, wrong = answer(matrix)
+            except ValueError:  # UMA cannot undo this one
+                continue
+            scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
+    words = (
+        f"The model was fitted again on {len(everything):,} rows, with other matrices in place of "
+        "the one above."
+    )
+    return Sensitivity(words, baseline, scenarios)
+
+
+def _predictions_of_uma(case: Case, matrix: FloatArray, truth: dict[str, Any]) -> IntArray:
+    learner = clone(case.final).set_params(
+        confusion=matrix,
+        classes=np.arange(case.n_classes),
+        missing_label=-1,
+        warm_start=False,
+        verbose=0,
+    )
+    found: IntArray = learner.fit(case.X, case.observed, **truth).predict(case.X)
+    return found
+
+
+def _reweighed(case: Case, probability: FloatArray) -> Sensitivity:
+    """Keep the model; let all annotators err more, or less."""
+    matrices = case.final.annotator_confusion_
+
+    def answer(factor: float) -> tuple[IntArray, float]:
+        scaled = np.maximum([scale_noise(matrix, factor) for matrix in matrices], 1e-6)
+        posterior = given_labels(case, probability, np.empty(0), scaled)
+        return posterior.argmax(axis=1), Judgement(case, probability, posterior).wrong_share
+
+    likeliest, baseline = answer(1.0)
+    scenarios = []
+    for name, factor in (("a fifth fewer mistakes", 0.8), ("a fifth more mistakes", 1.2)):
+        other, wrong = answer(factor)
+        scenarios.append(Scenario(name, float((other != likeliest).mean()), wrong))
+    words = (
+        f"On {len(likeliest):,} rows the answers were weighed again, as if every annotator erred "
+        "more, or less; the model itself was not fitted again. A row counts as changed if its "
+        "likeliest class does."
+    )
+    return Sensitivity(words, baseline, scenarios)
+
+
+def _places(case: Case, seed: int) -> IntArray:
+    n_rows = len(case.observed)
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.RandomState(seed).choice(n_rows, MOST_ROWS, replace=False))
+
+
+def _sample(case: Case, seed: int) -> Case:
+    """Take some rows, as the learner sees them."""
+    rows = _places(case, seed)
+    return replace(
+        case,
+        model=case.final,
+        X=_safe_indexing(case.features, rows),
+        observed=case.observed[rows],
+        truth=case.truth[rows],
+        place=case.place[rows],
+        votes=None if case.votes is None else take_items(case.votes, rows),
+    )

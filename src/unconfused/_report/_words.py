@@ -1,0 +1,107 @@
+"""Numbers and verdicts in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from unconfused._report._case import Case
+from unconfused._report._judge import Judgement
+from unconfused._report._source import Source
+from unconfused._report.data import Verdict
+
+LONGEST_NAME = 60
+"""Characters of a label or a row's name that are shown."""
+
+
+def percent(share: float) -> str:
+    """Write a share with as many digits as it deserves.
+
+    Examples
+    --------
+    >>> percent(0.2347), percent(0.0123), percent(0.00004), percent(0.0)
+    ('23 %', '1.2 %', '< 0.1 %', '0 %')
+    """
+    if not math.isfinite(share):
+        return "unknown"
+    if share == 0:
+        return "0 %"
+    if share < 0.001:
+        return "< 0.1 %"
+    # Just below 1 is not 1: that would say there is no doubt.
+    if 0.995 <= share < 1:
+        return "> 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def shorten(text: str, longest: int = LONGEST_NAME) -> str:
+    """Cut a text that is too long to show, and say so."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def count(number: float, noun: str) -> str:
+    """Write a number with its noun: "1 row", "2,000 rows"."""
+    whole = round(number)
+    return f"{whole:,} {noun}" if whole == 1 else f"{whole:,} {noun}s"
+
+
+SOURCES = {
+    "given": "It follows from the confusion matrix you gave, taken as exact, and from a model of "
+    "the features.",
+    "estimated": "It follows from the estimated confusion matrix you gave and from a model of the "
+    "features.",
+    "trusted": "It follows from how the rows with a known truth were labelled, and from a model of "
+    "the features.",
+    "votes": "It follows from how the annotators agree with one another and with a model of the "
+    "features. Mistakes that many of them share cannot be seen this way.",
+    "fitted": "It follows from the confusion matrix the fit found, and from a model of the "
+    "features.",
+    "guessed": "Nothing is known here beyond the labels, and the model was fitted as if all of "
+    "them were right. The number is a guess from rows that look like another class: where classes "
+    "overlap, or where mistakes follow the features, it misleads. A few dozen checked rows of "
+    "every class would tell more.",
+    "assumed": "Nothing is known here beyond the labels, so all of them were taken as right. Pass "
+    "a confusion matrix, or the truth of some rows, to learn which are wrong.",
+}
+
+
+def make_verdict(case: Case, source: Source, judged: Judgement) -> Verdict:
+    """Say how many labels are probably wrong, which, and how we know."""
+    share, pairs = judged.wrong_share, judged.pairs.copy()
+    np.fill_diagonal(pairs, 0.0)
+    what = "most frequent answers" if case.votes is not None else "labels"
+    if source.kind == "assumed":
+        return Verdict(
+            "?", f"of the {what} are wrong: nothing here can tell", [SOURCES["assumed"]], False
+        )
+    certain = source.kind != "guessed"
+    likely = "are probably wrong" if certain else "may be wrong"
+    sentence = f"of the {what} {likely}"
+    true, label = divmod(int(np.argmax(pairs)), len(pairs))
+    if pairs[true, label] >= 0.5:
+        sentence += f"; most often {_name(case, true)} → {_name(case, label)}"
+    n_labels = int(case.labelled.sum())
+    detail = [
+        f"{count(judged.wrong.sum(), 'label')} of {n_labels:,} to be expected. "
+        + SOURCES[source.kind]
+    ]
+    if case.trusted.any():
+        detail.append(_checked(case))
+    detail.append("These are probabilities: no row counts as wrong until someone has looked.")
+    return Verdict(percent(share), sentence, detail, certain)
+
+
+def _checked(case: Case) -> str:
+    both = case.trusted & case.labelled
+    wrong = int((case.truth[both] != case.observed[both]).sum())
+    if not both.any():
+        return f"The truth of {count(case.trusted.sum(), 'row')} is known."
+    return (
+        f"Where the truth is known, {wrong:,} of {int(both.sum()):,} labels are wrong "
+        f"({percent(wrong / both.sum())})."
+    )
+
+
+def _name(case: Case, code: int) -> str:
+    return shorten(str(case.classes[code]), 30)
