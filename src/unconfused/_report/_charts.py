@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from unconfused._html import Markup, element, join
 
 WIDTH, HEIGHT = 420, 270
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 66, 12, 14, 44
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from unconfused._html import Markup, element, join
 from unconfused._report._charts import Line, line_chart, reliability_chart, strip
-from unconfused._report._sections import name, paragraph, section, table
-from unconfused._report._words import percent
+from unconfused._report._sections import NUM, pair, paragraph, section, table
+from unconfused._report._words import percent, points
 from unconfused._report.data import Convergence, Reliability, ReportData
 
 
@@ -29,14 +29,15 @@ def _key(*entries: tuple[str, str]) -> Markup:
 def convergence(data: ReportData) -> Markup:
     """Show how the fit came to rest."""
     fit = data.convergence
-    parts: list[Markup | None] = [paragraph(fit.words)]
+    parts: list[Markup] = []
     if fit.steps:
         parts.append(_norms(fit) if fit.kind == "uma" else _objective(fit))
     if fit.pairs:
         parts.append(_pairs(data))
     if fit.weights:
         parts.append(_weights(fit))
-    return section("convergence", "How the fit came to rest", *parts)
+    beside = element("div", *parts, class_="side-by-side")
+    return section("convergence", "How the fit came to rest", paragraph(fit.words), beside)
 
 
 def _norms(fit: Convergence) -> Markup:
@@ -78,14 +79,14 @@ def _pairs(data: ReportData) -> Markup:
     body = [
         element(
             "tr",
-            element("th", name(data, one.predicted), " ⇢ ", name(data, one.true), scope="row"),
+            element("th", pair(data, one.predicted, "⇢", one.true), scope="row"),
             element("td", f"{len(one.updates):,}", class_="num"),
             element("td", strip(one.updates, fit.n_steps), class_="bar-cell"),
             element("td", f"{one.updates[0]:,} to {one.updates[-1]:,}", class_="num"),
         )
         for one in fit.pairs
     ]
-    head = ["predicted ⇢ truly", "updates", "when", "from, to"]
+    head = ["predicted ⇢ truly", NUM("updates"), "when", NUM("from, to")]
     return table(head, body, "The pairs UMA chose most often", "pairs")
 
 
@@ -100,7 +101,7 @@ def _weights(fit: Convergence) -> Markup:
         for weight, loss in fit.weights
     ]
     caption = "What a noisy row counts beside a trusted one: weights tried"
-    return table(["weight", "log-loss of held-out trusted rows"], body, caption)
+    return table(["weight", NUM("log-loss of held-out trusted rows")], body, caption)
 
 
 def reliability(data: ReportData) -> Markup | None:
@@ -138,7 +139,7 @@ def _curve_table(curve: Reliability) -> Markup:
         for p, o, low, high, n in rows
     ]
     caption = "Predicted chance beside how often it came so"
-    head = ["predicted, %", "came so, %", "95 % interval", "cases"]
+    head = [NUM("predicted, %"), NUM("came so, %"), NUM("95 % interval"), NUM("cases")]
     return table(head, body, caption, "narrow")
 
 
@@ -150,21 +151,21 @@ def sensitivity(data: ReportData) -> Markup | None:
     worst = max(one.changed for one in moved.scenarios)
     shares = [one.wrong for one in moved.scenarios]
     summary = (
-        f"At most {percent(worst)} of the predictions would change, and between "
-        f"{percent(min(shares))} and {percent(max(shares))} of the labels would count as wrong, "
-        f"instead of {percent(moved.baseline)}."
+        f"At most {percent(worst)} of the predictions would change, and {100 * min(shares):.1f} to "
+        f"{100 * max(shares):.1f} % of the labels would count as wrong, instead of "
+        f"{100 * moved.baseline:.1f} %."
     )
     body = [
         element(
             "tr",
             element("th", one.name, scope="row"),
             element("td", percent(one.changed), class_="num"),
-            element("td", percent(one.wrong), class_="num"),
-            element("td", f"{100 * (one.wrong - moved.baseline):+.1f}", class_="num"),
+            element("td", f"{100 * one.wrong:.1f} %", class_="num"),
+            element("td", points(one.wrong - moved.baseline), class_="num"),
         )
         for one in moved.scenarios
     ]
-    head = ["if the matrix had", "predictions changed", "labels wrong", "change, points"]
+    head = ["supposing", NUM("predictions changed"), NUM("labels wrong"), NUM("change, points")]
     return section(
         "sensitivity",
         "What if the matrix is a little wrong?",

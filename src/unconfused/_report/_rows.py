@@ -35,7 +35,7 @@ def _filters(data: ReportData) -> Markup:
         _field("Label", _choice(data, "by-label", labels)),
         _field("Rather", _choice(data, "by-suggested", suggested)),
         _field(
-            "Wrong with at least, %",
+            "Probability at least, %",
             element("input", type="number", id="at-least", min=0, max=100, step=5, value=0),
         ),
         element("button", "Clear", type="button", id="clear"),
@@ -108,4 +108,10 @@ def _percent(share: float) -> str:
 
 
 def _chance(data: ReportData, code: int, chance: float) -> Markup:
-    return element("span", name(data, code), " ", percent(chance), class_="chance")
+    return element(
+        "span",
+        element("b", name(data, code)),
+        ": ",
+        element("span", percent(chance), class_="together"),
+        class_="chance",
+    )

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from unconfused._html import Markup, element, join
 from unconfused._report._charts import bar
-from unconfused._report._words import count, percent
+from unconfused._report._words import count, percent, points
 from unconfused._report.data import ReportData
+
+SHORT_PAIR = 24
+"""Characters of two class names that fit on one line."""
+
+SHORT_NAME = 4
+"""Characters of a class name that fit into a narrow column of the heat map."""
 
 LEVELS = 10
 """Shades of the heat map."""
+
+WORST_AT_LEAST = 0.15
+"""What the darkest shade of wrong stands for where all mistakes are rare."""
+
+
+class NUM(str):
+    """Heading of a column of numbers."""
+
+    __slots__ = ()
+
+
+def pair(data: ReportData, first: int, arrow: str, second: int) -> Markup:
+    """Write two classes, on one line if they are short."""
+    short = len(data.classes[first]) + len(data.classes[second]) <= SHORT_PAIR
+    return element(
+        "span",
+        name(data, first),
+        f" {arrow} ",
+        name(data, second),
+        class_="together" if short else None,
+    )
 
 
 def name(data: ReportData, code: int) -> Markup:
@@ -27,9 +56,15 @@ def paragraph(text: str, style: str | None = None) -> Markup | None:
     return element("p", text, class_=style) if text else None
 
 
-def table(head: list[str], body: list[Markup], caption: str, style: str = "") -> Markup:
+def table(head: Sequence[str], body: list[Markup], caption: str, style: str = "") -> Markup:
     """Write a table whose rows are given; it scrolls sideways by itself on a narrow screen."""
-    columns = element("tr", *(element("th", one, scope="col") for one in head))
+    columns = element(
+        "tr",
+        *(
+            element("th", one, scope="col", class_="num" if isinstance(one, NUM) else None)
+            for one in head
+        ),
+    )
     whole = element(
         "table",
         element("caption", caption),
@@ -93,12 +128,23 @@ def confusion(data: ReportData) -> Markup:
             "Each row is a true class; its cells say which labels it gets, in percent. "
             f"{part}Blue is right, orange is wrong."
         ),
-        element("div", _matrix(data), _mix_ups(data), class_="split"),
+        element(
+            "div",
+            _matrix(data),
+            _mix_ups(data),
+            # Long names need the whole width.
+            class_="split" if _short_names(data) else None,
+        ),
     )
 
 
+def _short_names(data: ReportData) -> bool:
+    return max(len(data.classes[code]) for code in data.confusion.shown) <= SHORT_NAME
+
+
 def _matrix(data: ReportData) -> Markup:
-    hint = "Point at a cell, or move with the arrow keys, to read its interval."
+    what = "in words" if data.confusion.low is None else "with its interval"
+    hint = f"Point at a cell, or move with the arrow keys, to read it {what}."
     said = f"{data.confusion.source} {data.confusion.quality}".strip()
     return element(
         "div",
@@ -111,7 +157,8 @@ def _matrix(data: ReportData) -> Markup:
 
 def _heat_map(data: ReportData) -> Markup:
     shown = data.confusion.shown
-    corner = element("td", element("span", "true ↓ label →"), class_="corner")
+    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
+
     head = element("tr", corner, *(element("th", name(data, k), scope="col") for k in shown))
     body = [
         element(
@@ -127,7 +174,7 @@ def _heat_map(data: ReportData) -> Markup:
         element("caption", caption),
         element("thead", head),
         element("tbody", *body),
-        class_="heat",
+        class_="heat" if _short_names(data) else "heat long",
         id="heat",
     )
     return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
@@ -136,8 +183,9 @@ def _heat_map(data: ReportData) -> Markup:
 def _cell(data: ReportData, i: int, j: int) -> Markup:
     shown = data.confusion
     value = shown.matrix[i][j]
+    full = 1.0 if i == j else max(WORST_AT_LEAST, *_off_diagonal(shown.matrix))
     # The square root lets small errors show beside large ones.
-    level = min(LEVELS, max(1, round(LEVELS * value**0.5))) if value > 0 else 0
+    level = min(LEVELS, round(LEVELS * (value / full) ** 0.5)) if value >= 0.005 else 0
     style = f"{'right' if i == j else 'wrong'} s{level}" if level else "none"
     text = f"True {data.classes[shown.shown[i]]}, labelled {data.classes[shown.shown[j]]}: "
     text += percent(value)
@@ -148,6 +196,10 @@ def _cell(data: ReportData, i: int, j: int) -> Markup:
     return element("td", written, class_=style, title=text)
 
 
+def _off_diagonal(matrix: list[list[float]]) -> list[float]:
+    return [v for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j]
+
+
 def _mix_ups(data: ReportData) -> Markup | None:
     found = data.confusion.mix_ups
     if not found:
@@ -155,20 +207,21 @@ def _mix_ups(data: ReportData) -> Markup | None:
     most = found[0].rows
     body = []
     for one in found:
-        interval = "not counted"
+        interval = None
         if one.low is not None and one.high is not None:
-            interval = f"{100 * one.low:.1f} to {100 * one.high:.1f} %"
+            interval = element("td", f"{100 * one.low:.1f} to {100 * one.high:.1f} %", class_="num")
         body.append(
             element(
                 "tr",
-                element("th", name(data, one.true), " → ", name(data, one.label), scope="row"),
+                element("th", pair(data, one.true, "→", one.label), scope="row"),
                 element("td", f"{one.rows:,.0f}", class_="num"),
                 element("td", bar(one.rows, "wrong-fill", most), class_="bar-cell"),
                 element("td", percent(one.chance), class_="num"),
-                element("td", interval, class_="num"),
+                interval,
             )
         )
-    head = ["true → label", "rows, about", "", "chance", "95 % interval"]
+    head = ["true → label", NUM("rows, about"), "", NUM("chance")]
+    head += [NUM("95 % interval")] if data.confusion.low is not None else []
     return table(head, body, "The most common mix-ups", "mix-ups")
 
 
@@ -190,7 +243,7 @@ def label_mix(data: ReportData) -> Markup:
             ),
             element("td", f"{100 * one.labels:.1f}", class_="num"),
             element("td", f"{100 * one.estimated:.1f}", class_="num"),
-            element("td", f"{100 * (one.estimated - one.labels):+.1f}", class_="num"),
+            element("td", points(one.estimated - one.labels), class_="num"),
         )
         for one in data.mix
     ]
@@ -201,7 +254,12 @@ def label_mix(data: ReportData) -> Markup:
             "Grey: share of each class among the labels. Blue: the share that the model believes "
             f"these rows truly have.{part}"
         ),
-        table(["class", "", "labels, %", "truth, %", "change"], body, "Class shares", "mix"),
+        table(
+            ["class", "", NUM("labels, %"), NUM("truth, %"), NUM("change")],
+            body,
+            "Class shares",
+            "mix",
+        ),
     )
 
 
@@ -224,5 +282,5 @@ def annotators(data: ReportData) -> Markup | None:
         "annotators",
         "Annotators",
         paragraph("Share of wrong answers to expect of each, the highest first."),
-        table(["annotator", "answers", "wrong", ""], body, "Annotators and their errors"),
+        table(["annotator", NUM("answers"), NUM("wrong"), ""], body, "Annotators and their errors"),
     )

@@ -10,6 +10,7 @@ from unconfused._report._case import Case
 from unconfused._report._judge import Judgement
 from unconfused._report._source import Source
 from unconfused._report.data import Verdict
+from unconfused._typing import Labels
 
 LONGEST_NAME = 60
 """Characters of a label or a row's name that are shown."""
@@ -35,9 +36,34 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
+def points(change: float) -> str:
+    """Write a change of a share in percentage points, with its sign.
+
+    Examples
+    --------
+    >>> points(0.012), points(-0.012), points(0.0)
+    ('+1.2', '−1.2', '0.0')
+    """
+    written = f"{100 * change:+.1f}"
+    return "0.0" if written[1:] == "0.0" else written.replace("-", "−")
+
+
 def shorten(text: str, longest: int = LONGEST_NAME) -> str:
     """Cut a text that is too long to show, and say so."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def class_names(classes: Labels) -> list[str]:
+    """Write classes as text; whole numbers that a missing value turned into floats as such.
+
+    Examples
+    --------
+    >>> class_names(np.array([0.0, 1.0])), class_names(np.array(["a", "b"]))
+    (['0', '1'], ['a', 'b'])
+    """
+    if classes.dtype.kind == "f" and np.all(classes % 1 == 0):
+        classes = classes.astype(np.int64)
+    return [str(name) for name in classes.tolist()]
 
 
 def count(number: float, noun: str) -> str:
@@ -47,15 +73,15 @@ def count(number: float, noun: str) -> str:
 
 
 SOURCES = {
-    "given": "It follows from the confusion matrix you gave, taken as exact, and from a model of "
-    "the features.",
-    "estimated": "It follows from the estimated confusion matrix you gave and from a model of the "
-    "features.",
-    "trusted": "It follows from how the rows with a known truth were labelled, and from a model of "
-    "the features.",
-    "votes": "It follows from how the annotators agree with one another and with a model of the "
-    "features. Mistakes that many of them share cannot be seen this way.",
-    "fitted": "It follows from the confusion matrix the fit found, and from a model of the "
+    "given": "The number follows from the confusion matrix you gave, taken as exact, and from a "
+    "model of the features.",
+    "estimated": "The number follows from the estimated confusion matrix you gave, and from a "
+    "model of the features.",
+    "trusted": "The number follows from how the rows with a known truth were labelled, and from a "
+    "model of the features.",
+    "votes": "The number follows from how the annotators agree with one another and with a model "
+    "of the features. Mistakes that many of them share cannot be seen this way.",
+    "fitted": "The number follows from the confusion matrix the fit found, and from a model of the "
     "features.",
     "guessed": "Nothing is known here beyond the labels, and the model was fitted as if all of "
     "them were right. The number is a guess from rows that look like another class: where classes "
@@ -82,10 +108,7 @@ def make_verdict(case: Case, source: Source, judged: Judgement) -> Verdict:
     if pairs[true, label] >= 0.5:
         sentence += f"; most often {_name(case, true)} → {_name(case, label)}"
     n_labels = int(case.labelled.sum())
-    detail = [
-        f"{count(judged.wrong.sum(), 'label')} of {n_labels:,} to be expected. "
-        + SOURCES[source.kind]
-    ]
+    detail = [f"About {judged.wrong.sum():,.0f} of {n_labels:,} {what}. " + SOURCES[source.kind]]
     if case.trusted.any():
         detail.append(_checked(case))
     detail.append("These are probabilities: no row counts as wrong until someone has looked.")
@@ -104,4 +127,4 @@ def _checked(case: Case) -> str:
 
 
 def _name(case: Case, code: int) -> str:
-    return shorten(str(case.classes[code]), 30)
+    return shorten(class_names(case.classes)[code], 30)

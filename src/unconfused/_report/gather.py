@@ -20,7 +20,7 @@ from unconfused._report._sensitivity import measure_sensitivity
 from unconfused._report._settings import code_of, settings_of, versions
 from unconfused._report._source import Source, find_source
 from unconfused._report._tables import annotators_of, confusion_of, mix_of, rows_of
-from unconfused._report._words import make_verdict, shorten
+from unconfused._report._words import class_names, make_verdict, shorten
 from unconfused._report.data import ReportData
 from unconfused._typing import ArrayLike, Seed
 from unconfused.estimators import UMAClassifier
@@ -62,7 +62,7 @@ def gather(
         n_labels=int(case.labelled.sum()),
         n_trusted=int(case.trusted.sum()),
         n_wrong=float(judged.wrong.sum()),
-        classes=[shorten(str(name)) for name in case.classes.tolist()],
+        classes=[shorten(name) for name in class_names(case.classes)],
         verdict=make_verdict(case, source, judged),
         confusion=confusion_of(source, judged),
         mix=mix_of(judged),
