@@ -14,10 +14,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from unconfused._report._case import Case
+from unconfused._report._posterior import best_power, evidence_for, posterior_given, sharpen
 from unconfused._report._source import Source
 from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
-from unconfused.estimators._crowd import evidence_of
 
 FOLDS = 5
 
@@ -28,7 +28,10 @@ class Judgement:
 
     case: Case
     probability: FloatArray
-    """P(true class | row), (n, Q)."""
+    """P(true class | row), (n, Q), as the models say it."""
+
+    power: float
+    """What these were raised to: above 1 if the models were less sure than the labels warrant."""
 
     posterior: FloatArray
     """P(true class | row, label), (n, Q); certain where the truth is known."""
@@ -72,7 +75,7 @@ def make_judge(case: Case, matrix: FloatArray) -> Any:
 
 def judge_rows(case: Case, source: Source, seed: int, cross_fit: bool) -> Judgement:
     """Ask about every row a model fitted without it (or, if not `cross_fit`, with it)."""
-    judge = case.with_final(make_judge(case, source.matrix))
+    judge = case.with_final(make_judge(case, source.judging))
     everything = np.arange(len(case.observed))
     splits = _folds(case, seed) if cross_fit else iter([(everything, everything)])
     probability = np.empty((len(everything), case.n_classes))
@@ -80,28 +83,20 @@ def judge_rows(case: Case, source: Source, seed: int, cross_fit: bool) -> Judgem
         truth = {f"{case.prefix}{k}": v for k, v in case.truth_for_fit(train).items()}
         fitted = clone(judge).fit(_safe_indexing(case.X, train), case.targets(train), **truth)
         probability[test] = fitted.predict_proba(_safe_indexing(case.X, test))
-    return Judgement(case, probability, given_labels(case, probability, source.matrix))
+    return bring_labels_in(case, probability, source.judging)
 
 
-def given_labels(
+def bring_labels_in(
     case: Case,
     probability: FloatArray,
     matrix: FloatArray,
     annotator_matrices: FloatArray | None = None,
-) -> FloatArray:
-    """Bring the labels in by Bayes' rule, and the truth where it is known."""
-    if case.votes is not None:
-        if annotator_matrices is None:
-            annotator_matrices = case.final.annotator_confusion_
-        joint = probability * evidence_of(case.crowd, annotator_matrices)[0]
-    else:
-        joint = probability.copy()
-        joint[case.labelled] *= matrix[:, case.observed[case.labelled]].T
-    totals = joint.sum(axis=1, keepdims=True)
-    # A label that C calls impossible here says nothing: keep the row's own probabilities.
-    posterior = np.where(totals > 0, joint / np.where(totals > 0, totals, 1.0), probability)
-    posterior[case.trusted] = np.eye(case.n_classes)[case.truth[case.trusted]]
-    return np.asarray(posterior)
+) -> Judgement:
+    """Make probabilities as sure as the labels warrant, then bring the labels in."""
+    evidence = evidence_for(case, matrix, annotator_matrices)
+    power = best_power(probability, evidence)
+    posterior = posterior_given(sharpen(probability, power), evidence)
+    return Judgement(case, probability, power, posterior)
 
 
 def _folds(case: Case, seed: int) -> Iterator[tuple[IntArray, IntArray]]:

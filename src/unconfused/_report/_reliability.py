@@ -31,7 +31,7 @@ def reliability_of(
         chances, came = _answers(judged, seed)
     else:
         rows = _some(np.flatnonzero(case.labelled & ~case.trusted), seed)
-        chances, came = judged.probability[rows] @ source.matrix, case.observed[rows]
+        chances, came = judged.probability[rows] @ source.judging, case.observed[rows]
     if not len(came):
         return None
     curve = reliability_curve(chances, came)

@@ -15,6 +15,9 @@ SHORT_PAIR = 24
 SHORT_NAME = 4
 """Characters of a class name that fit into a narrow column of the heat map."""
 
+FEW_CLASSES = 4
+"""Classes whose heat map would be stretched by the full width."""
+
 LEVELS = 10
 """Shades of the heat map."""
 
@@ -138,6 +141,12 @@ def confusion(data: ReportData) -> Markup:
     )
 
 
+def _heat_style(data: ReportData) -> str:
+    if not _short_names(data):
+        return "heat long"
+    return "heat few" if len(data.confusion.shown) <= FEW_CLASSES else "heat"
+
+
 def _short_names(data: ReportData) -> bool:
     return max(len(data.classes[code]) for code in data.confusion.shown) <= SHORT_NAME
 
@@ -174,7 +183,7 @@ def _heat_map(data: ReportData) -> Markup:
         element("caption", caption),
         element("thead", head),
         element("tbody", *body),
-        class_="heat" if _short_names(data) else "heat long",
+        class_=_heat_style(data),
         id="heat",
     )
     return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
 from unconfused._report._case import Case, take_items
-from unconfused._report._judge import Judgement, given_labels, make_judge
+from unconfused._report._judge import Judgement, bring_labels_in, make_judge
 from unconfused._report._source import Source
 from unconfused._report.data import Scenario, Sensitivity
 from unconfused._typing import FloatArray, IntArray
@@ -39,7 +39,7 @@ def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
     --------
     >>> scale_noise(np.array([[0.9, 0.1], [0.5, 0.5]]), 1.2).round(2)
     array([[0.88, 0.12],
-           [0.4 , 0.6 ]])
+           [0.6 , 0.4 ]])
     """
     off = matrix * ~np.eye(len(matrix), dtype=bool)
     errors = off.sum(axis=1, keepdims=True)
@@ -50,11 +50,11 @@ def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
 
 def other_matrices(source: Source, seed: int) -> Iterator[Named]:
     """Name matrices that could be the right one as well."""
-    yield "a fifth fewer mistakes", scale_noise(source.matrix, 0.8)
-    yield "a fifth more mistakes", scale_noise(source.matrix, 1.2)
+    yield "a fifth fewer mistakes", scale_noise(source.judging, 0.8)
+    yield "a fifth more mistakes", scale_noise(source.judging, 1.2)
     if source.kind == "guessed":
         # Not quite the identity: labels that can never be wrong would leave no posterior.
-        yield "nearly all labels right", scale_noise(source.matrix, 0.05)
+        yield "nearly all labels right", scale_noise(source.judging, 0.05)
     if source.counts is not None and source.kind != "guessed":
         rng = np.random.RandomState(seed)
         for draw in range(1, DRAWS + 1):
@@ -85,7 +85,7 @@ def _refitted(train: Case, asked: Case, source: Source, seed: int) -> Sensitivit
         # Each from the start: going on from one another they would stop at unequal depths.
         judge = make_judge(train, matrix).fit(train.X, train.observed, **truth)
         probability = judge.predict_proba(asked.X)
-        wrong = Judgement(asked, probability, given_labels(asked, probability, matrix)).wrong_share
+        wrong = bring_labels_in(asked, probability, matrix).wrong_share
         if not isinstance(train.final, UMAClassifier):
             return probability.argmax(axis=1), wrong
         return _uma(train, matrix).fit(train.X, train.observed, **truth).predict(asked.X), wrong
@@ -94,7 +94,7 @@ def _refitted(train: Case, asked: Case, source: Source, seed: int) -> Sensitivit
         # What the matrix in use is worth is said elsewhere; of others it is no news.
         warnings.simplefilter("ignore", ConfusionWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        predicted, baseline = answer(source.matrix)
+        predicted, baseline = answer(source.judging)
         scenarios = []
         for name, matrix in other_matrices(source, seed):
             try:
@@ -125,8 +125,8 @@ def _reweighed(case: Case, probability: FloatArray) -> Sensitivity:
 
     def answer(factor: float) -> tuple[IntArray, float]:
         scaled = np.maximum([scale_noise(matrix, factor) for matrix in matrices], 1e-6)
-        posterior = given_labels(case, probability, np.empty(0), scaled)
-        return posterior.argmax(axis=1), Judgement(case, probability, posterior).wrong_share
+        judged = bring_labels_in(case, probability, np.empty(0), scaled)
+        return judged.posterior.argmax(axis=1), judged.wrong_share
 
     likeliest, baseline = answer(1.0)
     scenarios = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,17 @@ class Source:
     counts: FloatArray | None
     words: str
     quality: str = ""
+
+    @cached_property
+    def judging(self) -> FloatArray:
+        """The matrix to judge rows by: a pair never counted is unlikely, not impossible.
+
+        One even answer per class is added to the counts; a matrix given as known stays.
+        """
+        if self.counts is None:
+            return self.matrix
+        size = self.counts.sum(axis=1, keepdims=True)
+        return np.asarray((self.matrix * size + 1.0 / len(self.matrix)) / (size + 1.0))
 
     def interval(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the ends of 95 % credible intervals, None for a matrix that was not counted."""

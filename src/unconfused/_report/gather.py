@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from unconfused._labels import label_array
 from unconfused._matrix import ConfusionWarning
-from unconfused._report._case import Case, open_case
+from unconfused._report._case import open_case
 from unconfused._report._fit import convergence_of
 from unconfused._report._judge import Judgement, judge_rows
 from unconfused._report._reliability import reliability_of
@@ -24,6 +24,9 @@ from unconfused._report._words import class_names, make_verdict, shorten
 from unconfused._report.data import ReportData
 from unconfused._typing import ArrayLike, Seed
 from unconfused.estimators import UMAClassifier
+
+MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
+"""A label that occurs this many standard errors, and by this share, more or less than expected."""
 
 
 def gather(
@@ -67,7 +70,7 @@ def gather(
         confusion=confusion_of(source, judged),
         mix=mix_of(judged),
         rows=rows_of(judged, max_rows, names, texts),
-        rows_words=_rows_words(case, source, cross_fit),
+        rows_words=_rows_words(judged, source, cross_fit),
         n_ranked=int((case.labelled & ~case.trusted).sum()),
         convergence=convergence_of(case.final),
         reliability=reliability_of(source, judged, seed, cross_fit),
@@ -76,7 +79,7 @@ def gather(
         settings=settings_of(case),
         versions=versions(),
         code=code_of(case, seed),
-        notes=_notes(caught, judged),
+        notes=_notes(caught, judged, source),
     )
 
 
@@ -106,7 +109,8 @@ def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
     return found
 
 
-def _rows_words(case: Case, source: Source, cross_fit: bool) -> str:
+def _rows_words(judged: Judgement, source: Source, cross_fit: bool) -> str:
+    case = judged.case
     if source.kind == "assumed":
         return "Without a confusion matrix there is nothing to rank rows by."
     who = (
@@ -122,10 +126,17 @@ def _rows_words(case: Case, source: Source, cross_fit: bool) -> str:
         else "the model was fitted with these very labels, so it is too kind to them"
     )
     votes = " The label of a row is its most frequent answer." if case.votes is not None else ""
-    return f"{who}; {fitted}.{votes}"
+    sure = ""
+    if abs(judged.power - 1.0) > 0.05:
+        direction = "surer" if judged.power > 1 else "less sure"
+        sure = (
+            f" Its probabilities were made {direction} (raised to the power {judged.power:.2g}), "
+            "as the labels of rows it had not seen warrant."
+        )
+    return f"{who}; {fitted}.{votes}{sure}"
 
 
-def _notes(caught: list[warnings.WarningMessage], judged: Judgement) -> list[str]:
+def _notes(caught: list[warnings.WarningMessage], judged: Judgement, source: Source) -> list[str]:
     """Say once what went less than well on the way."""
     notes = []
     kinds = [one.category for one in caught]
@@ -135,6 +146,27 @@ def _notes(caught: list[warnings.WarningMessage], judged: Judgement) -> list[str
             "approximate. Scale the features, or raise max_iter."
         )
     notes += sorted({str(one.message) for one in caught if one.category is ConfusionWarning})
-    if judged.case.n_classes > 1 and not judged.case.labelled.any():
-        notes.append("No row has a label: there is nothing to check.")
-    return notes
+    return notes + _misfits(judged, source)
+
+
+def _misfits(judged: Judgement, source: Source) -> list[str]:
+    """Compare how often each label occurs with how often model and matrix let one expect it."""
+    case = judged.case
+    if case.votes is not None or source.kind == "assumed":
+        return []
+    noisy = case.labelled & ~case.trusted
+    seen = np.bincount(case.observed[noisy], minlength=case.n_classes)
+    expected = judged.probability[noisy].sum(axis=0) @ source.judging
+    # Far beyond chance, and large enough to matter.
+    far = np.abs(seen - expected) > np.maximum(
+        MISFIT_ERRORS * np.sqrt(expected + 1.0), MISFIT_SHARE * np.maximum(seen, expected)
+    )
+    if not far.any():
+        return []
+    worst = int(np.argmax(np.where(far, np.abs(seen - expected), -1.0)))
+    return [
+        f"Labels and matrix do not fit each other: {shorten(class_names(case.classes)[worst])} is "
+        f"on {seen[worst]:,} rows, where about {expected[worst]:,.0f} would be expected. The "
+        "matrix may be wrong or transposed, or the fit may have lost a class. Do not rely on the "
+        "numbers below before this is explained."
+    ]

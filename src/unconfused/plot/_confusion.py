@@ -39,7 +39,7 @@ class ConfusionEstimateDisplay:
     >>> display = ConfusionEstimateDisplay.from_estimate(estimate)
     >>> print(display.text_[0, 1].get_text())
     17
-    7–32
+    7–33
     """
 
     def __init__(
