@@ -24,19 +24,19 @@ class Markup(str):
     __slots__ = ()
 
 
-def escape(value: Any) -> Markup:
-    """Return a value as text that HTML shows as it is.
+def escape(value: Any, quote: bool = False) -> Markup:
+    """Return a value as text that HTML shows as it is; with `quote`, also within an attribute.
 
     Examples
     --------
-    >>> escape("<b> & 'c'")
-    '&lt;b&gt; &amp; &#x27;c&#x27;'
+    >>> escape("<b> & 'c'"), escape("'c'", quote=True)
+    ("&lt;b&gt; &amp; 'c'", '&#x27;c&#x27;')
     """
     if isinstance(value, Markup):
         return value
     # Half a surrogate pair cannot be written to a file; a control character not into HTML.
     text = str(value).encode("utf-8", "replace").decode("utf-8")
-    return Markup(html.escape(_CONTROLS.sub("\ufffd", text), quote=True))
+    return Markup(html.escape(_CONTROLS.sub("\ufffd", text), quote=quote))
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Markup:
@@ -66,4 +66,4 @@ def _attribute(name: str, value: Any) -> str:
         return ""
     written = name.rstrip("_").replace("_", "-")
     # `str` of a Markup is plain text: in an attribute its quotes must not end the value.
-    return f" {written}" if value is True else f' {written}="{escape(str(value))}"'
+    return f" {written}" if value is True else f' {written}="{escape(str(value), quote=True)}"'

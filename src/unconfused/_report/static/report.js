@@ -117,7 +117,8 @@ function setUpRows() {
     });
   });
   const again = () => { limit = PAGE; show(); };
-  ["search", "by-label", "by-suggested", "at-least"].forEach((id) => byId(id).addEventListener("input", again));
+  ["search", "at-least"].forEach((id) => byId(id).addEventListener("input", again));
+  ["by-label", "by-suggested"].forEach((id) => byId(id).addEventListener("change", again));
   byId("clear").addEventListener("click", () => {
     ["search", "by-label", "by-suggested"].forEach((id) => { byId(id).value = ""; });
     byId("at-least").value = "0";
