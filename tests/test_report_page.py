@@ -116,9 +116,7 @@ def test_tables_have_headings(hostile):
 def test_escape_and_element():
     assert escape(element("b", "<")) == "<b>&lt;</b>"
     quoted = element("a", title='"><script>', data_x=element("b", '"'))
-    assert quoted == (
-        '<a title="&quot;&gt;&lt;script&gt;" data-x="&lt;b&gt;&quot;&lt;/b&gt;"></a>'
-    )
+    assert quoted == ('<a title="&quot;&gt;&lt;script&gt;" data-x="&lt;b&gt;&quot;&lt;/b&gt;"></a>')
     assert element("input", disabled=True, name=None) == "<input disabled>"
 
 
