@@ -126,6 +126,15 @@ def test_nothing_known_is_called_a_guess():
     assert any(one.name == "nearly all labels right" for one in data.sensitivity.scenarios)
 
 
+def test_truth_the_model_never_saw_beats_a_guess():
+    model = UnconfusedLogisticRegression(l2=1e-3).fit(X, SEEN)
+    data = gather(model, X, SEEN, y_true=some_truth(TRUE), random_state=0, sensitivity=False)
+    assert data.verdict.certain and "The fit made no use of it" in data.confusion.source
+    both = some_truth(TRUE) == 4
+    assert data.confusion.matrix[4][9] == pytest.approx(np.mean(SEEN[both] == 9))
+    assert abs(share(data) - WRONG) < 0.02
+
+
 def test_where_not_even_a_guess_is_possible():
     rows, y = np.eye(4)[[0, 1, 2]], ["a", "b", "c"]
     data = gather(UMAClassifier().fit(rows, y), rows, y, random_state=0)

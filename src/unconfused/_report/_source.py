@@ -61,19 +61,26 @@ def find_source(case: Case, seed: int) -> Source:
         return _from_votes(case, matrix)
     if final.confusion is not None:
         return _from_argument(case, matrix)
-    if case.trusted.any():
-        counts = count_pairs(case.truth, case.observed, case.n_classes)
-        words = f"Counted on the {int(counts.sum()):,} rows whose truth and label are both known."
-        if not np.array_equal(matrix, np.eye(case.n_classes)):
-            counted = ConfusionEstimate.from_counts(counts, case.classes).matrix
-            if np.abs(counted - matrix).max() > 0.005:
-                words += " The fit then adjusted it to the other rows, so an entry may lie outside "
-                words += "its interval, which covers the counting alone."
-            return Source("trusted", matrix, counts, words, _quality(case, matrix, counts))
+    if (case.trusted & case.labelled).any():
+        return _from_trusted(case, matrix)
     if np.array_equal(matrix, np.eye(case.n_classes)):
         return _guess(case, seed)
     words = "As found by the fit; what it was counted from was not passed to this report."
     return Source("fitted", matrix, None, words)
+
+
+def _from_trusted(case: Case, matrix: FloatArray) -> Source:
+    counts = count_pairs(case.truth, case.observed, case.n_classes)
+    counted = ConfusionEstimate.from_counts(counts, case.classes).matrix
+    words = f"Counted on the {int(counts.sum()):,} rows whose truth and label are both known."
+    if np.array_equal(matrix, np.eye(case.n_classes)):
+        if not np.array_equal(matrix, counted):
+            words += " The fit made no use of it: it took the other labels, if any, as right."
+        matrix = counted
+    elif np.abs(counted - matrix).max() > 0.005:
+        words += " The fit then adjusted it to the other rows, so an entry may lie outside its "
+        words += "interval, which covers the counting alone."
+    return Source("trusted", matrix, counts, words, _quality(case, matrix, counts))
 
 
 def _from_argument(case: Case, matrix: FloatArray) -> Source:
