@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from unconfused._html import Markup, element, join
 from unconfused._report._charts import bar
-from unconfused._report._words import count, percent, points
+from unconfused._report._words import about, count, percent, points
 from unconfused._report.data import ReportData
 
 SHORT_PAIR = 24
@@ -108,7 +108,7 @@ def _facts(data: ReportData) -> Markup:
         ("rows", f"{data.n_rows:,}"),
         ("classes", f"{len(data.classes):,}"),
         ("rows with known truth", f"{data.n_trusted:,}"),
-        ("labels expected wrong", f"{data.n_wrong:,.0f}"),
+        ("labels expected wrong", about(data.n_wrong)),
     ]
     return element(
         "dl",

@@ -36,6 +36,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
+def about(number: float) -> str:
+    """Write an estimated number with the digits it deserves.
+
+    Examples
+    --------
+    >>> about(22031.4), about(157.2), about(0.2)
+    ('22,000', '157', '0')
+    """
+    digits = max(0, len(str(round(number))) - 3)
+    return f"{round(number, -digits):,.0f}"
+
+
 def points(change: float) -> str:
     """Write a change of a share in percentage points, with its sign.
 
@@ -108,7 +120,7 @@ def make_verdict(case: Case, source: Source, judged: Judgement) -> Verdict:
     if pairs[true, label] >= 0.5:
         sentence += f"; most often {_name(case, true)} → {_name(case, label)}"
     n_labels = int(case.labelled.sum())
-    detail = [f"About {judged.wrong.sum():,.0f} of {n_labels:,} {what}. " + SOURCES[source.kind]]
+    detail = [f"About {about(judged.wrong.sum())} of {n_labels:,} {what}. " + SOURCES[source.kind]]
     if case.trusted.any():
         detail.append(_checked(case))
     detail.append("These are probabilities: no row counts as wrong until someone has looked.")

@@ -165,8 +165,8 @@ def _misfits(judged: Judgement, source: Source) -> list[str]:
         return []
     worst = int(np.argmax(np.where(far, np.abs(seen - expected), -1.0)))
     return [
-        f"Labels and matrix do not fit each other: {shorten(class_names(case.classes)[worst])} is "
-        f"on {seen[worst]:,} rows, where about {expected[worst]:,.0f} would be expected. The "
+        f"Labels and matrix do not fit each other: the label "
+        f"{shorten(class_names(case.classes)[worst])!r} is on {seen[worst]:,} rows, where about {expected[worst]:,.0f} would be expected. The "
         "matrix may be wrong or transposed, or the fit may have lost a class. Do not rely on the "
         "numbers below before this is explained."
     ]
