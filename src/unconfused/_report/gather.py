@@ -20,7 +20,7 @@ from unconfused._report._sensitivity import measure_sensitivity
 from unconfused._report._settings import code_of, settings_of, versions
 from unconfused._report._source import Source, find_source
 from unconfused._report._tables import annotators_of, confusion_of, mix_of, rows_of
-from unconfused._report._words import class_names, make_verdict, shorten
+from unconfused._report._words import about, class_names, make_verdict, shorten
 from unconfused._report.data import ReportData
 from unconfused._typing import ArrayLike, Seed
 from unconfused.estimators import UMAClassifier
@@ -164,9 +164,10 @@ def _misfits(judged: Judgement, source: Source) -> list[str]:
     if not far.any():
         return []
     worst = int(np.argmax(np.where(far, np.abs(seen - expected), -1.0)))
+    name = shorten(class_names(case.classes)[worst])
     return [
-        f"Labels and matrix do not fit each other: the label "
-        f"{shorten(class_names(case.classes)[worst])!r} is on {seen[worst]:,} rows, where about {expected[worst]:,.0f} would be expected. The "
-        "matrix may be wrong or transposed, or the fit may have lost a class. Do not rely on the "
-        "numbers below before this is explained."
+        f"Labels and matrix do not fit each other: the label {name!r} is on {seen[worst]:,} rows, "
+        f"where about {about(expected[worst])} would be expected. The matrix may be wrong or "
+        "transposed, or the fit may have lost a class. Do not rely on the numbers below before "
+        "this is explained."
     ]
