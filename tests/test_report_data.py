@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from reports import HOSTILE, confused_digits, some_truth
+from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -221,6 +222,17 @@ def test_a_frame_and_its_index():
     model = make_pipeline(StandardScaler(), UnconfusedLogisticRegression(C, l2=1e-2))
     data = gather(model.fit(frame, SEEN), frame, SEEN, sensitivity=False, random_state=0)
     assert data.rows[0].name == f"digit {data.rows[0].row}"
+
+
+def test_sparse_rows_and_a_fit_that_is_forgotten(known):
+    rows = sparse.csr_matrix(X)
+    model = UnconfusedLogisticRegression(C, l2=1e-3).fit(rows, SEEN)
+    del model._state  # as after a model was stored and loaded again
+    data = gather(model, rows, SEEN, sensitivity=False, random_state=0)
+    assert share(data) == pytest.approx(share(known), abs=1e-3)
+    assert data.convergence.words.endswith("steps.")
+    kinder = gather(model, rows, SEEN, sensitivity=False, cross_fit=False, random_state=0)
+    assert "too kind" in kinder.rows_words and "flatter" in kinder.reliability.words
 
 
 def test_many_classes_show_those_mixed_up_most():

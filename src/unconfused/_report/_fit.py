@@ -58,18 +58,20 @@ def _pairs(predicted: FloatArray | IntArray, true: FloatArray | IntArray) -> lis
 def _of_likelihood(final: Any) -> Convergence:
     objective = np.asarray(final.history_["objective"])
     shown = _spread(len(objective))
-    rest = final._state
-    ended = (
-        "It used up its steps before it came to rest: raise max_iter, or scale the features."
-        if rest.exhausted
-        else "It was interrupted."
-        if rest.interrupted
-        else "It came to rest."
-    )
+    # A model that was stored and loaded again may not know how its fit ended.
+    rest = getattr(final, "_state", None)
+    ended = ""
+    if rest is not None:
+        ended = " It came to rest."
+        if rest.exhausted:
+            ended = " It used up its steps before it came to rest: raise max_iter, or scale the "
+            ended += "features."
+        elif rest.interrupted:
+            ended = " It was interrupted."
     losses = getattr(final, "noisy_weight_losses_", np.empty(0)).tolist()
     return Convergence(
         "likelihood",
-        f"The likelihood was maximised in {len(objective):,} steps. {ended}",
+        f"The likelihood was maximised in {len(objective):,} steps.{ended}",
         (shown + 1).tolist(),
         objective[shown].tolist(),
         weights=list(zip(GRID, losses, strict=True)) if losses else [],
