@@ -19,11 +19,13 @@ if TYPE_CHECKING:
         metrics,
         noise,
         persistence,
+        plot,
         selection,
         steps,
         theory,
     )
     from unconfused._matrix import ConfusionWarning
+    from unconfused._report import write_report
     from unconfused.estimators import (
         UltraconservativeClassifier,
         UMAClassifier,
@@ -46,6 +48,7 @@ _MODULES = {
     "metrics",
     "noise",
     "persistence",
+    "plot",
     "selection",
     "steps",
     "theory",
@@ -65,10 +68,12 @@ __all__ = [
     "metrics",
     "noise",
     "persistence",
+    "plot",
     "save",
     "selection",
     "steps",
     "theory",
+    "write_report",
 ]
 
 
@@ -81,6 +86,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("unconfused.persistence"), name)
     if name == "ConfusionWarning":
         return importlib.import_module("unconfused._matrix").ConfusionWarning
+    if name == "write_report":
+        return importlib.import_module("unconfused._report").write_report
     raise AttributeError(f"module 'unconfused' has no attribute {name!r}")
 
 

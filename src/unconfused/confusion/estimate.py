@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
+from unconfused._html import confusion_card, noise_in_words
 from unconfused._matrix import (
     ILL_CONDITIONED_BEYOND,
     SINGULAR_BEYOND,
@@ -170,6 +171,15 @@ class ConfusionEstimate:
             f"{self.counts.sum():.0f} counts, noise rate {self.noise_rate:.2f}, "
             f"condition number {self.condition_number:.3g}"
         )
+
+    def _repr_html_(self) -> str:
+        """Show a card in a notebook."""
+        share = self.counts.sum(axis=1) if self.class_prior is None else self.class_prior
+        classes = self.classes.tolist()
+        headline = ("?", "nothing was counted")
+        if share.sum() > 0:
+            headline = noise_in_words(self.matrix, share, classes)
+        return confusion_card(headline, self.matrix, classes, [self.verdict, self._summary()])
 
     def __repr__(self) -> str:
         """Say what it holds, in one line."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
+from unconfused._html import confusion_card, noise_in_words
 from unconfused._labels import EncodedLabels, encode_labels
 from unconfused._matrix import align_confusion, aligned_counts, confusion_classes
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
@@ -125,6 +126,29 @@ class NoisyLabelClassifier(LinearClassifier):
     missing_label: Any
     fit_intercept: bool
     n_jobs: int | None
+    confusion_: FloatArray
+    class_prior_: FloatArray
+    n_iter_: int
+
+    def _repr_html_inner(self) -> str:
+        """Show a card above scikit-learn's diagram once fitted."""
+        return self._with_card(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Do the same where a notebook asks for all forms at once."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_card(bundle["text/html"])
+        return bundle
+
+    def _with_card(self, diagram: str) -> str:
+        if not hasattr(self, "class_prior_"):
+            return diagram
+        classes = self.classes_.tolist()
+        headline = noise_in_words(self.confusion_, self.class_prior_, classes)
+        steps = f"{type(self).__name__}, {len(classes)} classes, fitted in {self.n_iter_:,} steps"
+        more = "unconfused.write_report shows which rows, and how sure this is"
+        return confusion_card(headline, self.confusion_, classes, [steps, more]) + diagram
 
     def _check_data(
         self,

@@ -1,32 +1,14 @@
-"""Figures. Needs matplotlib: ``pip install "unconfused[plot]"``.
-
-Colours are from Okabe and Ito's palette, which readers with any common colour vision can tell
-apart; nothing is said by colour alone.
-"""
+"""The figure of the demo: the noise, the outcome, and the way there."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unconfused._typing import FloatArray
-
-__all__ = ["confusion_heatmap", "demo_figure", "error_bars", "error_paths", "save_figure"]
-
-GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
-FORMATS = (".png", ".pdf", ".svg")
-STYLE: dict[Any, Any] = {
-    "font.size": 9.5,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+from unconfused.plot._style import GREY, STYLE
 
 
 @dataclass(frozen=True)
@@ -153,37 +135,3 @@ def demo_figure(confusion: FloatArray, bars: list[Bar], curves: list[Curve], str
         error_bars(middle, bars)
         error_paths(right, curves, stride, bars[0])
     return figure
-
-
-def check_target(target: Path, *, replace: bool) -> None:
-    """Raise before the work starts if a figure could not be written here."""
-    if target.suffix.lower() not in FORMATS:
-        raise ValueError(f"The figure's name must end in {', '.join(FORMATS)}; got {target}")
-    if not target.parent.is_dir():
-        raise OSError(f"There is no folder {target.parent}; create it first.")
-    if target.is_dir():
-        raise OSError(f"{target} is a folder; name a file in it.")
-    if target.exists() and not replace:
-        raise OSError(f"{target} exists already; pass --force to replace it.")
-    scratch = _scratch(target)
-    try:
-        scratch.touch()
-    except OSError as error:
-        raise OSError(
-            f"Cannot write into {target.parent} ({error.strerror}); choose another place."
-        ) from None
-    scratch.unlink()
-
-
-def save_figure(figure: Any, target: Path) -> None:
-    """Write a figure whole or not at all: beside its place first, then renamed."""
-    scratch = _scratch(target)
-    try:
-        figure.savefig(scratch, format=target.suffix[1:].lower(), dpi=130)
-        os.replace(scratch, target)
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-def _scratch(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{os.getpid()}.tmp")

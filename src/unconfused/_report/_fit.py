@@ -1,0 +1,86 @@
+"""How the fit came to rest, from what the learner wrote down."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from unconfused._report.data import Convergence, PairUse
+from unconfused._typing import FloatArray, IntArray
+from unconfused.estimators import UMAClassifier
+from unconfused.estimators._noisy_weight import GRID
+from unconfused.solvers.uma import CONVERGED
+
+MOST_POINTS = 300
+"""Points of a curve: more could not be told apart on a screen."""
+
+MOST_PAIRS = 12
+
+
+def convergence_of(final: Any) -> Convergence:
+    """Read a fitted learner's history."""
+    return _of_uma(final) if isinstance(final, UMAClassifier) else _of_likelihood(final)
+
+
+def _of_uma(final: UMAClassifier) -> Convergence:
+    history, n_updates = final.history_, len(final.history_["norm"])
+    shown = _spread(n_updates)
+    ended = (
+        "It ended by itself: no pair of classes stands out of the label noise any more."
+        if final.stopped_ == CONVERGED
+        else f"It was ended before it came to rest ({final.stopped_})."
+    )
+    words = f"UMA made {n_updates:,} updates. {ended}"
+    if final.means_at_ is not None:
+        words += f" After update {final.means_at_:,} it went on from the unmixed class means."
+    return Convergence(
+        "uma",
+        words,
+        (shown + 1).tolist(),
+        np.asarray(history["norm"])[shown].tolist(),
+        np.asarray(history["noise"])[shown].tolist(),
+        _pairs(history["predicted"], history["true"]),
+        n_steps=n_updates,
+    )
+
+
+def _pairs(predicted: FloatArray | IntArray, true: FloatArray | IntArray) -> list[PairUse]:
+    """List the pairs by how often they were chosen, the most frequent first."""
+    used: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for update, pair in enumerate(zip(predicted.tolist(), true.tolist(), strict=True), start=1):
+        used[int(pair[0]), int(pair[1])].append(update)
+    ranked = sorted(used.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [PairUse(p, q, updates) for (p, q), updates in ranked[:MOST_PAIRS]]
+
+
+def _of_likelihood(final: Any) -> Convergence:
+    objective = np.asarray(final.history_["objective"])
+    shown = _spread(len(objective))
+    # A model that was stored and loaded again may not know how its fit ended.
+    rest = getattr(final, "_state", None)
+    ended = ""
+    if rest is not None:
+        ended = " It came to rest."
+        if rest.exhausted:
+            ended = " It used up its steps before it came to rest: raise max_iter, or scale the "
+            ended += "features."
+        elif rest.interrupted:
+            ended = " It was interrupted."
+    losses = getattr(final, "noisy_weight_losses_", np.empty(0)).tolist()
+    return Convergence(
+        "likelihood",
+        f"The likelihood was maximised in {len(objective):,} steps.{ended}",
+        (shown + 1).tolist(),
+        objective[shown].tolist(),
+        weights=list(zip(GRID, losses, strict=True)) if losses else [],
+        n_steps=len(objective),
+    )
+
+
+def _spread(n_points: int) -> IntArray:
+    """Return places over the whole curve, first and last included."""
+    if n_points <= MOST_POINTS:
+        return np.arange(n_points)
+    return np.unique(np.linspace(0, n_points - 1, MOST_POINTS).round().astype(np.intp))

@@ -1,0 +1,141 @@
+"use strict";
+/* The page is complete without this: here are only sorting, filtering, the theme, and the keys of
+   the heat map. Data enters the page as text, never as HTML. */
+
+const byId = (id) => document.getElementById(id);
+
+function setUpTheme() {
+  const button = byId("theme"), root = document.documentElement;
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const remembered = () => { try { return localStorage.getItem("unconfused-theme"); } catch { return null; } };
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  const show = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
+  if (remembered() === "dark" || remembered() === "light") root.dataset.theme = remembered();
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try { localStorage.setItem("unconfused-theme", root.dataset.theme); } catch { /* not kept */ }
+    show();
+  });
+  prefersDark.addEventListener("change", show);
+  button.hidden = false;
+  show();
+}
+
+function setUpHeatMap() {
+  const table = byId("heat"), readout = byId("readout");
+  if (!table) return;
+  const rows = [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll("td")]);
+  const read = (cell) => { readout.textContent = cell.dataset.said; };
+  let current = rows[0][0];
+  const focus = (cell) => {
+    current.tabIndex = -1;
+    current = cell;
+    current.tabIndex = 0;
+    current.focus();
+  };
+  rows.forEach((cells, i) => cells.forEach((cell, j) => {
+    // The readout says it; a browser's own tooltip on top would only hide the neighbours.
+    cell.dataset.said = cell.title;
+    cell.setAttribute("aria-label", cell.title);
+    cell.removeAttribute("title");
+    cell.tabIndex = -1;
+    cell.addEventListener("pointerenter", () => read(cell));
+    cell.addEventListener("click", () => focus(cell));
+    cell.addEventListener("focus", () => read(cell));
+    cell.addEventListener("keydown", (event) => {
+      const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      const target = move && rows[i + move[0]]?.[j + move[1]];
+      if (!move) return;
+      event.preventDefault();
+      if (target) focus(target);
+    });
+  }));
+  current.tabIndex = 0;
+  table.parentElement.removeAttribute("tabindex");
+}
+
+const PAGE = 50;
+
+function setUpRows() {
+  const table = byId("suspects");
+  if (!table) return;
+  const body = table.tBodies[0], more = byId("more"), matches = byId("matches");
+  const heads = [...table.tHead.rows[0].cells].filter((head) => head.dataset.key);
+  const collator = new Intl.Collator(undefined, { numeric: true });
+  const nameColumn = heads.findIndex((head) => head.dataset.key === "name");
+  const rows = [...body.rows].map((row) => ({
+    row,
+    text: row.textContent.toLowerCase(),
+    keys: {
+      row: Number(row.cells[0].textContent),
+      name: nameColumn < 0 ? "" : row.cells[nameColumn].textContent,
+      label: Number(row.dataset.l),
+      suggested: Number(row.dataset.s),
+      wrong: Number(row.dataset.w),
+    },
+  }));
+  let limit = PAGE;
+
+  const wanted = () => {
+    const search = byId("search").value.trim().toLowerCase();
+    const label = byId("by-label").value, suggested = byId("by-suggested").value;
+    const least = Number(byId("at-least").value) / 100;
+    return (one) => one.text.includes(search)
+      && (label === "" || one.row.dataset.l === label)
+      && (suggested === "" || one.row.dataset.s === suggested)
+      && one.keys.wrong >= least;
+  };
+  const show = () => {
+    const kept = rows.filter(wanted());
+    const shown = new Set(kept.slice(0, limit).map((one) => one.row));
+    rows.forEach((one) => { one.row.hidden = !shown.has(one.row); });
+    more.hidden = kept.length <= limit;
+    matches.textContent = `${kept.length} of ${rows.length} rows match` +
+      (kept.length > shown.size ? `; ${shown.size} shown` : "");
+  };
+  const sortBy = (head, direction) => {
+    const key = head.dataset.key, sign = direction === "ascending" ? 1 : -1;
+    const compare = key === "name"
+      ? (a, b) => collator.compare(a.keys.name, b.keys.name)
+      : (a, b) => a.keys[key] - b.keys[key];
+    // Equal rows keep the order of suspicion, and then that of the data.
+    rows.sort((a, b) => sign * compare(a, b) || b.keys.wrong - a.keys.wrong || a.keys.row - b.keys.row);
+    heads.forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", direction);
+    body.append(...rows.map((one) => one.row));
+    show();
+  };
+  heads.forEach((head) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const first = head.dataset.key === "wrong" ? "descending" : "ascending";
+      const other = first === "ascending" ? "descending" : "ascending";
+      sortBy(head, head.getAttribute("aria-sort") === first ? other : first);
+    });
+  });
+  const again = () => { limit = PAGE; show(); };
+  ["search", "at-least"].forEach((id) => byId(id).addEventListener("input", again));
+  ["by-label", "by-suggested"].forEach((id) => byId(id).addEventListener("change", again));
+  byId("clear").addEventListener("click", () => {
+    ["search", "by-label", "by-suggested"].forEach((id) => { byId(id).value = ""; });
+    byId("at-least").value = "0";
+    again();
+    byId("search").focus();
+  });
+  more.addEventListener("click", () => {
+    const first = rows.filter(wanted())[limit];
+    limit += PAGE;
+    show();
+    // The keyboard goes on with the first of the new rows, not at the top.
+    if (first) { first.row.cells[0].tabIndex = -1; first.row.cells[0].focus(); }
+  });
+  byId("filters").hidden = false;
+  show();
+}
+
+setUpTheme();
+setUpHeatMap();
+setUpRows();

@@ -1,0 +1,75 @@
+"""Are predicted chances what they say: predictions beside how often it came so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv
+
+from unconfused._typing import FloatArray, IntArray
+
+JEFFREYS = 0.5
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """One entry per bin of predicted chances that holds any: (B,) each.
+
+    Attributes
+    ----------
+    predicted : mean predicted chance
+    observed : how often it came so
+    low, high : ends of a 95 % credible interval for that, as if answers were independent
+    count : predictions in the bin
+    """
+
+    predicted: FloatArray
+    observed: FloatArray
+    low: FloatArray
+    high: FloatArray
+    count: IntArray
+
+    @property
+    def gap(self) -> float:
+        """Mean distance between prediction and outcome, bins weighted by their counts."""
+        return float(np.average(np.abs(self.predicted - self.observed), weights=self.count))
+
+
+def reliability_curve(
+    probability: FloatArray, codes: IntArray, n_bins: int = 10
+) -> ReliabilityCurve:
+    """Compare the chance of every class on every row with whether the row was of that class.
+
+    Parameters
+    ----------
+    probability : (n, Q) predicted chances
+    codes : (n,) the class of each row, as a column of `probability`
+    n_bins : number of bins of equal width between 0 and 1
+
+    Examples
+    --------
+    >>> chances = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7]])
+    >>> curve = reliability_curve(chances, np.array([0, 0, 1]), n_bins=2)
+    >>> curve.predicted.round(2), curve.observed, curve.count
+    (array([0.17, 0.83]), array([0., 1.]), array([3, 3]))
+    """
+    if not n_bins >= 1:
+        raise ValueError(f"n_bins must be at least 1; got {n_bins}.")
+    if len(probability) == 0:
+        raise ValueError("There is no row to compare predictions with.")
+    chances = np.asarray(probability, dtype=np.float64)
+    came = np.zeros(chances.shape)
+    came[np.arange(len(chances)), codes] = 1.0
+    places = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1).ravel()
+    count = np.bincount(places, minlength=n_bins)
+    kept = count > 0
+    hits = np.bincount(places, came.ravel(), n_bins)[kept]
+    sums, count = np.bincount(places, chances.ravel(), n_bins)[kept], count[kept]
+    return ReliabilityCurve(
+        sums / count,
+        hits / count,
+        betaincinv(hits + JEFFREYS, count - hits + JEFFREYS, 0.025),
+        betaincinv(hits + JEFFREYS, count - hits + JEFFREYS, 0.975),
+        count,
+    )

@@ -1,0 +1,69 @@
+"""What a notebook shows of models and matrices."""
+
+import numpy as np
+import pytest
+from reports import HOSTILE, confused_digits
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from unconfused import (
+    UltraconservativeClassifier,
+    UMAClassifier,
+    UnconfusedLogisticRegression,
+    confusion,
+    noise,
+)
+
+X, TRUE, SEEN, C = confused_digits()
+CARD = "unconfused-card"
+
+
+@pytest.mark.parametrize("learner", [UMAClassifier, UnconfusedLogisticRegression])
+def test_a_fitted_model_has_a_card_above_its_diagram(learner):
+    model = learner(C)
+    assert CARD not in model._repr_html_() and "sk-container" in model._repr_html_()
+    model.fit(X, SEEN)
+    shown = model._repr_html_()
+    expected = 100 * (1 - model.class_prior_ @ np.diag(C))
+    assert shown.index(CARD) < shown.index("sk-container")
+    assert f">{expected:.0f} %<" in shown and "most often 4 → 9" in shown
+    assert shown.count("<rect") == 100
+    bundle = model._repr_mimebundle_()
+    assert bundle["text/html"].count(CARD) == 1 and bundle["text/plain"] == repr(model)
+
+
+def test_plain_text_is_respected():
+    model = UMAClassifier().fit(X, SEEN)
+    with config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+        assert list(model._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_no_card_inside_a_pipeline_nor_without_a_matrix():
+    pipeline = make_pipeline(StandardScaler(), UMAClassifier(C)).fit(X, SEEN)
+    assert CARD not in pipeline._repr_html_()
+    assert CARD not in UltraconservativeClassifier()._repr_html_()
+
+
+def test_labels_taken_as_they_are():
+    shown = UMAClassifier().fit(X, SEEN)._repr_html_()
+    assert "taken as they are" in shown
+
+
+def test_hostile_labels_stay_text():
+    model = UnconfusedLogisticRegression(C, classes=HOSTILE).fit(X, HOSTILE[SEEN])
+    card = model._with_card("")
+    assert "<script" not in card and "<img" not in card
+    assert "&lt;script&gt;" in card
+
+
+def test_an_estimate_shows_its_verdict():
+    estimate = confusion.from_trusted(TRUE, SEEN)
+    shown = estimate._repr_html_()
+    assert CARD in shown and estimate.verdict[:40] in shown
+    assert f">{100 * estimate.noise_rate:.0f} %<" in shown
+    many = confusion.ConfusionEstimate.from_counts(100 * noise.symmetric(30, 0.2), np.arange(30))
+    assert "<rect" not in many._repr_html_(), "no heat map that nobody could read"
+    empty = confusion.ConfusionEstimate.from_counts(np.zeros((2, 2)), ["a", "b"])
+    assert "nothing was counted" in empty._repr_html_()
