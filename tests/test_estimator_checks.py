@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unconfused import (
+    SelfLabelingClassifier,
     UltraconservativeClassifier,
     UMAClassifier,
     UnconfusedLogisticRegression,
@@ -16,6 +17,9 @@ ESTIMATORS = [
     UnconfusedLogisticRegression(refine=True),
     *(UltraconservativeClassifier(step=step) for step in STEPS),
     UltraconservativeClassifier(average=True),
+    SelfLabelingClassifier(),
+    SelfLabelingClassifier(use_known_labels=False, n_rounds=2),
+    SelfLabelingClassifier(learner=UMAClassifier(tol=1e-3, max_iter=200), n_rounds=2),
 ]
 
 

@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from unconfused import confusion, datasets, kernels, metrics, noise, selection, steps, theory
     from unconfused._matrix import ConfusionWarning
     from unconfused.estimators import (
+        SelfLabelingClassifier,
         UltraconservativeClassifier,
         UMAClassifier,
         UnconfusedLogisticRegression,
     )
 
 # Each name is imported when it is first asked for: `import unconfused` itself costs nothing.
-_ESTIMATORS = {"UMAClassifier", "UltraconservativeClassifier", "UnconfusedLogisticRegression"}
+_ESTIMATORS = {
+    "SelfLabelingClassifier",
+    "UMAClassifier",
+    "UltraconservativeClassifier",
+    "UnconfusedLogisticRegression",
+}
 _MODULES = {
     "confusion",
     "datasets",
@@ -35,6 +41,7 @@ _MODULES = {
 
 __all__ = [
     "ConfusionWarning",
+    "SelfLabelingClassifier",
     "UMAClassifier",
     "UltraconservativeClassifier",
     "UnconfusedLogisticRegression",

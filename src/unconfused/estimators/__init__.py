@@ -1,7 +1,13 @@
 """The estimators: scikit-learn's conventions around the solvers."""
 
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.self_labeling import SelfLabelingClassifier
 from unconfused.estimators.ultraconservative import UltraconservativeClassifier
 from unconfused.estimators.uma import UMAClassifier
 
-__all__ = ["UMAClassifier", "UltraconservativeClassifier", "UnconfusedLogisticRegression"]
+__all__ = [
+    "SelfLabelingClassifier",
+    "UMAClassifier",
+    "UltraconservativeClassifier",
+    "UnconfusedLogisticRegression",
+]

@@ -1,0 +1,256 @@
+"""Label, count the mistakes, learn through them; and again with what was learnt.
+
+A *view* is the problem with the labels of some rows hidden. One view per fold goes through
+everything the whole problem does, and is asked about the rows whose labels it never saw: that is
+how the confusion matrix of a round, and the weight of its labels, are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import _safe_indexing
+
+from unconfused._labels import MISSING
+from unconfused._typing import FloatArray, IntArray, Labels, Rows
+from unconfused.confusion._pooled import pooled_estimate
+from unconfused.confusion.cross_validated import Split, aligned_columns
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.trusted import count_pairs
+from unconfused.estimators._noisy_weight import GRID
+from unconfused.estimators._parts import (
+    fit_with,
+    has_parameter,
+    parameter,
+    predicted_codes,
+    takes_in_fit,
+    with_parameters,
+)
+
+WEIGHT = "noisy_weight"
+
+SMALLEST = 1e-12
+"""A probability of 0 is taken for this: one row must not decide alone."""
+
+
+@dataclass(frozen=True)
+class PartlyLabelled:
+    """Rows of which some have a known label."""
+
+    X: Rows
+    truth: IntArray
+    """Indices into the classes; ``MISSING`` where unknown."""
+
+    classes: Labels
+    weight: FloatArray | None
+
+    @property
+    def known(self) -> IntArray:
+        """Places of the labelled rows."""
+        return np.flatnonzero(self.truth != MISSING)
+
+    def knowing_only(self, rows: IntArray) -> PartlyLabelled:
+        """Return the same problem with the labels of all other rows hidden."""
+        truth = np.full_like(self.truth, MISSING)
+        truth[rows] = self.truth[rows]
+        return replace(self, truth=truth)
+
+    def known_labels(self) -> Labels:
+        """Return the labels, None where unknown."""
+        labels = np.full(len(self.truth), None, dtype=object)
+        labels[self.known] = self.classes[self.truth[self.known]].tolist()
+        return labels
+
+
+@dataclass(frozen=True)
+class LabelWith:
+    """A rough labeller, and whether it is to see the unlabelled rows too."""
+
+    estimator: Any
+    transductive: bool
+
+    def fit(self, view: PartlyLabelled) -> Any:
+        """Train a copy on what this view knows."""
+        copy, weight = with_parameters(self.estimator), view.weight
+        if not takes_in_fit(copy, "sample_weight"):
+            weight = None
+        if self.transductive:
+            return fit_with(copy, view.X, view.truth, sample_weight=weight)
+        rows = view.known
+        return fit_with(
+            copy,
+            _safe_indexing(view.X, rows),
+            view.classes[view.truth[rows]],
+            sample_weight=None if weight is None else weight[rows],
+        )
+
+    def label(self, fitted: Any, view: PartlyLabelled) -> IntArray:
+        """Label every row."""
+        names = np.arange(len(view.classes)) if self.transductive else view.classes
+        return predicted_codes(fitted, view.X, names)
+
+
+@dataclass(frozen=True)
+class LearnWith:
+    """A learner, and whether it is to see the known labels."""
+
+    estimator: Any
+    use_known_labels: bool
+
+    def fit(
+        self,
+        view: PartlyLabelled,
+        labels: IntArray,
+        estimate: ConfusionEstimate,
+        noisy_weight: float | None = None,
+    ) -> Any:
+        """Learn through the confusion matrix from every row's label."""
+        settings: dict[str, Any] = {"confusion": estimate}
+        if noisy_weight is not None:
+            settings[WEIGHT] = noisy_weight
+        return fit_with(
+            with_parameters(self.estimator, **settings),
+            view.X,
+            view.classes[labels],
+            y_true=view.known_labels() if self.use_known_labels else None,
+            sample_weight=view.weight if takes_in_fit(self.estimator, "sample_weight") else None,
+        )
+
+    @property
+    def weighs_labels(self) -> bool:
+        """Whether it leaves open how much a noisy row counts beside a known one."""
+        if not self.use_known_labels or not has_parameter(self.estimator, WEIGHT):
+            return False
+        return bool(parameter(self.estimator, WEIGHT) == "auto")
+
+
+@dataclass
+class Round:
+    """What one round found."""
+
+    labels: IntArray
+    estimate: ConfusionEstimate
+    learner: Any
+    fold_labels: list[IntArray]
+    """What the labeller of each fold said."""
+
+    weight: float | None
+    weight_losses: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The data, its folds, and who labels and learns."""
+
+    data: PartlyLabelled
+    splits: list[Split]
+    """Of the labelled rows, as places among all rows."""
+
+    labeler: LabelWith
+    learner: LearnWith
+    smoothing: float
+    n_jobs: int | None
+
+    @property
+    def held_out(self) -> bool:
+        """Whether some labelled rows are set apart for the confusion matrix."""
+        return len(self.splits) == 1
+
+    def views(self) -> list[PartlyLabelled]:
+        """Return the problem as each fold sees it."""
+        return [self.data.knowing_only(train) for train, _ in self.splits]
+
+    def first(self) -> tuple[Any, Round]:
+        """Label with the labeller, and learn."""
+        fold_fits = self._each(_fit_and_label, [(self.labeler, view) for view in self.views()])
+        if self.held_out:
+            fitted, labels = fold_fits[0]
+        else:
+            fitted, labels = _fit_and_label(self.labeler, self.data)
+        return fitted, self._learn(labels, [codes for _, codes in fold_fits])
+
+    def next(self, last: Round) -> Round:
+        """Label with what the last round learnt, and learn again."""
+        labels = predicted_codes(last.learner, self.data.X, self.data.classes)
+        fold_labels = self._each(
+            _learn_and_label,
+            [
+                (self.learner, view, said, last.estimate, last.weight)
+                for view, said in zip(self.views(), last.fold_labels, strict=True)
+            ],
+        )
+        return self._learn(labels, fold_labels)
+
+    def _learn(self, labels: IntArray, fold_labels: list[IntArray]) -> Round:
+        estimate = self._count(fold_labels)
+        weight, losses = self._weigh(fold_labels, estimate)
+        learner = self.learner.fit(self.data, labels, estimate, weight)
+        return Round(labels, estimate, learner, fold_labels, weight, losses)
+
+    def _count(self, fold_labels: list[IntArray]) -> ConfusionEstimate:
+        """Count the mistakes on rows whose label the one who labelled them never saw."""
+        classes, truth, weight = self.data.classes, self.data.truth, self.data.weight
+        counts = np.zeros((len(classes), len(classes)))
+        for (_, test), said in zip(self.splits, fold_labels, strict=True):
+            tested = None if weight is None else weight[test]
+            counts += count_pairs(truth[test], said[test], len(classes), tested)
+        return pooled_estimate(counts, classes, self.smoothing)
+
+    def _weigh(
+        self, fold_labels: list[IntArray], estimate: ConfusionEstimate
+    ) -> tuple[float | None, FloatArray | None]:
+        """Choose what a labelled-by-machine row counts by the likelihood of held-out known labels.
+
+        The learner's own search would be misled: the labeller has seen the labels that it holds
+        out, and its labels of nearby rows give them away.
+        """
+        if not self.learner.weighs_labels or np.all(self.data.truth != MISSING):
+            return None, None
+        tasks = [
+            (self.learner, view, said, estimate, self.data, test)
+            for view, said, (_, test) in zip(self.views(), fold_labels, self.splits, strict=True)
+        ]
+        losses = np.sum(self._each(_held_out_losses, tasks), axis=0)
+        return GRID[int(np.argmin(losses))], losses
+
+    def _each(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
+        done: list[Any] = Parallel(n_jobs=self.n_jobs)(delayed(function)(*task) for task in tasks)
+        return done
+
+
+def _fit_and_label(labeler: LabelWith, view: PartlyLabelled) -> tuple[Any, IntArray]:
+    fitted = labeler.fit(view)
+    return fitted, labeler.label(fitted, view)
+
+
+def _learn_and_label(
+    learner: LearnWith,
+    view: PartlyLabelled,
+    labels: IntArray,
+    estimate: ConfusionEstimate,
+    weight: float | None,
+) -> IntArray:
+    return predicted_codes(learner.fit(view, labels, estimate, weight), view.X, view.classes)
+
+
+def _held_out_losses(
+    learner: LearnWith,
+    view: PartlyLabelled,
+    labels: IntArray,
+    estimate: ConfusionEstimate,
+    data: PartlyLabelled,
+    test: IntArray,
+) -> FloatArray:
+    """Return the summed log-loss of the test rows' known labels, for every weight tried."""
+    rows, truth = _safe_indexing(data.X, test), data.truth[test]
+    weight = np.ones(len(test)) if data.weight is None else data.weight[test]
+    losses = np.zeros(len(GRID))
+    for place, noisy_weight in enumerate(GRID):
+        fitted = learner.fit(view, labels, estimate, noisy_weight)
+        shares = aligned_columns(fitted.predict_proba(rows), fitted, data.classes)
+        losses[place] = -weight @ np.log(np.maximum(shares[np.arange(len(test)), truth], SMALLEST))
+    return losses

@@ -1,0 +1,293 @@
+"""Few labels and many unlabelled rows: label them roughly, and learn through the mistakes."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedShuffleSplit, check_cv
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+from sklearn.utils import get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from unconfused._labels import encode_labels, known_truth, split_missing
+from unconfused._random import random_state as make_random_state
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion.cross_validated import Split, make_folds
+from unconfused.confusion.estimate import ConfusionEstimate, name_classes
+from unconfused.estimators._base import one_column
+from unconfused.estimators._parts import has_parameter, last_step, seeded, takes_in_fit
+from unconfused.estimators._rounds import LabelWith, LearnWith, PartlyLabelled, Round, Rounds
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
+
+SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
+"""Labellers known to take unlabelled rows, marked -1."""
+
+
+def _learner_has(method: str) -> Any:
+    def check(self: SelfLabelingClassifier) -> bool:
+        learner = self.learner_ if hasattr(self, "learner_") else self._given_learner()
+        return hasattr(learner, method)
+
+    return available_if(check)
+
+
+class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
+    """PLACEHOLDER."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "labeler": [HasMethods(["fit", "predict"]), None],
+        "learner": [HasMethods(["fit", "predict"]), None],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            HasMethods(["split"]),
+            "array-like",
+        ],
+        "use_known_labels": ["boolean"],
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "transductive": ["boolean", StrOptions({"auto"})],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "missing_label": "no_validation",
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    classes_: Labels
+    labeler_: Any
+    learner_: Any
+    confusion_: ConfusionEstimate
+    labels_: Labels
+    n_rounds_: int
+    history_: dict[str, FloatArray]
+
+    def __init__(
+        self,
+        labeler: Any = None,
+        learner: Any = None,
+        *,
+        cv: Any = 5,
+        use_known_labels: bool = True,
+        n_rounds: int = 1,
+        tol: float = 0.01,
+        transductive: bool | str = "auto",
+        smoothing: float = 1.0,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.labeler = labeler
+        self.learner = learner
+        self.cv = cv
+        self.use_known_labels = use_known_labels
+        self.n_rounds = n_rounds
+        self.tol = tol
+        self.transductive = transductive
+        self.smoothing = smoothing
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may pass in: what both parts take."""
+        tags = super().__sklearn_tags__()
+        parts = [get_tags(part) for part in (self._given_labeler(), self._given_learner())]
+        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
+        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows of which some are labelled."""
+        self._validate_params()
+        data = self._check_data(X, y, sample_weight)
+        rng = make_random_state(self.random_state)
+        rounds = Rounds(
+            data,
+            self._splits(data, rng),
+            self._label_with(rng),
+            self._learn_with(rng),
+            float(self.smoothing),
+            self.n_jobs,
+        )
+        self.classes_ = data.classes
+        self._run(rounds)
+        return self
+
+    def _run(self, rounds: Rounds) -> None:
+        labeler, now = rounds.first()
+        history = [_record(now, None)]
+        while len(history) < self.n_rounds:
+            before, labeler = now, now.learner
+            now = rounds.next(before)
+            history.append(_record(now, before))
+            if self.verbose:
+                print(f"Round {len(history)}: C changed by {history[-1]['change']:.3g}")
+            if history[-1]["change"] < self.tol:
+                break
+        self.labeler_, self.learner_, self.confusion_ = labeler, now.learner, now.estimate
+        self.labels_ = self.classes_[now.labels]
+        self.n_rounds_ = len(history)
+        self.history_ = {key: np.array([one[key] for one in history]) for key in history[0]}
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> PartlyLabelled:
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        validate_data(self, X, skip_check_array=True)
+        (X,) = indexable(X)
+        labels = one_column(y)
+        check_consistent_length(X, labels)
+        present, missing = split_missing(labels, "y", self.missing_label)
+        check_classification_targets(present[~missing])
+        encoded = encode_labels(labels, missing_label=self.missing_label)
+        _refuse_too_few(encoded.observed, encoded.classes)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        return PartlyLabelled(X, encoded.observed, encoded.classes, weight)
+
+    def _splits(self, data: PartlyLabelled, rng: np.random.RandomState) -> list[Split]:
+        """Split the labelled rows; as places among all rows."""
+        known = data.known
+        codes = data.truth[known]
+        if isinstance(self.cv, Integral):
+            splits = make_folds(codes, data.classes, int(self.cv), rng)
+        elif isinstance(self.cv, Real):
+            holdout = StratifiedShuffleSplit(1, test_size=float(self.cv), random_state=rng)
+            splits = list(holdout.split(codes, codes))
+        else:
+            splits = list(check_cv(self.cv, codes, classifier=True).split(codes, codes))
+            _refuse_bad_splits(splits, codes, data.classes)
+        places = np.arange(len(known))
+        return [(known[places[train]], known[places[test]]) for train, test in splits]
+
+    def _given_labeler(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.labeler is None else self.labeler
+
+    def _given_learner(self) -> Any:
+        return UnconfusedLogisticRegression() if self.learner is None else self.learner
+
+    def _label_with(self, rng: np.random.RandomState) -> LabelWith:
+        labeler = self._given_labeler()
+        transductive = self.transductive
+        if isinstance(transductive, str):
+            transductive = isinstance(last_step(labeler)[1], SEMI_SUPERVISED)
+        return LabelWith(seeded(labeler, rng), transductive)
+
+    def _learn_with(self, rng: np.random.RandomState) -> LearnWith:
+        learner = self._given_learner()
+        _refuse_unfit_learner(learner, self.use_known_labels)
+        return LearnWith(seeded(learner, rng), self.use_known_labels)
+
+    def predict(self, X: Any) -> Labels:
+        """Predict the class of every row with the learner."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.predict(X))
+
+    @_learner_has("predict_proba")
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the learner's probability of every class for every row, (n, Q)."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.predict_proba(X))
+
+    @_learner_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.predict_log_proba(X))
+
+    @_learner_has("decision_function")
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the learner's score of every class for every row; with two classes, of the 2nd."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.decision_function(X))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on the rows whose label is known."""
+        predicted = self.predict(X)
+        truth, missing = known_truth(one_column(y), self.classes_, self.missing_label)
+        check_consistent_length(predicted, truth, sample_weight)
+        if missing.all():
+            raise ValueError("y holds no label to score against.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[~missing]
+        return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
+
+
+def _record(now: Round, before: Round | None) -> dict[str, float]:
+    """Say what a round found, beside the one before it."""
+    change = relabelled = np.nan
+    if before is not None:
+        change = float(np.abs(now.estimate.matrix - before.estimate.matrix).max())
+        relabelled = float(np.mean(now.labels != before.labels))
+    return {
+        "noise_rate": now.estimate.noise_rate,
+        "change": change,
+        "relabelled": relabelled,
+        "noisy_weight": np.nan if now.weight is None else now.weight,
+    }
+
+
+def _refuse_too_few(codes: IntArray, classes: Labels) -> None:
+    sizes = np.bincount(codes[codes >= 0], minlength=len(classes))
+    if len(classes) < 2:
+        found = "none is labelled" if not len(classes) else f"they show one class ({classes[0]!r})"
+        raise ValueError(
+            f"A classifier needs labelled rows of at least two classes; of {len(codes)} rows, "
+            f"n_samples={len(codes)}, {found}. Unlabelled rows are marked None or NaN; -1 only "
+            "with integer labels of two or more other classes, or with missing_label=-1."
+        )
+    if np.any(sizes < 2):
+        raise ValueError(
+            f"There is only one labelled row of {name_classes(classes[sizes < 2])}: the labeller "
+            "must learn a class from some rows and be tested on others. Label one more row of "
+            "each, or leave that label out."
+        )
+
+
+def _refuse_bad_splits(splits: list[Split], codes: IntArray, classes: Labels) -> None:
+    """Raise if a split tests a row twice, or trains or counts without a class."""
+    tested = np.zeros(len(codes), dtype=np.intp)
+    for train, test in splits:
+        tested[test] += 1
+        if np.isin(train, test).any():
+            raise ValueError("cv has a split whose training and test rows overlap.")
+        unseen = np.setdiff1d(np.arange(len(classes)), codes[train])
+        if len(unseen):
+            raise ValueError(
+                f"cv has a split without a training row of {name_classes(classes[unseen])}."
+            )
+    if np.any(tested > 1) or not len(splits):
+        raise ValueError("cv must test no labelled row more than once; these splits do.")
+
+
+def _refuse_unfit_learner(learner: Any, use_known_labels: bool) -> None:
+    name = type(last_step(learner)[1]).__name__
+    if not has_parameter(learner, "confusion"):
+        raise ValueError(
+            f"The learner {name} has no parameter `confusion`: use UnconfusedLogisticRegression "
+            "or UMAClassifier, or give your own that parameter."
+        )
+    if use_known_labels and not takes_in_fit(learner, "y_true"):
+        raise ValueError(
+            f"The learner {name} takes no `y_true` in fit, so it cannot use the known labels: "
+            "set use_known_labels=False."
+        )
