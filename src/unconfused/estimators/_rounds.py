@@ -7,12 +7,14 @@ how the confusion matrix of a round, and the weight of its labels, are found.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING
@@ -25,11 +27,13 @@ from unconfused.estimators._noisy_weight import GRID
 from unconfused.estimators._parts import (
     fit_with,
     has_parameter,
+    last_step,
     parameter,
     predicted_codes,
     takes_in_fit,
     with_parameters,
 )
+from unconfused.estimators.logistic import SEARCH_STEPS, UnconfusedLogisticRegression
 
 WEIGHT = "noisy_weight"
 
@@ -112,13 +116,32 @@ class LearnWith:
         settings: dict[str, Any] = {"confusion": estimate}
         if noisy_weight is not None:
             settings[WEIGHT] = noisy_weight
+        return self.fit_copy(with_parameters(self.estimator, **settings), view, labels)
+
+    def fit_copy(self, copy: Any, view: PartlyLabelled, labels: IntArray) -> Any:
+        """Fit this copy of the learner to every row's label."""
         return fit_with(
-            with_parameters(self.estimator, **settings),
+            copy,
             view.X,
             view.classes[labels],
             y_true=view.known_labels() if self.use_known_labels else None,
             sample_weight=view.weight if takes_in_fit(self.estimator, "sample_weight") else None,
         )
+
+    def path(self, estimate: ConfusionEstimate) -> Callable[[float], Any]:
+        """Return what gives a learner for each weight, each going on where the last one ended."""
+        settings: dict[str, Any] = {"confusion": estimate}
+        if has_parameter(self.estimator, "warm_start"):
+            settings["warm_start"] = True
+        copy = with_parameters(self.estimator, **settings)
+        prefix, inner = last_step(copy)
+
+        def at(noisy_weight: float) -> Any:
+            if hasattr(inner, "coef_") and isinstance(inner, UnconfusedLogisticRegression):
+                inner.max_iter = SEARCH_STEPS
+            return copy.set_params(**{prefix + WEIGHT: noisy_weight})
+
+        return at
 
     @property
     def weighs_labels(self) -> bool:
@@ -150,7 +173,9 @@ class Rounds:
     splits: list[Split]
     """Of the labelled rows, as places among all rows."""
 
-    labeler: LabelWith
+    labelers: list[LabelWith]
+    """The candidates; the first of those that err least labels."""
+
     learner: LearnWith
     smoothing: float
     n_jobs: int | None
@@ -165,13 +190,16 @@ class Rounds:
         return [self.data.knowing_only(train) for train, _ in self.splits]
 
     def first(self) -> tuple[Any, Round]:
-        """Label with the labeller, and learn."""
-        fold_fits = self._each(_fit_and_label, [(self.labeler, view) for view in self.views()])
-        if self.held_out:
-            fitted, labels = fold_fits[0]
-        else:
-            fitted, labels = _fit_and_label(self.labeler, self.data)
-        return fitted, self._learn(labels, [codes for _, codes in fold_fits])
+        """Label with the labeller that errs least on labels it never saw, and learn."""
+        views = self.views()
+        tasks = [(labeler, view) for labeler in self.labelers for view in views]
+        fits = self._each(_fit_and_label, tasks)
+        each = [fits[at : at + len(views)] for at in range(0, len(fits), len(views))]
+        rights = [np.trace(self._count([said for _, said in folds]).counts) for folds in each]
+        best = int(np.argmax(rights))
+        folds = each[best]
+        whole = folds[0] if self.held_out else _fit_and_label(self.labelers[best], self.data)
+        return whole[0], self._learn(whole[1], [said for _, said in folds])
 
     def next(self, last: Round) -> Round:
         """Label with what the last round learnt, and learn again."""
@@ -249,8 +277,11 @@ def _held_out_losses(
     rows, truth = _safe_indexing(data.X, test), data.truth[test]
     weight = np.ones(len(test)) if data.weight is None else data.weight[test]
     losses = np.zeros(len(GRID))
+    path = learner.path(estimate)
     for place, noisy_weight in enumerate(GRID):
-        fitted = learner.fit(view, labels, estimate, noisy_weight)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # few steps are enough to compare
+            fitted = learner.fit_copy(path(noisy_weight), view, labels)
         shares = aligned_columns(fitted.predict_proba(rows), fitted, data.classes)
         losses[place] = -weight @ np.log(np.maximum(shares[np.arange(len(test)), truth], SMALLEST))
     return losses

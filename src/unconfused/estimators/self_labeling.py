@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -47,7 +48,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     """PLACEHOLDER."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "labeler": [HasMethods(["fit", "predict"]), None],
+        "labeler": [HasMethods(["fit", "predict"]), list, tuple, None],
         "learner": [HasMethods(["fit", "predict"]), None],
         "cv": [
             Interval(Integral, 2, None, closed="left"),
@@ -106,7 +107,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in: what both parts take."""
         tags = super().__sklearn_tags__()
-        parts = [get_tags(part) for part in (self._given_labeler(), self._given_learner())]
+        parts = [get_tags(part) for part in [*self._given_labelers(), self._given_learner()]]
         tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
         return tags
@@ -119,7 +120,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         rounds = Rounds(
             data,
             self._splits(data, rng),
-            self._label_with(rng),
+            [self._label_with(labeler, rng) for labeler in self._given_labelers()],
             self._learn_with(rng),
             float(self.smoothing),
             self.n_jobs,
@@ -180,14 +181,19 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         places = np.arange(len(known))
         return [(known[places[train]], known[places[test]]) for train, test in splits]
 
-    def _given_labeler(self) -> Any:
-        return LogisticRegression(max_iter=1000) if self.labeler is None else self.labeler
+    def _given_labelers(self) -> list[Any]:
+        if self.labeler is None:
+            return [
+                LogisticRegression(C=1.0, max_iter=1000),
+                LogisticRegression(C=100.0, max_iter=1000),
+                SVC(C=10.0),
+            ]
+        return list(self.labeler) if isinstance(self.labeler, list | tuple) else [self.labeler]
 
     def _given_learner(self) -> Any:
         return UnconfusedLogisticRegression() if self.learner is None else self.learner
 
-    def _label_with(self, rng: np.random.RandomState) -> LabelWith:
-        labeler = self._given_labeler()
+    def _label_with(self, labeler: Any, rng: np.random.RandomState) -> LabelWith:
         transductive = self.transductive
         if isinstance(transductive, str):
             transductive = isinstance(last_step(labeler)[1], SEMI_SUPERVISED)
