@@ -1,4 +1,4 @@
-"""Estimators inside an estimator: parameters for the last step of a pipeline, seeds, predictions."""
+"""Estimators inside an estimator: their parameters, seeds and predictions."""
 
 from __future__ import annotations
 

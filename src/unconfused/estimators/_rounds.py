@@ -8,12 +8,13 @@ how the confusion matrix of a round, and the weight of its labels, are found.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
@@ -36,6 +37,12 @@ from unconfused.estimators._parts import (
 from unconfused.estimators.logistic import SEARCH_STEPS, UnconfusedLogisticRegression
 
 WEIGHT = "noisy_weight"
+
+WEIGHT_FOR_COMPARING = 0.1
+"""Learners are compared at this weight of the labeller's labels; the best's is then looked for."""
+
+SHARPNESS = 2.0 ** np.arange(-6, 1.25, 0.25)
+"""Exponents tried on probabilities before they are compared."""
 
 SMALLEST = 1e-12
 """A probability of 0 is taken for this: one row must not decide alone."""
@@ -128,7 +135,7 @@ class LearnWith:
             sample_weight=view.weight if takes_in_fit(self.estimator, "sample_weight") else None,
         )
 
-    def path(self, estimate: ConfusionEstimate) -> Callable[[float], Any]:
+    def path(self, estimate: ConfusionEstimate) -> Callable[[float | None], Any]:
         """Return what gives a learner for each weight, each going on where the last one ended."""
         settings: dict[str, Any] = {"confusion": estimate}
         if has_parameter(self.estimator, "warm_start"):
@@ -136,7 +143,9 @@ class LearnWith:
         copy = with_parameters(self.estimator, **settings)
         prefix, inner = last_step(copy)
 
-        def at(noisy_weight: float) -> Any:
+        def at(noisy_weight: float | None) -> Any:
+            if noisy_weight is None:
+                return copy
             if hasattr(inner, "coef_") and isinstance(inner, UnconfusedLogisticRegression):
                 inner.max_iter = SEARCH_STEPS
             return copy.set_params(**{prefix + WEIGHT: noisy_weight})
@@ -151,6 +160,14 @@ class LearnWith:
         return bool(parameter(self.estimator, WEIGHT) == "auto")
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A learner, and what the labeller's labels count beside known ones (None: its own affair)."""
+
+    learner: LearnWith
+    weight: float | None
+
+
 @dataclass
 class Round:
     """What one round found."""
@@ -161,8 +178,7 @@ class Round:
     fold_labels: list[IntArray]
     """What the labeller of each fold said."""
 
-    weight: float | None
-    weight_losses: FloatArray | None
+    choice: Choice
 
 
 @dataclass(frozen=True)
@@ -176,7 +192,7 @@ class Rounds:
     labelers: list[LabelWith]
     """The candidates; the first of those that err least labels."""
 
-    learner: LearnWith
+    learners: list[LearnWith]
     smoothing: float
     n_jobs: int | None
 
@@ -199,7 +215,7 @@ class Rounds:
         best = int(np.argmax(rights))
         folds = each[best]
         whole = folds[0] if self.held_out else _fit_and_label(self.labelers[best], self.data)
-        return whole[0], self._learn(whole[1], [said for _, said in folds])
+        return whole[0], self._learn(whole[1], [said for _, said in folds], self.learners)
 
     def next(self, last: Round) -> Round:
         """Label with what the last round learnt, and learn again."""
@@ -207,17 +223,28 @@ class Rounds:
         fold_labels = self._each(
             _learn_and_label,
             [
-                (self.learner, view, said, last.estimate, last.weight)
+                (last.choice, view, said, last.estimate)
                 for view, said in zip(self.views(), last.fold_labels, strict=True)
             ],
         )
-        return self._learn(labels, fold_labels)
+        return self._learn(labels, fold_labels, [last.choice.learner])
 
-    def _learn(self, labels: IntArray, fold_labels: list[IntArray]) -> Round:
+    def _learn(
+        self, labels: IntArray, fold_labels: list[IntArray], learners: list[LearnWith]
+    ) -> Round:
         estimate = self._count(fold_labels)
-        weight, losses = self._weigh(fold_labels, estimate)
-        learner = self.learner.fit(self.data, labels, estimate, weight)
-        return Round(labels, estimate, learner, fold_labels, weight, losses)
+        choice = self._choose(learners, fold_labels, estimate)
+        through = estimate
+        if choice.learner.use_known_labels and self.all_known:
+            # No label goes through C: do not ask the learner to undo what may have no inverse.
+            through = ConfusionEstimate.from_counts(np.eye(len(estimate.classes)), estimate.classes)
+        learner = choice.learner.fit(self.data, labels, through, choice.weight)
+        return Round(labels, estimate, learner, fold_labels, choice)
+
+    @property
+    def all_known(self) -> bool:
+        """Whether no row is unlabelled."""
+        return bool(np.all(self.data.truth != MISSING))
 
     def _count(self, fold_labels: list[IntArray]) -> ConfusionEstimate:
         """Count the mistakes on rows whose label the one who labelled them never saw."""
@@ -228,22 +255,43 @@ class Rounds:
             counts += count_pairs(truth[test], said[test], len(classes), tested)
         return pooled_estimate(counts, classes, self.smoothing)
 
-    def _weigh(
-        self, fold_labels: list[IntArray], estimate: ConfusionEstimate
-    ) -> tuple[float | None, FloatArray | None]:
-        """Choose what a labelled-by-machine row counts by the likelihood of held-out known labels.
+    def _choose(
+        self, learners: list[LearnWith], fold_labels: list[IntArray], estimate: ConfusionEstimate
+    ) -> Choice:
+        """Choose the learner, then its weight, by the loss on labels that the folds never saw.
 
-        The learner's own search would be misled: the labeller has seen the labels that it holds
-        out, and its labels of nearby rows give them away.
+        A learner's own search for the weight would be misled here: the labeller has seen the
+        labels that it holds out, and its labels of the rows nearby give them away.
         """
-        if not self.learner.weighs_labels or np.all(self.data.truth != MISSING):
-            return None, None
+        at = 0.0 if self.all_known else WEIGHT_FOR_COMPARING
+        learner = learners[0]
+        if len(learners) > 1:
+            weights = [[at] if one.weighs_labels else [None] for one in learners]
+            losses = [
+                self._losses(one, tried, fold_labels, estimate)[0]
+                for one, tried in zip(learners, weights, strict=True)
+            ]
+            learner = learners[int(np.argmin(losses))]
+        if not learner.weighs_labels or self.all_known:
+            return Choice(learner, None)
+        losses = self._losses(learner, list(GRID), fold_labels, estimate)
+        return Choice(learner, GRID[int(np.argmin(losses))])
+
+    def _losses(
+        self,
+        learner: LearnWith,
+        weights: Sequence[float | None],
+        fold_labels: list[IntArray],
+        estimate: ConfusionEstimate,
+    ) -> FloatArray:
         tasks = [
-            (self.learner, view, said, estimate, self.data, test)
+            (learner, weights, view, said, estimate, _safe_indexing(self.data.X, test))
             for view, said, (_, test) in zip(self.views(), fold_labels, self.splits, strict=True)
         ]
-        losses = np.sum(self._each(_held_out_losses, tasks), axis=0)
-        return GRID[int(np.argmin(losses))], losses
+        tests = np.concatenate([test for _, test in self.splits])
+        frequency = None if self.data.weight is None else self.data.weight[tests]
+        told = np.concatenate(self._each(_held_out_shares, tasks), axis=1)
+        return np.array([held_out_loss(one, self.data.truth[tests], frequency) for one in told])
 
     def _each(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         done: list[Any] = Parallel(n_jobs=self.n_jobs)(delayed(function)(*task) for task in tasks)
@@ -256,32 +304,46 @@ def _fit_and_label(labeler: LabelWith, view: PartlyLabelled) -> tuple[Any, IntAr
 
 
 def _learn_and_label(
-    learner: LearnWith,
-    view: PartlyLabelled,
-    labels: IntArray,
-    estimate: ConfusionEstimate,
-    weight: float | None,
+    choice: Choice, view: PartlyLabelled, labels: IntArray, estimate: ConfusionEstimate
 ) -> IntArray:
-    return predicted_codes(learner.fit(view, labels, estimate, weight), view.X, view.classes)
+    fitted = choice.learner.fit(view, labels, estimate, choice.weight)
+    return predicted_codes(fitted, view.X, view.classes)
 
 
-def _held_out_losses(
+def _held_out_shares(
     learner: LearnWith,
+    weights: Sequence[float | None],
     view: PartlyLabelled,
     labels: IntArray,
     estimate: ConfusionEstimate,
-    data: PartlyLabelled,
-    test: IntArray,
+    rows: Rows,
 ) -> FloatArray:
-    """Return the summed log-loss of the test rows' known labels, for every weight tried."""
-    rows, truth = _safe_indexing(data.X, test), data.truth[test]
-    weight = np.ones(len(test)) if data.weight is None else data.weight[test]
-    losses = np.zeros(len(GRID))
+    """Return the chances of each class on rows held out, for every weight tried."""
+    shares = []
     path = learner.path(estimate)
-    for place, noisy_weight in enumerate(GRID):
+    for noisy_weight in weights:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # few steps are enough to compare
             fitted = learner.fit_copy(path(noisy_weight), view, labels)
-        shares = aligned_columns(fitted.predict_proba(rows), fitted, data.classes)
-        losses[place] = -weight @ np.log(np.maximum(shares[np.arange(len(test)), truth], SMALLEST))
-    return losses
+        if hasattr(fitted, "predict_proba"):
+            shares.append(aligned_columns(fitted.predict_proba(rows), fitted, view.classes))
+        else:
+            said = predicted_codes(fitted, rows, view.classes)
+            shares.append(np.eye(len(view.classes))[said])
+    return np.array(shares)
+
+
+def held_out_loss(shares: FloatArray, truth: IntArray, frequency: FloatArray | None) -> float:
+    """Return the mean log-loss at the sharpness that suits the probabilities best.
+
+    Labels made by a machine make a learner too sure of itself, the more so the more they count.
+    That does not change what it predicts, so it must not decide how much they should count.
+    """
+    chances = np.log(np.maximum(shares, SMALLEST))
+    rows = np.arange(len(truth))
+    losses = []
+    for sharpness in SHARPNESS:
+        scaled = sharpness * chances
+        lost = logsumexp(scaled, axis=1) - scaled[rows, truth]
+        losses.append(float(np.average(lost, weights=frequency)))
+    return min(losses)

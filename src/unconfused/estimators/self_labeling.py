@@ -36,10 +36,25 @@ SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
 """Labellers known to take unlabelled rows, marked -1."""
 
 
+def default_labelers() -> list[Any]:
+    """Return straight and curved boundaries, weak and strong: few labels tell which is best."""
+    return [
+        LogisticRegression(C=1.0, max_iter=1000),
+        LogisticRegression(C=100.0, max_iter=1000),
+        SVC(C=10.0),
+    ]
+
+
+def default_learners() -> list[Any]:
+    """Return the likelihood learner with penalties from that of few rows to that of many."""
+    return [UnconfusedLogisticRegression(refine=False, l2=l2) for l2 in (1e-4, 1e-5, 1e-6)]
+
+
 def _learner_has(method: str) -> Any:
     def check(self: SelfLabelingClassifier) -> bool:
-        learner = self.learner_ if hasattr(self, "learner_") else self._given_learner()
-        return hasattr(learner, method)
+        fitted = hasattr(self, "learner_")
+        learners = [self.learner_] if fitted else self._given_learners()
+        return all(hasattr(learner, method) for learner in learners)
 
     return available_if(check)
 
@@ -49,7 +64,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "labeler": [HasMethods(["fit", "predict"]), list, tuple, None],
-        "learner": [HasMethods(["fit", "predict"]), None],
+        "learner": [HasMethods(["fit", "predict"]), list, tuple, None],
         "cv": [
             Interval(Integral, 2, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
@@ -107,7 +122,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in: what both parts take."""
         tags = super().__sklearn_tags__()
-        parts = [get_tags(part) for part in [*self._given_labelers(), self._given_learner()]]
+        parts = [get_tags(part) for part in [*self._given_labelers(), *self._given_learners()]]
         tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
         return tags
@@ -121,7 +136,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
             data,
             self._splits(data, rng),
             [self._label_with(labeler, rng) for labeler in self._given_labelers()],
-            self._learn_with(rng),
+            [self._learn_with(learner, rng) for learner in self._given_learners()],
             float(self.smoothing),
             self.n_jobs,
         )
@@ -182,25 +197,18 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         return [(known[places[train]], known[places[test]]) for train, test in splits]
 
     def _given_labelers(self) -> list[Any]:
-        if self.labeler is None:
-            return [
-                LogisticRegression(C=1.0, max_iter=1000),
-                LogisticRegression(C=100.0, max_iter=1000),
-                SVC(C=10.0),
-            ]
-        return list(self.labeler) if isinstance(self.labeler, list | tuple) else [self.labeler]
+        return _candidates(default_labelers() if self.labeler is None else self.labeler)
 
-    def _given_learner(self) -> Any:
-        return UnconfusedLogisticRegression() if self.learner is None else self.learner
+    def _given_learners(self) -> list[Any]:
+        return _candidates(default_learners() if self.learner is None else self.learner)
 
     def _label_with(self, labeler: Any, rng: np.random.RandomState) -> LabelWith:
         transductive = self.transductive
         if isinstance(transductive, str):
             transductive = isinstance(last_step(labeler)[1], SEMI_SUPERVISED)
-        return LabelWith(seeded(labeler, rng), transductive)
+        return LabelWith(seeded(labeler, rng), bool(transductive))
 
-    def _learn_with(self, rng: np.random.RandomState) -> LearnWith:
-        learner = self._given_learner()
+    def _learn_with(self, learner: Any, rng: np.random.RandomState) -> LearnWith:
         _refuse_unfit_learner(learner, self.use_known_labels)
         return LearnWith(seeded(learner, rng), self.use_known_labels)
 
@@ -238,6 +246,14 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
 
 
+def _candidates(given: Any) -> list[Any]:
+    """Return one or several estimators as a list of them."""
+    candidates = list(given) if isinstance(given, list | tuple) else [given]
+    if not candidates:
+        raise ValueError("An empty list of labellers or learners leaves nothing to choose from.")
+    return candidates
+
+
 def _record(now: Round, before: Round | None) -> dict[str, float]:
     """Say what a round found, beside the one before it."""
     change = relabelled = np.nan
@@ -248,7 +264,7 @@ def _record(now: Round, before: Round | None) -> dict[str, float]:
         "noise_rate": now.estimate.noise_rate,
         "change": change,
         "relabelled": relabelled,
-        "noisy_weight": np.nan if now.weight is None else now.weight,
+        "noisy_weight": np.nan if now.choice.weight is None else now.choice.weight,
     }
 
 
