@@ -31,7 +31,7 @@ EXACT_LIMIT = 2_000
 """Rows beyond which the Gaussian kernel is approximated (Nystroem) before its components."""
 
 STEEPNESS = 3.0
-"""Of the bump ``exp(-STEEPNESS f^2)``, the value of Chapelle and Zien: about as wide as the hinge."""
+"""Of the bump ``exp(-STEEPNESS f^2)``, the value of Chapelle and Zien: about the hinge's width."""
 
 
 class S3VMClassifier(ClassifierMixin, BaseEstimator):
@@ -67,6 +67,9 @@ class S3VMClassifier(ClassifierMixin, BaseEstimator):
     >>> S3VMClassifier().fit(X, [0, -1, -1, -1, -1, 1]).predict(X)
     array([0, 0, 0, 1, 1, 1])
     """
+
+    takes_unlabelled = True
+    """As a labeller it wants every row (see `unconfused.SelfLabelingClassifier`)."""
 
     def __init__(
         self,

@@ -267,11 +267,11 @@ class Rounds:
         learner = learners[0]
         if len(learners) > 1:
             weights = [[at] if one.weighs_labels else [None] for one in learners]
-            losses = [
+            compared = [
                 self._losses(one, tried, fold_labels, estimate)[0]
                 for one, tried in zip(learners, weights, strict=True)
             ]
-            learner = learners[int(np.argmin(losses))]
+            learner = learners[int(np.argmin(compared))]
         if not learner.weighs_labels or self.all_known:
             return Choice(learner, None)
         losses = self._losses(learner, list(GRID), fold_labels, estimate)

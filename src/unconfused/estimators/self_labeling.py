@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -32,6 +33,8 @@ from unconfused.estimators._parts import has_parameter, last_step, seeded, takes
 from unconfused.estimators._rounds import LabelWith, LearnWith, PartlyLabelled, Round, Rounds
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
 """Labellers known to take unlabelled rows, marked -1."""
 
@@ -50,17 +53,107 @@ def default_learners() -> list[Any]:
     return [UnconfusedLogisticRegression(refine=False, l2=l2) for l2 in (1e-4, 1e-5, 1e-6)]
 
 
-def _learner_has(method: str) -> Any:
+def _learner_has(method: str) -> Callable[[Method], Method]:
+    """Offer a method only where every learner that may be chosen has it."""
+
     def check(self: SelfLabelingClassifier) -> bool:
         fitted = hasattr(self, "learner_")
         learners = [self.learner_] if fitted else self._given_learners()
         return all(hasattr(learner, method) for learner in learners)
 
-    return available_if(check)
+    offered: Callable[[Method], Method] = available_if(check)
+    return offered
 
 
 class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
-    """PLACEHOLDER."""
+    """Learn from few labelled rows and many unlabelled ones, through a rough labeller's mistakes.
+
+    A labeller learns from the labelled rows and labels all of them. How often it takes one class
+    for another is counted on labelled rows that it did not see, and a learner then learns from
+    all rows through that confusion matrix (Example 1 of Louche and Ralaivola). The known labels
+    may go on counting, and the learner may label again in the labeller's place.
+
+    Parameters
+    ----------
+    labeler : classifier, list of classifiers, or None
+        Any scikit-learn classifier. Of several, the one that errs least on labelled rows it did
+        not see. None: logistic regression with two strengths, and a Gaussian support vector
+        machine.
+    learner : classifier, list of classifiers, or None
+        `UnconfusedLogisticRegression`, `UMAClassifier`, a pipeline that ends in one, or your own
+        with a parameter `confusion`. Of several, the one that predicts labels it did not see
+        best. None: `UnconfusedLogisticRegression` with the penalties 1e-4, 1e-5 and 1e-6.
+    cv : int, float, splitter or iterable of splits
+        Which labelled rows the mistakes are counted on. An int: all, in so many folds (fewer
+        where no class has so many labels). A float: this share, set apart, which the labeller
+        never sees. A splitter, or pairs of training and test places, among the labelled rows in
+        their order: with a single split the labeller learns from its training rows alone.
+    use_known_labels : bool
+        Tell the learner the known labels (`y_true`); False leaves it the labeller's labels only.
+    n_rounds : int
+        At most so many rounds. From the second on the learner of the last round labels.
+    tol : float
+        Stop once no entry of the confusion matrix moves by this much from one round to the next.
+    transductive : bool or "auto"
+        Give the labeller the unlabelled rows too, with labels from 0 to Q - 1, and -1 for
+        unlabelled. "auto": if it comes from `sklearn.semi_supervised`, or says so itself with an
+        attribute ``takes_unlabelled = True``.
+    smoothing : float
+        The confusion matrix is counted as if each class had so many rows more, which err as often
+        as all rows do: with few labels, no mistake is impossible.
+    missing_label : "auto" or a value
+        What marks an unlabelled row besides None and NaN. "auto": -1, where `y` holds integers
+        with at least two classes besides. Otherwise -1 is a class.
+    n_jobs : int or None
+        Folds at a time, as in joblib.
+    random_state : int, RandomState or None
+        Chance for the folds, and for parts whose own `random_state` is None.
+    verbose : int
+        Report every round.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted
+    labeler_ : who labelled in the last round: the labeller, or from the second on a learner
+    learner_ : the fitted learner, which predicts
+    confusion_ : ConfusionEstimate of `labeler_`, from rows it did not see
+    labels_ : (n,), what `labeler_` said of every row, the labelled ones included
+    n_rounds_ : number of rounds
+    history_ : dict of arrays, one entry per round: `noise_rate` (estimated share of wrong labels),
+        `change` (largest move of an entry of the matrix), `relabelled` (share of labels that
+        changed), `noisy_weight` (what a label of the labeller counts beside a known one; NaN where
+        that is not for this class to choose)
+
+    Notes
+    -----
+    A confusion matrix supposes that mistakes depend on the class alone. A labeller's do not: they
+    crowd near its boundaries, where its labels say least. So a learner whose `noisy_weight` is
+    "auto" gets a weight chosen here, on labels that neither labeller nor learner saw: the one
+    with the best log-loss after the sharpness of its probabilities is put right. (The learner's
+    own choice would be made on rows the labeller has learnt from.) The labeller makes the learner
+    surer of itself than it should be: calibrate before you rely on `predict_proba`.
+
+    It helps to have a labeller that sees what the learner cannot: another kind of boundary, or
+    the unlabelled rows. A linear labeller hands a linear learner little but its own opinion.
+
+    Examples
+    --------
+    Ten labels of each digit, and 1,697 images without:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from unconfused import SelfLabelingClassifier, UnconfusedLogisticRegression
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.concatenate([np.flatnonzero(y == digit)[:10] for digit in range(10)])
+    >>> partly = np.full(len(y), -1)
+    >>> partly[few] = y[few]
+    >>> clf = SelfLabelingClassifier(SVC(C=10), UnconfusedLogisticRegression(), random_state=0)
+    >>> print(f"{clf.fit(X / 16, partly).score(X / 16, y):.1f}")
+    0.9
+    >>> clf.confusion_
+    ConfusionEstimate(10 classes, 100 counts, noise rate ..., condition number ...)
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "labeler": [HasMethods(["fit", "predict"]), list, tuple, None],
@@ -128,7 +221,18 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows of which some are labelled."""
+        """Learn from rows of which some are labelled.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame that labeller and learner take, of shape (n, d)
+        y : the labels, missing (see `missing_label`) where unknown. Every class needs two
+        sample_weight : how many rows each row stands for; told to the parts that take weights
+
+        Returns
+        -------
+        The fitted classifier.
+        """
         self._validate_params()
         data = self._check_data(X, y, sample_weight)
         rng = make_random_state(self.random_state)
@@ -205,7 +309,9 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     def _label_with(self, labeler: Any, rng: np.random.RandomState) -> LabelWith:
         transductive = self.transductive
         if isinstance(transductive, str):
-            transductive = isinstance(last_step(labeler)[1], SEMI_SUPERVISED)
+            inner = last_step(labeler)[1]
+            said = getattr(inner, "takes_unlabelled", False)
+            transductive = said or isinstance(inner, SEMI_SUPERVISED)
         return LabelWith(seeded(labeler, rng), bool(transductive))
 
     def _learn_with(self, learner: Any, rng: np.random.RandomState) -> LearnWith:
