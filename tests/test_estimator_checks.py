@@ -1,5 +1,7 @@
 """scikit-learn's own checks of every estimator, with no expected failures."""
 
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unconfused import (
@@ -10,6 +12,7 @@ from unconfused import (
 )
 from unconfused.steps import STEPS
 
+LIKELIHOOD = UnconfusedLogisticRegression(refine=False)
 ESTIMATORS = [
     UMAClassifier(),
     UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
@@ -18,8 +21,8 @@ ESTIMATORS = [
     *(UltraconservativeClassifier(step=step) for step in STEPS),
     UltraconservativeClassifier(average=True),
     SelfLabelingClassifier(),
-    SelfLabelingClassifier(use_known_labels=False, n_rounds=2),
-    SelfLabelingClassifier(learner=UMAClassifier(tol=1e-3, max_iter=200), n_rounds=2),
+    SelfLabelingClassifier(GaussianNB(), LIKELIHOOD, use_known_labels=False, n_rounds=2),
+    SelfLabelingClassifier(LogisticRegression(), UMAClassifier(tol=1e-3, max_iter=200)),
 ]
 
 

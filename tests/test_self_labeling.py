@@ -185,6 +185,8 @@ def test_few_counts_lean_on_those_of_all_classes():
     assert estimate.condition_number < 2 and np.all(estimate.matrix > 0)
     np.testing.assert_allclose(estimate.matrix.sum(axis=1), 1)
     np.testing.assert_array_equal(estimate.counts, counts)
+    chance = pooled_estimate([[5, 5], [5, 5]], [0, 1], 1.0)
+    assert chance.condition_number < 100, "counts without meaning leave an inverse"
 
 
 # Laws ---------------------------------------------------------------------------------------------
