@@ -298,9 +298,11 @@ def test_too_few_labels_are_refused_in_words(data):
         classifier().fit(X, one)
     single = y.copy()
     single[np.flatnonzero(y == 2)[1:]] = -1
-    with pytest.raises(ValueError, match="only one labelled row of class 2"):
+    with pytest.raises(ValueError, match="fewer than two labelled rows of class 2"):
         classifier().fit(X, single)
-    with pytest.raises(ValueError, match="only one labelled row of class 'zebra'"):
+    with pytest.raises(ValueError, match="fewer than two labelled rows of class 0"):
+        classifier().fit(X, y, sample_weight=np.where(y == 0, 0.0, 1.0))
+    with pytest.raises(ValueError, match="fewer than two labelled rows of class 'zebra'"):
         # A mark the classifier was not told of is a class of its own, and here a rare one.
         classifier().fit(X[:60], ["zebra", *NAMES.take(y[y >= 0].tolist() * 2)[:59]])
 

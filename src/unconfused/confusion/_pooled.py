@@ -15,8 +15,9 @@ def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEsti
     """Divide counts by rows, after adding `strength` rows per class that err like all classes do.
 
     The added rows are right as often as all counted rows were, with their mistakes spread evenly;
-    and never less often than halfway between chance and certainty. So no label is impossible, a class with few counts leans on the others, and the matrix keeps
-    its inverse, which even counts added to every entry would weaken when classes are many.
+    and never less often than halfway between chance and certainty. So no label is impossible, a
+    class with few counts leans on the others, and the matrix keeps its inverse, which even counts
+    added to every entry would weaken when classes are many.
 
     Examples
     --------

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 from sklearn.utils import get_tags, indexable
@@ -25,11 +24,11 @@ from sklearn.utils.validation import (
 
 from unconfused._labels import encode_labels, known_truth, split_missing
 from unconfused._random import random_state as make_random_state
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion.cross_validated import Split, make_folds
-from unconfused.confusion.estimate import ConfusionEstimate, name_classes
+from unconfused._typing import ArrayLike, FloatArray, Labels
+from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.estimators._base import one_column
-from unconfused.estimators._parts import has_parameter, last_step, seeded, takes_in_fit
+from unconfused.estimators._few_labels import refuse_too_few, refuse_unfit_learner, split_known
+from unconfused.estimators._parts import last_step, seeded
 from unconfused.estimators._rounds import LabelWith, LearnWith, PartlyLabelled, Round, Rounds
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 
@@ -240,7 +239,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         rng = make_random_state(self.random_state)
         rounds = Rounds(
             data,
-            self._splits(data, rng),
+            split_known(data, self.cv, rng),
             [self._label_with(labeler, rng) for labeler in self._given_labelers()],
             [self._learn_with(learner, rng) for learner in self._given_learners()],
             float(self.smoothing),
@@ -279,28 +278,13 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         present, missing = split_missing(labels, "y", self.missing_label)
         check_classification_targets(present[~missing])
         encoded = encode_labels(labels, missing_label=self.missing_label)
-        _refuse_too_few(encoded.observed, encoded.classes)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+        refuse_too_few(encoded.observed, encoded.classes, weight)
         return PartlyLabelled(X, encoded.observed, encoded.classes, weight)
-
-    def _splits(self, data: PartlyLabelled, rng: np.random.RandomState) -> list[Split]:
-        """Split the labelled rows; as places among all rows."""
-        known = data.known
-        codes = data.truth[known]
-        if isinstance(self.cv, Integral):
-            splits = make_folds(codes, data.classes, int(self.cv), rng)
-        elif isinstance(self.cv, Real):
-            holdout = StratifiedShuffleSplit(1, test_size=float(self.cv), random_state=rng)
-            splits = list(holdout.split(codes, codes))
-        else:
-            splits = list(check_cv(self.cv, codes, classifier=True).split(codes, codes))
-            _refuse_bad_splits(splits, codes, data.classes)
-        places = np.arange(len(known))
-        return [(known[places[train]], known[places[test]]) for train, test in splits]
 
     def _given_labelers(self) -> list[Any]:
         return _candidates(default_labelers() if self.labeler is None else self.labeler)
@@ -317,7 +301,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         return LabelWith(seeded(labeler, rng), bool(transductive))
 
     def _learn_with(self, learner: Any, rng: np.random.RandomState) -> LearnWith:
-        _refuse_unfit_learner(learner, self.use_known_labels)
+        refuse_unfit_learner(learner, self.use_known_labels)
         return LearnWith(seeded(learner, rng), self.use_known_labels)
 
     def predict(self, X: Any) -> Labels:
@@ -374,50 +358,3 @@ def _record(now: Round, before: Round | None) -> dict[str, float]:
         "relabelled": relabelled,
         "noisy_weight": np.nan if now.choice.weight is None else now.choice.weight,
     }
-
-
-def _refuse_too_few(codes: IntArray, classes: Labels) -> None:
-    sizes = np.bincount(codes[codes >= 0], minlength=len(classes))
-    if len(classes) < 2:
-        found = "none is labelled" if not len(classes) else f"they show one class ({classes[0]!r})"
-        raise ValueError(
-            f"A classifier needs labelled rows of at least two classes; of {len(codes)} rows, "
-            f"n_samples={len(codes)}, {found}. Unlabelled rows are marked None or NaN; -1 only "
-            "with integer labels of two or more other classes, or with missing_label=-1."
-        )
-    if np.any(sizes < 2):
-        raise ValueError(
-            f"There is only one labelled row of {name_classes(classes[sizes < 2])}: the labeller "
-            "must learn a class from some rows and be tested on others. Label one more row of "
-            "each, or leave that label out."
-        )
-
-
-def _refuse_bad_splits(splits: list[Split], codes: IntArray, classes: Labels) -> None:
-    """Raise if a split tests a row twice, or trains or counts without a class."""
-    tested = np.zeros(len(codes), dtype=np.intp)
-    for train, test in splits:
-        tested[test] += 1
-        if np.isin(train, test).any():
-            raise ValueError("cv has a split whose training and test rows overlap.")
-        unseen = np.setdiff1d(np.arange(len(classes)), codes[train])
-        if len(unseen):
-            raise ValueError(
-                f"cv has a split without a training row of {name_classes(classes[unseen])}."
-            )
-    if np.any(tested > 1) or not len(splits):
-        raise ValueError("cv must test no labelled row more than once; these splits do.")
-
-
-def _refuse_unfit_learner(learner: Any, use_known_labels: bool) -> None:
-    name = type(last_step(learner)[1]).__name__
-    if not has_parameter(learner, "confusion"):
-        raise ValueError(
-            f"The learner {name} has no parameter `confusion`: use UnconfusedLogisticRegression "
-            "or UMAClassifier, or give your own that parameter."
-        )
-    if use_known_labels and not takes_in_fit(learner, "y_true"):
-        raise ValueError(
-            f"The learner {name} takes no `y_true` in fit, so it cannot use the known labels: "
-            "set use_known_labels=False."
-        )
