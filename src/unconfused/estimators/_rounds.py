@@ -260,7 +260,7 @@ class Rounds:
     ) -> Choice:
         """Choose the learner, then its weight, by the loss on labels that the folds never saw.
 
-        A learner's own search for the weight would be misled here: the labeller has seen the
+        A learner's own search for the weight could be misled here: the labeller has seen the
         labels that it holds out, and its labels of the rows nearby give them away.
         """
         at = 0.0 if self.all_known else WEIGHT_FOR_COMPARING
