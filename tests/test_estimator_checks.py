@@ -1,8 +1,11 @@
 """scikit-learn's own checks of every estimator, with no expected failures."""
 
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unconfused import (
+    SelfLabelingClassifier,
     UltraconservativeClassifier,
     UMAClassifier,
     UnconfusedDiscriminantAnalysis,
@@ -10,6 +13,7 @@ from unconfused import (
 )
 from unconfused.steps import STEPS
 
+LIKELIHOOD = UnconfusedLogisticRegression(refine=False)
 ESTIMATORS = [
     UMAClassifier(),
     UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
@@ -19,6 +23,9 @@ ESTIMATORS = [
     UnconfusedLogisticRegression(refine=True),
     *(UltraconservativeClassifier(step=step) for step in STEPS),
     UltraconservativeClassifier(average=True),
+    SelfLabelingClassifier(),
+    SelfLabelingClassifier(GaussianNB(), LIKELIHOOD, use_known_labels=False, n_rounds=2),
+    SelfLabelingClassifier(LogisticRegression(), UMAClassifier(tol=1e-3, max_iter=200)),
 ]
 
 

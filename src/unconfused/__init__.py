@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unconfused._matrix import ConfusionWarning
     from unconfused._report import write_report
     from unconfused.estimators import (
+        SelfLabelingClassifier,
         UltraconservativeClassifier,
         UMAClassifier,
         UnconfusedDiscriminantAnalysis,
@@ -39,6 +40,7 @@ _ESTIMATORS = {
     "UMAClassifier",
     "UltraconservativeClassifier",
     "UnconfusedDiscriminantAnalysis",
+    "SelfLabelingClassifier",
     "UnconfusedLogisticRegression",
 }
 _MODULES = {
@@ -57,6 +59,7 @@ _PERSISTENCE = {"load", "save"}
 
 __all__ = [
     "ConfusionWarning",
+    "SelfLabelingClassifier",
     "UMAClassifier",
     "UltraconservativeClassifier",
     "UnconfusedDiscriminantAnalysis",

@@ -1,0 +1,72 @@
+"""Estimators inside an estimator: their parameters, seeds and predictions."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from unconfused._labels import encode_labels
+from unconfused._typing import IntArray, Labels, Rows
+
+
+def last_step(estimator: Any) -> tuple[str, Any]:
+    """Return the estimator that does the work, and the prefix of its parameters."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix, estimator
+
+
+def takes_in_fit(estimator: Any, name: str) -> bool:
+    """Whether the `fit` of an estimator, or of a pipeline's last step, has this argument."""
+    return bool(has_fit_parameter(last_step(estimator)[1], name))
+
+
+def has_parameter(estimator: Any, name: str) -> bool:
+    """Whether an estimator, or a pipeline's last step, has this constructor parameter."""
+    return name in last_step(estimator)[1].get_params(deep=False)
+
+
+def parameter(estimator: Any, name: str) -> Any:
+    """Return a constructor parameter of an estimator, or of a pipeline's last step."""
+    return last_step(estimator)[1].get_params(deep=False)[name]
+
+
+def with_parameters(estimator: Any, **parameters: Any) -> Any:
+    """Return an unfitted copy with these parameters of its own, or of its last step, set."""
+    prefix, _ = last_step(estimator)
+    return clone(estimator).set_params(**{prefix + key: val for key, val in parameters.items()})
+
+
+def fit_with(estimator: Any, X: Rows, y: Labels, **arguments: Any) -> Any:
+    """Fit, with further arguments (None is none) for the estimator or a pipeline's last step."""
+    prefix, _ = last_step(estimator)
+    given = {prefix + key: value for key, value in arguments.items() if value is not None}
+    # A pipeline takes arguments by the name of the step only while it does not route metadata.
+    in_pipeline = prefix and given
+    with config_context(enable_metadata_routing=False) if in_pipeline else nullcontext():
+        return estimator.fit(X, y, **given)
+
+
+def seeded(estimator: Any, rng: np.random.RandomState) -> Any:
+    """Return a copy in which every `random_state` that was left open is drawn from `rng`."""
+    copy = clone(estimator)
+    parameters = copy.get_params(deep=True)
+    open_seeds = sorted(
+        key
+        for key, value in parameters.items()
+        if value is None and (key == "random_state" or key.endswith("__random_state"))
+    )
+    return copy.set_params(**{key: int(rng.randint(2**31 - 1)) for key in open_seeds})
+
+
+def predicted_codes(fitted: Any, X: Rows, classes: Labels) -> IntArray:
+    """Predict, as indices into the classes."""
+    return encode_labels(fitted.predict(X), classes=classes, missing_label=None).observed

@@ -1,0 +1,360 @@
+"""Few labels and many unlabelled rows: label them roughly, and learn through the mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
+from sklearn.utils import get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from unconfused._labels import encode_labels, known_truth, split_missing
+from unconfused._random import random_state as make_random_state
+from unconfused._typing import ArrayLike, FloatArray, Labels
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.estimators._base import one_column
+from unconfused.estimators._few_labels import refuse_too_few, refuse_unfit_learner, split_known
+from unconfused.estimators._parts import last_step, seeded
+from unconfused.estimators._rounds import LabelWith, LearnWith, PartlyLabelled, Round, Rounds
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
+"""Labellers known to take unlabelled rows, marked -1."""
+
+
+def default_labelers() -> list[Any]:
+    """Return straight and curved boundaries, weak and strong: few labels tell which is best."""
+    return [
+        LogisticRegression(C=1.0, max_iter=1000),
+        LogisticRegression(C=100.0, max_iter=1000),
+        SVC(C=10.0),
+    ]
+
+
+def default_learners() -> list[Any]:
+    """Return the likelihood learner with penalties from that of few rows to that of many."""
+    return [UnconfusedLogisticRegression(refine=False, l2=l2) for l2 in (1e-4, 1e-5, 1e-6)]
+
+
+def _learner_has(method: str) -> Callable[[Method], Method]:
+    """Offer a method only where every learner that may be chosen has it."""
+
+    def check(self: SelfLabelingClassifier) -> bool:
+        fitted = hasattr(self, "learner_")
+        learners = [self.learner_] if fitted else self._given_learners()
+        return all(hasattr(learner, method) for learner in learners)
+
+    offered: Callable[[Method], Method] = available_if(check)
+    return offered
+
+
+class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
+    """Learn from few labelled rows and many unlabelled ones, through a rough labeller's mistakes.
+
+    A labeller learns from the labelled rows and labels all of them. How often it takes one class
+    for another is counted on labelled rows that it did not see, and a learner then learns from
+    all rows through that confusion matrix (Example 1 of Louche and Ralaivola). The known labels
+    may go on counting, and the learner may label again in the labeller's place.
+
+    Parameters
+    ----------
+    labeler : classifier, list of classifiers, or None
+        Any scikit-learn classifier. Of several, the one that errs least on labelled rows it did
+        not see. None: logistic regression with two strengths, and a Gaussian support vector
+        machine.
+    learner : classifier, list of classifiers, or None
+        `UnconfusedLogisticRegression`, `UMAClassifier`, a pipeline that ends in one, or your own
+        with a parameter `confusion`. Of several, the one that predicts labels it did not see
+        best. None: `UnconfusedLogisticRegression` with the penalties 1e-4, 1e-5 and 1e-6.
+    cv : int, float, splitter or iterable of splits
+        Which labelled rows the mistakes are counted on. An int: all, in so many folds (fewer
+        where no class has so many labels). A float: this share, set apart, which the labeller
+        never sees. A splitter, or pairs of training and test places, among the labelled rows in
+        their order: with a single split the labeller learns from its training rows alone.
+    use_known_labels : bool
+        Tell the learner the known labels (`y_true`); False leaves it the labeller's labels only.
+    n_rounds : int
+        At most so many rounds. From the second on the learner of the last round labels.
+    tol : float
+        Stop once no entry of the confusion matrix moves by this much from one round to the next.
+    transductive : bool or "auto"
+        Give the labeller the unlabelled rows too, with labels from 0 to Q - 1, and -1 for
+        unlabelled. "auto": if it comes from `sklearn.semi_supervised`, or says so itself with an
+        attribute ``takes_unlabelled = True``.
+    smoothing : float
+        The confusion matrix is counted as if each class had so many rows more, which err as often
+        as all rows do: with few labels, no mistake is impossible.
+    missing_label : "auto" or a value
+        What marks an unlabelled row besides None and NaN. "auto": -1, where `y` holds integers
+        with at least two classes besides. Otherwise -1 is a class.
+    n_jobs : int or None
+        Folds at a time, as in joblib.
+    random_state : int, RandomState or None
+        Chance for the folds, and for parts whose own `random_state` is None.
+    verbose : int
+        Report every round.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted
+    labeler_ : who labelled in the last round: the labeller, or from the second on a learner
+    learner_ : the fitted learner, which predicts
+    confusion_ : ConfusionEstimate of `labeler_`, from rows it did not see
+    labels_ : (n,), what `labeler_` said of every row, the labelled ones included
+    n_rounds_ : number of rounds
+    history_ : dict of arrays, one entry per round: `noise_rate` (estimated share of wrong labels),
+        `change` (largest move of an entry of the matrix), `relabelled` (share of labels that
+        changed), `noisy_weight` (what a label of the labeller counts beside a known one; NaN where
+        that is not for this class to choose)
+
+    Notes
+    -----
+    A confusion matrix supposes that mistakes depend on the class alone. A labeller's do not: they
+    crowd near its boundaries, where its labels say least. So a learner whose `noisy_weight` is
+    "auto" gets a weight chosen here, on labels that neither labeller nor learner saw: the one
+    with the best log-loss after the sharpness of its probabilities is put right. (The learner's
+    own choice would be made on rows the labeller has learnt from.) The labeller makes the learner
+    surer of itself than it should be: calibrate before you rely on `predict_proba`.
+
+    It helps to have a labeller that sees what the learner cannot: another kind of boundary, or
+    the unlabelled rows. A linear labeller hands a linear learner little but its own opinion.
+
+    Examples
+    --------
+    Ten labels of each digit, and 1,697 images without:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from unconfused import SelfLabelingClassifier, UnconfusedLogisticRegression
+    >>> X, y = load_digits(return_X_y=True)
+    >>> rng = np.random.RandomState(0)
+    >>> partly = np.full(len(y), -1)
+    >>> for digit in range(10):
+    ...     partly[rng.choice(np.flatnonzero(y == digit), 10, replace=False)] = digit
+    >>> learner = UnconfusedLogisticRegression(noisy_weight=0.3)
+    >>> clf = SelfLabelingClassifier(SVC(C=10), learner, random_state=0)
+    >>> print(f"{clf.fit(X / 16, partly).score(X / 16, y):.1f}")
+    0.9
+    >>> clf.confusion_
+    ConfusionEstimate(10 classes, 100 counts, noise rate ..., condition number ...)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "labeler": [HasMethods(["fit", "predict"]), list, tuple, None],
+        "learner": [HasMethods(["fit", "predict"]), list, tuple, None],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            HasMethods(["split"]),
+            "array-like",
+        ],
+        "use_known_labels": ["boolean"],
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "transductive": ["boolean", StrOptions({"auto"})],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "missing_label": "no_validation",
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    classes_: Labels
+    labeler_: Any
+    learner_: Any
+    confusion_: ConfusionEstimate
+    labels_: Labels
+    n_rounds_: int
+    history_: dict[str, FloatArray]
+
+    def __init__(
+        self,
+        labeler: Any = None,
+        learner: Any = None,
+        *,
+        cv: Any = 5,
+        use_known_labels: bool = True,
+        n_rounds: int = 1,
+        tol: float = 0.01,
+        transductive: bool | str = "auto",
+        smoothing: float = 1.0,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.labeler = labeler
+        self.learner = learner
+        self.cv = cv
+        self.use_known_labels = use_known_labels
+        self.n_rounds = n_rounds
+        self.tol = tol
+        self.transductive = transductive
+        self.smoothing = smoothing
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may pass in: what both parts take."""
+        tags = super().__sklearn_tags__()
+        parts = [get_tags(part) for part in [*self._given_labelers(), *self._given_learners()]]
+        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
+        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows of which some are labelled.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame that labeller and learner take, of shape (n, d)
+        y : the labels, missing (see `missing_label`) where unknown. Every class needs two
+        sample_weight : how many rows each row stands for; told to the parts that take weights
+
+        Returns
+        -------
+        The fitted classifier.
+        """
+        self._validate_params()
+        data = self._check_data(X, y, sample_weight)
+        rng = make_random_state(self.random_state)
+        rounds = Rounds(
+            data,
+            split_known(data, self.cv, rng),
+            [self._label_with(labeler, rng) for labeler in self._given_labelers()],
+            [self._learn_with(learner, rng) for learner in self._given_learners()],
+            float(self.smoothing),
+            self.n_jobs,
+        )
+        self.classes_ = data.classes
+        self._run(rounds)
+        return self
+
+    def _run(self, rounds: Rounds) -> None:
+        labeler, now = rounds.first()
+        history = [_record(now, None)]
+        while len(history) < self.n_rounds:
+            before, labeler = now, now.learner
+            now = rounds.next(before)
+            history.append(_record(now, before))
+            if self.verbose:
+                print(f"Round {len(history)}: C changed by {history[-1]['change']:.3g}")
+            if history[-1]["change"] < self.tol:
+                break
+        self.labeler_, self.learner_, self.confusion_ = labeler, now.learner, now.estimate
+        self.labels_ = self.classes_[now.labels]
+        self.n_rounds_ = len(history)
+        self.history_ = {key: np.array([one[key] for one in history]) for key in history[0]}
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> PartlyLabelled:
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        validate_data(self, X, skip_check_array=True)
+        (X,) = indexable(X)
+        labels = one_column(y)
+        check_consistent_length(X, labels)
+        present, missing = split_missing(labels, "y", self.missing_label)
+        check_classification_targets(present[~missing])
+        encoded = encode_labels(labels, missing_label=self.missing_label)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        refuse_too_few(encoded.observed, encoded.classes, weight)
+        return PartlyLabelled(X, encoded.observed, encoded.classes, weight)
+
+    def _given_labelers(self) -> list[Any]:
+        return _candidates(default_labelers() if self.labeler is None else self.labeler)
+
+    def _given_learners(self) -> list[Any]:
+        return _candidates(default_learners() if self.learner is None else self.learner)
+
+    def _label_with(self, labeler: Any, rng: np.random.RandomState) -> LabelWith:
+        transductive = self.transductive
+        if isinstance(transductive, str):
+            inner = last_step(labeler)[1]
+            said = getattr(inner, "takes_unlabelled", False)
+            transductive = said or isinstance(inner, SEMI_SUPERVISED)
+        return LabelWith(seeded(labeler, rng), bool(transductive))
+
+    def _learn_with(self, learner: Any, rng: np.random.RandomState) -> LearnWith:
+        refuse_unfit_learner(learner, self.use_known_labels)
+        return LearnWith(seeded(learner, rng), self.use_known_labels)
+
+    def predict(self, X: Any) -> Labels:
+        """Predict the class of every row with the learner."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.predict(X))
+
+    @_learner_has("predict_proba")
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the learner's probability of every class for every row, (n, Q)."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.predict_proba(X))
+
+    @_learner_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.predict_log_proba(X))
+
+    @_learner_has("decision_function")
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the learner's score of every class for every row; with two classes, of the 2nd."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.decision_function(X))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on the rows whose label is known."""
+        predicted = self.predict(X)
+        truth, missing = known_truth(one_column(y), self.classes_, self.missing_label)
+        check_consistent_length(predicted, truth, sample_weight)
+        if missing.all():
+            raise ValueError("y holds no label to score against.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[~missing]
+        return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
+
+
+def _candidates(given: Any) -> list[Any]:
+    """Return one or several estimators as a list of them."""
+    candidates = list(given) if isinstance(given, list | tuple) else [given]
+    if not candidates:
+        raise ValueError("An empty list of labellers or learners leaves nothing to choose from.")
+    return candidates
+
+
+def _record(now: Round, before: Round | None) -> dict[str, float]:
+    """Say what a round found, beside the one before it."""
+    change = relabelled = np.nan
+    if before is not None:
+        change = float(np.abs(now.estimate.matrix - before.estimate.matrix).max())
+        relabelled = float(np.mean(now.labels != before.labels))
+    return {
+        "noise_rate": now.estimate.noise_rate,
+        "change": change,
+        "relabelled": relabelled,
+        "noisy_weight": np.nan if now.choice.weight is None else now.choice.weight,
+    }
