@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 import sklearn
 
-import unconfused
+from unconfused._version import __version__
 from unconfused.persistence._errors import ModelFileError
 
 FORMAT = "unconfused model"
@@ -54,7 +54,7 @@ def describe(model: Any, metadata: dict[str, Any] | None) -> ModelHeader:
         feature_names=None if names is None else [str(name) for name in names],
         n_features=None if width is None else int(width),
         versions={
-            "unconfused": unconfused.__version__,
+            "unconfused": __version__,
             "scikit-learn": sklearn.__version__,
             "numpy": np.__version__,
             "scipy": scipy.__version__,
@@ -101,7 +101,7 @@ def read_header_bytes(text: bytes) -> tuple[ModelHeader, str]:
     if version > FORMAT_VERSION:
         made_with = _version_of(said)
         raise ModelFileError(
-            f"it has format version {version}, and this release ({unconfused.__version__}) knows "
+            f"it has format version {version}, and this release ({__version__}) knows "
             f"versions up to {FORMAT_VERSION}: it was saved with a newer one{made_with}. Upgrade "
             "unconfused"
         )
