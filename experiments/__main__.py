@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--only", nargs="+", help="only these data sets")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for results")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder for pages")
     parser.add_argument("--summary", action="store_true", help="only write tables and figures")
     options = parser.parse_args(arguments)
     from experiments.league.main import run_league
