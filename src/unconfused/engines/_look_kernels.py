@@ -1,0 +1,218 @@
+"""Compiled loops that find the region of rows, looking only at rows that could have left it.
+
+A loop works on rows start..stop or on a list of chosen rows; threads share the rows between them.
+Nothing is compiled when this file is imported; what a call compiles is cached on disk.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._compile import compiled
+
+# A sum of products may be taken in any order: that lets the compiler use vector registers.
+_sums = partial(compiled, fastmath={"reassoc", "contract"})
+_exact = compiled
+
+SMALLEST = 1e-44
+"""Scores smaller than this have no digits left in single precision."""
+
+
+@_exact
+def find_unsafe(
+    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray
+) -> int:
+    """List the rows of start..stop whose budget does not exceed the bound of their class.
+
+    The list is written from ``chosen[start]`` on; its length is returned.
+    """
+    found = start
+    for i in range(start, stop):
+        # Written without a branch: which rows are safe is as good as random.
+        chosen[found] = i
+        found += not (budget[i] > bounds[slot[i], best[i]])
+    return found - start
+
+
+@_sums
+def dense_refresh(
+    X: Any, chosen: IntArray, weights: FloatArray, constants: FloatArray, stale: Any, slot: Any,
+    scores: Any,
+) -> None:  # fmt: skip
+    """Score chosen rows anew for the classes that moved since they were last looked at."""
+    n_columns = X.shape[1]
+    for i in chosen:
+        classes = stale[slot[i]]
+        for m in range(1, classes[0] + 1):
+            c = classes[m]
+            total = constants[c]
+            for j in range(n_columns):
+                total += X[i, j] * weights[c, j]
+            scores[i, c] = total
+
+
+@_sums
+def sparse_refresh(
+    data: Any, indices: Any, indptr: Any, chosen: IntArray, weights: FloatArray,
+    constants: FloatArray, stale: Any, slot: Any, scores: Any,
+) -> None:  # fmt: skip
+    """Score chosen rows anew for the classes that moved since they were last looked at."""
+    for i in chosen:
+        classes = stale[slot[i]]
+        for m in range(1, classes[0] + 1):
+            c = classes[m]
+            total = constants[c]
+            for k in range(indptr[i], indptr[i + 1]):
+                total += data[k] * weights[c, indices[k]]
+            scores[i, c] = total
+
+
+@_sums
+def dense_exact_scores(
+    X: Any, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
+) -> None:
+    """Write all scores of chosen rows in double precision."""
+    for k in range(len(chosen)):
+        for c in range(len(constants)):
+            total = constants[c]
+            for j in range(X.shape[1]):
+                total += X[chosen[k], j] * weights[c, j]
+            out[k, c] = total
+
+
+@_sums
+def sparse_exact_scores(
+    data: Any, indices: Any, indptr: Any, chosen: IntArray, weights: FloatArray,
+    constants: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
+    """Write all scores of chosen rows in double precision."""
+    for k in range(len(chosen)):
+        i = chosen[k]
+        for c in range(len(constants)):
+            total = constants[c]
+            for m in range(indptr[i], indptr[i + 1]):
+                total += data[m] * weights[c, indices[m]]
+            out[k, c] = total
+
+
+@_exact
+def decide(
+    chosen: IntArray,
+    scores: Any,
+    distinct: IntArray,
+    has_twin: Any,
+    row_norms: FloatArray,
+    alpha: float,
+    closeness: float,
+    tie: float,
+    now: int,
+    best: Any,
+    budget: Any,
+    slot: Any,
+    place: Any,
+) -> int:
+    """Find best class, region and budget of chosen rows from single-precision scores.
+
+    Rows too close to call are left alone and moved to the front of `chosen`; their number is
+    returned. The new regions of the others are written to `place`. Of several classes with equal weights only the lowest is in `distinct`.
+    """
+    n_close = 0
+    for k in range(len(chosen)):
+        i = chosen[k]
+        highest, runner_up, first = -np.inf, -np.inf, -1
+        for m in range(len(distinct)):
+            value = np.float64(scores[i, distinct[m]])
+            if value > highest:
+                runner_up, highest, first = highest, value, distinct[m]
+            elif value > runner_up:
+                runner_up = value
+        near = closeness * row_norms[i] + SMALLEST
+        lead = highest - runner_up
+        clear = lead > near
+        if not has_twin[max(first, 0)]:
+            room = lead - near
+            if alpha > 0.0:
+                distance = abs(lead - alpha)
+                clear = clear and distance > near
+                room = min(room, distance - near)
+            inside = lead >= alpha
+        else:
+            room = lead - near
+            inside = alpha <= tie * row_norms[i]
+        if row_norms[i] == 0.0 or not clear or not np.isfinite(room):
+            chosen[n_close], chosen[k] = i, chosen[n_close]
+            n_close += 1
+            continue
+        best[i] = first
+        slot[i] = now
+        budget[i] = room / row_norms[i]
+        place[i] = first if inside else -1
+    return n_close
+
+
+@_exact
+def decide_exactly(
+    chosen: IntArray,
+    scores: FloatArray,
+    row_norms: FloatArray,
+    alpha: float,
+    tie: float,
+    now: int,
+    best: Any,
+    budget: Any,
+    slot: Any,
+    place: Any,
+) -> None:
+    """Find best class and region of chosen rows from double-precision scores, one row each.
+
+    A row belongs to its best class, the lowest on a tie, if it leads every other class by at
+    least `alpha`; otherwise to none (-1). Scores within `tie` times the row's norm are equal:
+    some step rules leave rows exactly level, and the last bit must not decide for them.
+    """
+    n_classes = scores.shape[1]
+    for k in range(len(chosen)):
+        i = chosen[k]
+        allowance = tie * row_norms[i]
+        highest = -np.inf
+        for c in range(n_classes):
+            highest = max(highest, scores[k, c])
+        first = 0
+        while scores[k, first] < highest - allowance:
+            first += 1
+        runner_up = -np.inf
+        for c in range(n_classes):
+            if c != first:
+                runner_up = max(runner_up, scores[k, c])
+        best[i] = first
+        slot[i] = now
+        # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
+        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
+        place[i] = first if scores[k, first] - runner_up >= alpha - allowance else -1
+
+
+@_exact
+def take_places(chosen: IntArray, place: Any, region: Any, moved: Any, before: Any) -> int:
+    """Put chosen rows into their new regions; list those that moved, and from where."""
+    n_moved = 0
+    for i in chosen:
+        if place[i] != region[i]:
+            moved[n_moved], before[n_moved] = i, region[i]
+            region[i] = place[i]
+            n_moved += 1
+    return n_moved
+
+
+@_exact
+def list_stale(distinct: IntArray, moved_at: Any, slot_times: Any, out: Any) -> None:
+    """List, for every slot, the classes that moved since; the first entry is their number."""
+    for s in range(len(slot_times)):
+        count = 0
+        for c in distinct:
+            if moved_at[c] > slot_times[s]:
+                count += 1
+                out[s, count] = c
+        out[s, 0] = count
