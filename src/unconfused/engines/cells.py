@@ -79,6 +79,16 @@ class Cells:
         # Rounding must not leave a trace of rows in a cell that has none.
         self._counts[self.empty] = self._squares[self.empty] = 0.0
 
+    def exchange(self, first: int, second: int) -> None:
+        """Let two regions change places."""
+        for table in (self._members, self._counts, self._squares):
+            table[[first, second]] = table[[second, first]]
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Number of rows in every region."""
+        return np.asarray(self._members.sum(axis=1))
+
     @property
     def empty(self) -> BoolArray:
         """Which cells hold no row of any weight."""
@@ -98,6 +108,31 @@ class Cells:
         size = self._shape[0] * self._shape[1]
         flat = np.bincount(transfer.cells, weights, minlength=size).astype(np.float64)
         return flat.reshape(self._shape)
+
+
+def worth_exchanging(
+    before: IntArray, after: IntArray, sizes: FloatArray
+) -> tuple[int, int] | None:
+    """Find two regions such that more rows changed between them than stayed, if there are.
+
+    `before` and `after` are the regions of the rows that moved, `sizes` those of all regions
+    before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> worth_exchanging(np.array([0, 0, 2]), np.array([1, 1, 1]), np.array([3.0, 0.0, 9.0]))
+    (0, 1)
+    """
+    n_classes = len(sizes)
+    inside = (before >= 0) & (after >= 0)
+    pairs = before[inside] * n_classes + after[inside]
+    flow = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    leaving = np.bincount(before[before >= 0], minlength=n_classes)
+    first, second = (int(r) for r in np.unravel_index(flow.argmax(), flow.shape))
+    between = flow[first, second] + flow[second, first]
+    staying = sizes[[first, second]].sum() - leaving[[first, second]].sum()
+    return (first, second) if between > staying else None
 
 
 def _small(cells: IntArray) -> IntArray:

@@ -1,8 +1,9 @@
 """Which region every row is in, kept up to date by looking at few rows.
 
 The scores a row had when it was last looked at are kept in single precision, 4 bytes per row and
-class: enough to tell, for nearly all rows, which class is best. The few that are too close to call
-are scored again in double precision, so that regions are those of exact scores in every case.
+class, and for rows of single precision they are also summed in it. That is enough to tell, for
+nearly all rows, which class is best. Those too close to call, by a bound on all rounding, are
+scored again in double precision, so that regions are those of exact scores in every case.
 """
 
 from __future__ import annotations
@@ -21,11 +22,8 @@ if TYPE_CHECKING:
 TIE = 1e-12
 """Scores of a row closer than this share of their scale are tied."""
 
-CLOSE = 5e-7
-"""Single-precision scores closer than this share of their scale are not compared.
-
-Twice half a unit in the last place for the two scores, and as much again for the budget.
-"""
+SINGLE = 2.0**-24
+"""Relative error of a number kept in single precision."""
 
 EXACT_ROWS = 1024
 """Rows that are scored in double precision at once."""
@@ -63,6 +61,15 @@ class RowCut:
         self._before = np.empty(n_rows, dtype=np.int32)
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)
+        own = engine.rows.dtype
+        # In the rows' own precision; in double precision these are the same arrays.
+        self._quick = self._weights.astype(own, copy=False)
+        self._quick_constants = self._constants.astype(own, copy=False)
+        sums = (engine.rows.longest + 2) * np.finfo(own).eps
+        self._closeness = float(sums + 6 * SINGLE)
+        """Scores closer than this share of their scale are not compared: the rounding of two sums
+        and of keeping them, and of the budget."""
+
         self._squared_norms = np.zeros(n_classes)
         self._movement = Movement(n_classes, engine.n_features)
         self._twins = Twins(n_classes)
@@ -76,6 +83,8 @@ class RowCut:
         columns = self._engine.rows.n_columns
         self._weights[:] = weights[:, :columns]
         self._constants[:] = weights[:, columns] if self._engine.intercept else 0.0
+        self._quick[:] = self._weights
+        self._quick_constants[:] = self._constants
         self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
         self._twins.restart(weights)
         self._movement.restart()
@@ -96,11 +105,12 @@ class RowCut:
             self._weights[c] += steps[c] * direction[:columns]
             if self._engine.intercept:
                 self._constants[c] += steps[c] * direction[columns]
+            self._quick[c], self._quick_constants[c] = self._weights[c], self._constants[c]
             own = self._weights[c]
-            self._squared_norms[c] = own @ own + self._constants[c] ** 2
+            self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
         self._movement.add(steps, direction)
         parted, promoted = self._twins.move(steps)
-        self._movement.void(parted)
+        self._movement.forget(parted)
         self._moved_at[movers] = self._moved_at[promoted] = self._movement.now
         bounds = self._movement.bounds(4.0 * TIE * self._scale)
         if not self._skip:
@@ -126,7 +136,7 @@ class RowCut:
             )
             chosen = self._chosen[start : start + count]
             self._engine.rows.refresh(
-                chosen, self._weights, self._constants, self._stale, self._slot, self._scores
+                chosen, self._quick, self._quick_constants, self._stale, self._slot, self._scores
             )
             self._decide(chosen)
             moved, before = self._moved[start:stop], self._before[start:stop]
@@ -147,7 +157,7 @@ class RowCut:
         into = (self._best, self._budget, self._slot, self._place)
         n_close = decide(
             chosen, self._scores, self._twins.lowest, self._twins.has_twin, norms, self._alpha,
-            CLOSE * scale, TIE * scale, slot, *into,
+            self._closeness * scale, TIE * scale, slot, *into,
         )  # fmt: skip
         for first in range(0, n_close, EXACT_ROWS):
             close = chosen[first : min(first + EXACT_ROWS, n_close)]

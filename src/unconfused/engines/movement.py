@@ -17,7 +17,7 @@ from unconfused._typing import FloatArray, IntArray
 WINDOW = 64
 """Times of looking that can be told apart; a row is looked at once in so many updates."""
 
-DIRECTION_BYTES = 16 * 2**20
+DIRECTION_BYTES = 8 * 2**20
 """The directions kept are at most so large; with many features fewer of them are."""
 
 ROUNDING = 1e-13
@@ -43,7 +43,7 @@ class Movement:
         affordable = DIRECTION_BYTES // (8 * n_features)
         self.n_slots = int(np.clip(affordable, 4, WINDOW))
         self.times: IntArray = np.full(self.n_slots, -1)
-        """When each slot was taken; -1 if it was not."""
+        """When each slot was last taken; -1 if it never was."""
 
         self._directions = np.zeros((self.n_slots, n_features))
         self._steps = np.zeros((self.n_slots, n_classes))
@@ -76,7 +76,9 @@ class Movement:
         """Let every class c move by ``steps[c] * direction``, and time pass."""
         # Newest first: a row of time t has seen the weights move along all directions since t.
         order = (self.now - np.arange(self.n_slots)) % self.n_slots
-        along = self._steps[order] * (self._directions @ direction)[order, np.newaxis]
+        # Not a BLAS product: waking its threads takes longer than this.
+        products = np.einsum("tj,j->t", self._directions, direction)
+        along = self._steps[order] * products[order, np.newaxis]
         before = np.cumsum(along, axis=0) - along
         length = float(np.einsum("j,j->", direction, direction))
         self._squared[order] += steps * (2.0 * before + steps * length)
@@ -84,9 +86,9 @@ class Movement:
         self.now += 1
         self._directions[self.slot] = direction
         self._steps[self.slot] = steps
-        self.times[self.slot] = -1  # its old rows can no longer be told how far anything moved
+        self._void[self.slot] = True  # the directions since its old time are no longer all there
 
-    def void(self, classes: IntArray) -> None:
+    def forget(self, classes: IntArray) -> None:
         """Let no row of these best classes be safe that was looked at before."""
         self._void[:, classes] = True
 
@@ -105,5 +107,4 @@ class Movement:
         others[rows, leader] = moved_but_leader.max(axis=1)
         bounds = (moved + others) * (1.0 + 1e-6) + allowance
         bounds[self._void] = np.inf
-        bounds[self.times < 0] = np.inf
         return bounds.astype(np.float32)

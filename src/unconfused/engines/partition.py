@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unconfused._matrix import Unmixing
-from unconfused._typing import FloatArray
+from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
-from unconfused.engines.cells import Cells, Transfer
+from unconfused.engines.cells import Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
 from unconfused.engines.sums import cell_sums
 
@@ -35,7 +35,7 @@ class LocalPartition:
         self._dirty = np.ones(unmixing.n_classes, dtype=bool)
         self._everywhere = True
         self._outdated = True
-        self._moved_since_rebuilt = 0
+        self._transferred = 0
 
     def restart(self, weights: FloatArray) -> None:
         """Cut afresh by these weights; with all of them 0, every row is in every class."""
@@ -52,16 +52,39 @@ class LocalPartition:
             self.restart(np.outer(steps, direction))
             return
         rows, before = self._cut.move(steps, direction)
-        self._moved_since_rebuilt += len(rows)
-        # Rounding cannot pile up in the sums: they are made anew once every row could have moved.
-        if self._moved_since_rebuilt > self._engine.rows.n_rows:
-            self._outdated = True
         if self._outdated or len(rows) == 0:
             return
-        transfer = Transfer.between(self._engine, rows, before, self._cut.region[rows])
+        transfer = self._transfer(rows, before)
+        self._transferred += len(transfer.rows)
+        # Rounding cannot pile up in the sums: they are made anew once every row could have moved.
+        if self._transferred > 2 * self._engine.rows.n_rows:
+            self._outdated = True
+            return
         self._cells.shift(transfer)
         self._sums.shift(transfer)
         self._dirty[transfer.regions(self._engine.n_codes)] = True
+
+    def _transfer(self, rows: IntArray, before: IntArray) -> Transfer:
+        """Say which rows have to change cells; exchange two regions first if that spares rows.
+
+        While the weights are young an update can send all rows of one class to another.
+        """
+        region = self._cut.region
+        exchange = worth_exchanging(before, region[rows], self._cells.sizes)
+        if exchange is None:
+            return Transfer.between(self._engine, rows, before, region[rows])
+        first, second = exchange
+        for table in (self._norms, self._dirty):
+            table[[first, second]] = table[[second, first]]
+        self._cells.exchange(first, second)
+        self._sums.exchange(first, second)
+        names = np.arange(-1, self._n_classes)  # the last, for -1, comes first
+        names[[first + 1, second + 1]] = second, first
+        old = region.copy()
+        old[rows] = before
+        old = names[old + 1]
+        changed = np.flatnonzero(old != region)
+        return Transfer.between(self._engine, changed, old[changed], region[changed])
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""
@@ -96,7 +119,7 @@ class LocalPartition:
         self._sums.rebuild(transfer)
         self._dirty[:] = True
         self._outdated = False
-        self._moved_since_rebuilt = 0
+        self._transferred = 0
 
     def _for_every_class(self, table: FloatArray) -> FloatArray:
         return np.tile(table[:1], (self._n_classes, 1))

@@ -29,6 +29,10 @@ class Rows(Protocol):
     n_rows: int
     n_columns: int
     n_entries: int
+    dtype: Any
+    longest: int
+    """Most entries any row stores."""
+
     brings_threads: bool
     """Whether products with many vectors at once use several threads by themselves."""
 
@@ -41,9 +45,8 @@ class Rows(Protocol):
         ...
 
     def refresh(
-        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, stale: Any, slot: Any,
-        scores: Any,
-    ) -> None:  # fmt: skip
+        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+    ) -> None:
         """Score chosen rows anew for the classes ``stale`` lists for their slot."""
         ...
 
@@ -82,7 +85,7 @@ class DenseRows:
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
         self._X = X
         self.n_rows, self.n_columns = X.shape
-        self.n_entries = X.size
+        self.n_entries, self.longest, self.dtype = X.size, X.shape[1], X.dtype
         self.brings_threads = True
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
@@ -94,9 +97,8 @@ class DenseRows:
         self._kernels.dense_squared_norms(self._X, start, stop, out)
 
     def refresh(
-        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, stale: Any, slot: Any,
-        scores: Any,
-    ) -> None:  # fmt: skip
+        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+    ) -> None:
         """Score chosen rows anew for the classes ``stale`` lists for their slot."""
         self._look.dense_refresh(self._X, chosen, weights, constants, stale, slot, scores)
 
@@ -140,7 +142,8 @@ class SparseRows:
         self._stored = X.data, X.indices, X.indptr
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.n_rows, self.n_columns = X.shape
-        self.n_entries = X.nnz
+        self.n_entries, self.dtype = X.nnz, X.dtype
+        self.longest = int(np.diff(X.indptr).max(initial=0))
         self.brings_threads = False
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
@@ -152,9 +155,8 @@ class SparseRows:
         self._kernels.sparse_squared_norms(self._data, self._indptr, start, stop, out)
 
     def refresh(
-        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, stale: Any, slot: Any,
-        scores: Any,
-    ) -> None:  # fmt: skip
+        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+    ) -> None:
         """Score chosen rows anew for the classes ``stale`` lists for their slot."""
         self._look.sparse_refresh(*self._stored, chosen, weights, constants, stale, slot, scores)
 

@@ -35,6 +35,10 @@ class CellSums(Protocol):
         """Move some rows."""
         ...
 
+    def exchange(self, first: int, second: int) -> None:
+        """Let two regions change places."""
+        ...
+
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         ...
@@ -82,6 +86,11 @@ class KeptSums:
         self._engine.in_threads.each(run, range(n_threads))
         self._engine.add_constant(transfer.cells, transfer.weights, self._sums)
 
+    def exchange(self, first: int, second: int) -> None:
+        """Let two regions change places."""
+        own, other = self._of(first), self._of(second)
+        own[:], other[:] = other.copy(), own.copy()
+
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         from unconfused.engines._cell_kernels import unmixed_squares
@@ -114,6 +123,9 @@ class SumsOnDemand:
 
     def shift(self, transfer: Transfer) -> None:
         """Move some rows: nothing is kept."""
+
+    def exchange(self, first: int, second: int) -> None:
+        """Let two regions change places: nothing is kept."""
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
@@ -180,6 +192,10 @@ class KeptProducts(SumsOnDemand):
             self._grams[region, bare] = self._grams[region][:, bare] = 0.0
 
         self._engine.in_threads.each(run, range(len(regions)))
+
+    def exchange(self, first: int, second: int) -> None:
+        """Let two regions change places."""
+        self._grams[[first, second]] = self._grams[[second, first]]
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
