@@ -108,3 +108,58 @@ def move_gram_sparse(
                 i = movers[m]
                 for k in range(indptr[i], indptr[i + 1]):
                     line[indices[k]] = 0.0
+
+
+@_exact
+def move_gram_sparse_by_few(
+    data: Any, indices: Any, indptr: Any, members: IntArray, edges: IntArray, weights: FloatArray,
+    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, n_columns: int,
+    gram: FloatArray,
+) -> None:  # fmt: skip
+    """Do the same for few movers: no sum is written out.
+
+    The movers are turned into lists by column, and the region's rows are read once, for the
+    columns that are on a list.
+    """
+    first, columns, owners, values = by_column(data, indices, indptr, movers, n_columns)
+    products = np.zeros((len(movers), len(edges) - 1))
+    for s in range(len(edges) - 1):
+        for m in range(edges[s], edges[s + 1]):
+            i = members[m]
+            for k in range(indptr[i], indptr[i + 1]):
+                e = first[indices[k]]
+                while e >= 0 and e < len(columns) and columns[e] == indices[k]:
+                    products[owners[e], s] += weights[i] * data[k] * values[e]
+                    e += 1
+    for m in range(len(movers)):
+        for k in range(indptr[movers[m]], indptr[movers[m] + 1]):
+            e = first[indices[k]]
+            while e < len(columns) and columns[e] == indices[k]:
+                products[owners[e], mover_codes[m]] -= 0.5 * mover_weights[m] * data[k] * values[e]
+                e += 1
+    for m in range(len(movers)):
+        for s in range(len(edges) - 1):
+            gram[mover_codes[m], s] += mover_weights[m] * products[m, s]
+            gram[s, mover_codes[m]] += mover_weights[m] * products[m, s]
+
+
+@_exact
+def by_column(data: Any, indices: Any, indptr: Any, rows: IntArray, n_columns: int) -> Any:
+    """List the entries of some rows by column; `first` says where a column's begin, else -1."""
+    total = 0
+    for i in rows:
+        total += indptr[i + 1] - indptr[i]
+    columns = np.empty(total, dtype=np.int64)
+    owners = np.empty(total, dtype=np.int64)
+    values = np.empty(total)
+    at = 0
+    for m in range(len(rows)):
+        for k in range(indptr[rows[m]], indptr[rows[m] + 1]):
+            columns[at], owners[at], values[at] = indices[k], m, data[k]
+            at += 1
+    order = np.argsort(columns, kind="mergesort")
+    columns, owners, values = columns[order], owners[order], values[order]
+    first = np.full(n_columns, -1, dtype=np.int32)
+    for e in range(total - 1, -1, -1):
+        first[columns[e]] = e
+    return first, columns, owners, values

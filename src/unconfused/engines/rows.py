@@ -19,6 +19,9 @@ from unconfused._typing import Rows as Matrix
 WORTH_A_THREAD = 200_000
 """Stored entries per thread below which starting a thread costs more than it saves."""
 
+FEW_MOVERS = 16
+"""Sparse rows up to which multiplying them by all rows of a region beats summing the region."""
+
 PIECES_PER_THREAD = 4
 """Runs of rows per thread where the work per row is uneven."""
 
@@ -171,10 +174,11 @@ class SparseRows:
         mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
     ) -> None:  # fmt: skip
         """Bring the products of one region's sums up to date with the rows that moved."""
-        self._cell.move_gram_sparse(
-            *self._stored, members, edges, weights, movers, mover_codes, mover_weights,
-            np.zeros(self.n_columns), gram,
-        )  # fmt: skip
+        moved = (*self._stored, members, edges, weights, movers, mover_codes, mover_weights)
+        if len(movers) <= FEW_MOVERS:
+            self._cell.move_gram_sparse_by_few(*moved, self.n_columns, gram)
+        else:
+            self._cell.move_gram_sparse(*moved, np.zeros(self.n_columns), gram)
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""

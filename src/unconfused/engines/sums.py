@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 KEPT_BYTES = 64 * 2**20
 """Sums, and products of sums, are kept while they fit into this, and otherwise made when asked."""
 
+PARTS = 4
+"""Parts that the rows of a region are summed in."""
+
 MOST_MOVED = 0.25
 """Share of a region's rows from which products are made anew, not brought up to date."""
 
@@ -140,9 +143,17 @@ class SumsOnDemand:
         """Return one unmixed sum of a region, (features,), for coefficients by code."""
         rows = np.flatnonzero(self._region == region)
         weights = coefficients[self._engine.codes[rows]] * self._engine.weights[rows]
-        vector = np.zeros((1, self._engine.n_features))
-        self._engine.add(rows, np.zeros(len(rows), dtype=np.intp), weights, vector)
-        return np.asarray(vector[0])
+        # As many parts whatever the number of threads, so that sums round alike.
+        parts = np.zeros((PARTS, self._engine.n_features))
+        cuts = np.linspace(0, len(rows), PARTS + 1).astype(int)
+
+        def run(part: int) -> None:
+            own = slice(cuts[part], cuts[part + 1])
+            cells = np.zeros(cuts[part + 1] - cuts[part], dtype=np.intp)
+            self._engine.add(rows[own], cells, weights[own], parts[part : part + 1])
+
+        self._engine.in_threads.each(run, range(PARTS))
+        return np.asarray(parts.sum(axis=0))
 
     def _sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return the codes there are in a region, and their sums."""
