@@ -79,6 +79,7 @@ def test_regions_are_those_of_all_rows_looked_at(seed, alpha, storage, dtype, in
     assert cuts[0].looked_at <= cuts[1].looked_at == 80
 
 
+@pytest.mark.filterwarnings("ignore:UMA stopped")
 @given(seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes)
 def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage, dtype):
     problem = make_problem(seed, n=120)

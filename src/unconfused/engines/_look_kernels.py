@@ -127,7 +127,8 @@ def decide(
     """Find best class, region and budget of chosen rows from single-precision scores.
 
     Rows too close to call are left alone and moved to the front of `chosen`; their number is
-    returned. The new regions of the others are written to `place`. Of several classes with equal weights only the lowest is in `distinct`.
+    returned. The new regions of the others are written to `place`. Of several
+    classes with equal weights only the lowest is in `distinct`.
     """
     n_close = 0
     for k in range(len(chosen)):

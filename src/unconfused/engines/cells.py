@@ -92,7 +92,7 @@ class Cells:
     @property
     def empty(self) -> BoolArray:
         """Which cells hold no row of any weight."""
-        return self._members == 0
+        return np.asarray(self._members == 0)
 
     @property
     def counts(self) -> FloatArray:

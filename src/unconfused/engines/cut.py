@@ -48,7 +48,7 @@ class RowCut:
         self._skip = skip
         n_rows, n_columns = engine.rows.n_rows, engine.rows.n_columns
         number = np.int32 if n_rows < 2**31 else np.int64
-        self.region = np.zeros(n_rows, dtype=np.int32)
+        self.region: Any = np.zeros(n_rows, dtype=np.int32)
         """Best class of every row, -1 where its lead is less than alpha."""
 
         self._best = np.zeros(n_rows, dtype=np.int32)
@@ -58,7 +58,7 @@ class RowCut:
         self._chosen: Any = np.empty(n_rows, dtype=number)
         self._place = np.empty(n_rows, dtype=np.int32)
         self._moved: Any = np.empty(n_rows, dtype=number)
-        self._before = np.empty(n_rows, dtype=np.int32)
+        self._before: Any = np.empty(n_rows, dtype=np.int32)
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)
         own = engine.rows.dtype

@@ -107,4 +107,4 @@ class Movement:
         others[rows, leader] = moved_but_leader.max(axis=1)
         bounds = (moved + others) * (1.0 + 1e-6) + allowance
         bounds[self._void] = np.inf
-        return bounds.astype(np.float32)
+        return np.asarray(bounds, dtype=np.float32)

@@ -92,7 +92,9 @@ class LocalPartition:
         tables = self._cells.tables()
         if not self._everywhere:
             return tables
-        return CellTables(self._for_every_class(tables.counts), self._for_every_class(tables.squares))
+        return CellTables(
+            self._for_every_class(tables.counts), self._for_every_class(tables.squares)
+        )
 
     def pair_norms(self) -> FloatArray:
         """Return the norm of every update vector, (Q, Q)."""

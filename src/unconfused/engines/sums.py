@@ -167,9 +167,7 @@ class SumsOnDemand:
 class KeptProducts(SumsOnDemand):
     """The inner products of the sums within every region."""
 
-    def __init__(
-        self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells
-    ) -> None:
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> None:
         super().__init__(engine, region)
         self._cells = cells
         self._grams = np.zeros((n_classes, engine.n_codes, engine.n_codes))

@@ -64,6 +64,6 @@ class Twins:
 
 
 def _numbered(keys: list[bytes] | list[tuple[int, float]]) -> list[int]:
-    """Number keys in the order of their first appearance."""
+    """Give keys numbers in the order of their first appearance."""
     numbers: dict[object, int] = {}
     return [numbers.setdefault(key, len(numbers)) for key in keys]
