@@ -24,7 +24,7 @@ def measure(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     updates = options.updates
     fits = {f"ours, {updates} updates": ours(problem, updates, tol=1e-9)}
     fits[f"literal, {updates} updates"] = literal(problem, updates)
-    equal = in_turn(fits, problem.X_test, problem.y_test, options.literal_repeats)
+    equal = in_turn(fits, problem.X_test, problem.y_test, options.repeats)
     over = peak_bytes(next(iter(fits.values())))
     if over is not None:
         equal[0].peak_bytes = over + problem.n_bytes
@@ -42,10 +42,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under three minutes")
     parser.add_argument("--only", nargs="*", help="data sets to measure: dense letter ... growth")
     parser.add_argument("--updates", type=int, default=None, help="updates of the equal runs")
+    parser.add_argument("--repeats", type=int, default=None, help="fits that are timed")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "engine.json")
     options = parser.parse_args()
-    options.repeats = 1 if options.quick else 3
-    options.literal_repeats = 1
+    options.repeats = options.repeats or (1 if options.quick else 3)
     options.updates = options.updates or (30 if options.quick else UPDATES)
     problems = named(HERE / "results")
     wanted = options.only or ["dense", "sparse", "growth"]

@@ -16,6 +16,9 @@ from engine.literal import LiteralUMA
 from engine.measuring import Fit
 from unconfused import UMAClassifier
 
+SVC_ENTRIES = 30_000_000
+"""Stored numbers beyond which the Crammer-Singer machine would take longer than all the rest."""
+
 
 def ours(problem: Problem, max_iter: int, **settings: Any) -> Fit:
     """UMA for so many updates, or until no pair stands out."""
@@ -62,7 +65,8 @@ def whole_fits(problem: Problem, *, slow: bool) -> dict[str, Fit]:
         "Perceptron": lambda: Perceptron(n_jobs=-1),
         "SGDClassifier": lambda: SGDClassifier(n_jobs=-1),
     }
-    if slow:
+    n_entries = problem.X.nnz if sparse.issparse(problem.X) else problem.X.size
+    if slow and n_entries <= SVC_ENTRIES:
         makers["LinearSVC, Crammer-Singer"] = lambda: LinearSVC(
             multi_class="crammer_singer", max_iter=100
         )

@@ -32,6 +32,7 @@ class Rows(Protocol):
     n_rows: int
     n_columns: int
     n_entries: int
+    entries_per_row: int
     dtype: Any
     longest: int
     """Most entries any row stores."""
@@ -88,7 +89,8 @@ class DenseRows:
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
         self._X = X
         self.n_rows, self.n_columns = X.shape
-        self.n_entries, self.longest, self.dtype = X.size, X.shape[1], X.dtype
+        self.n_entries, self.dtype = X.size, X.dtype
+        self.entries_per_row = self.longest = X.shape[1]
         self.brings_threads = True
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
@@ -146,6 +148,7 @@ class SparseRows:
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.nnz, X.dtype
+        self.entries_per_row = X.nnz // max(1, X.shape[0])
         self.longest = int(np.diff(X.indptr).max(initial=0))
         self.brings_threads = False
 
@@ -229,9 +232,9 @@ class RowThreads:
         for done in [self._pool.submit(loop, *run) for run in runs]:
             done.result()
 
-    def each(self, work: Callable[[int], None], items: Iterable[int]) -> None:
-        """Call ``work(item)`` for every item."""
-        if self._pool is None:
+    def each(self, work: Callable[[int], None], items: Iterable[int], n_entries: int) -> None:
+        """Call ``work(item)`` for every item; together they go through `n_entries` numbers."""
+        if self._pool is None or n_entries < 2 * WORTH_A_THREAD:
             for item in items:
                 work(item)
             return

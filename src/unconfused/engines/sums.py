@@ -86,7 +86,8 @@ class KeptSums:
                 transfer.rows[own], transfer.cells[own], transfer.weights[own], self._sums
             )
 
-        self._engine.in_threads.each(run, range(n_threads))
+        n_entries = len(transfer.rows) * self._engine.rows.entries_per_row
+        self._engine.in_threads.each(run, range(n_threads), n_entries)
         self._engine.add_constant(transfer.cells, transfer.weights, self._sums)
 
     def exchange(self, first: int, second: int) -> None:
@@ -102,6 +103,7 @@ class KeptSums:
         self._engine.in_threads.each(
             lambda k: unmixed_squares(self._of(regions[k]), coefficients, out[k]),
             range(len(regions)),
+            len(regions) * self._sums.shape[1] * coefficients.size,
         )
         return out
 
@@ -152,7 +154,8 @@ class SumsOnDemand:
             cells = np.zeros(cuts[part + 1] - cuts[part], dtype=np.intp)
             self._engine.add(rows[own], cells, weights[own], parts[part : part + 1])
 
-        self._engine.in_threads.each(run, range(PARTS))
+        n_entries = len(rows) * self._engine.rows.entries_per_row
+        self._engine.in_threads.each(run, range(PARTS), n_entries)
         return np.asarray(parts.sum(axis=0))
 
     def _sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
@@ -200,7 +203,7 @@ class KeptProducts(SumsOnDemand):
             bare = self._cells.empty[region]
             self._grams[region, bare] = self._grams[region][:, bare] = 0.0
 
-        self._engine.in_threads.each(run, range(len(regions)))
+        self._engine.in_threads.each(run, range(len(regions)), self._engine.rows.n_entries)
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
