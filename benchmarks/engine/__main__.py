@@ -11,7 +11,7 @@ from typing import Any
 from engine import growth
 from engine.data import Problem, dense, named, text
 from engine.measuring import Measured, in_turn, peak_bytes, read_seconds
-from engine.peers import literal, ours, whole_fits
+from engine.peers import literal, ours, weights_difference, whole_fits
 from engine.table import save, show
 
 HERE = Path(__file__).resolve().parents[1]
@@ -23,17 +23,28 @@ def measure(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     read = read_seconds(problem.X)
     updates = options.updates
     fits = {f"ours, {updates} updates": ours(problem, updates, tol=1e-9)}
-    fits[f"literal, {updates} updates"] = literal(problem, updates)
+    few = options.literal_updates or updates
+    fits[f"literal, {few} updates"] = literal(problem, few)
     equal = in_turn(fits, problem.X_test, problem.y_test, options.repeats)
     over = peak_bytes(next(iter(fits.values())))
     if over is not None:
         equal[0].peak_bytes = over + problem.n_bytes
     show(f"{problem.name}, equal updates", equal, read, problem.n_bytes)
-    peers = {"ours, whole fit": ours(problem, 1000)}
+    difference = weights_difference(problem, few)
+    print(
+        f"  largest difference of the weights after {few} updates: {difference:.1e} of the largest"
+    )
+    peers = {"ours, whole fit from the means": ours(problem, 1000, init="means")}
     peers |= whole_fits(problem, slow=not options.quick)
     whole: list[Measured] = in_turn(peers, problem.X_test, problem.y_test, options.repeats)
     show(f"{problem.name}, whole fits", whole, read, problem.n_bytes)
-    return {"read_seconds": read, "n_bytes": problem.n_bytes, "equal": equal, "whole": whole}
+    return {
+        "weights_difference": difference,
+        "read_seconds": read,
+        "n_bytes": problem.n_bytes,
+        "equal": equal,
+        "whole": whole,
+    }
 
 
 def main() -> None:
@@ -42,6 +53,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under three minutes")
     parser.add_argument("--only", nargs="*", help="data sets to measure: dense letter ... growth")
     parser.add_argument("--updates", type=int, default=None, help="updates of the equal runs")
+    parser.add_argument(
+        "--literal-updates",
+        type=int,
+        help="fewer updates of the literal one, each of which costs the same; ratios per update",
+    )
     parser.add_argument("--repeats", type=int, default=None, help="fits that are timed")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "engine.json")
     options = parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -46,6 +47,19 @@ def literal(problem: Problem, max_iter: int) -> Fit:
         return predict, model.n_iter_
 
     return fit
+
+
+def weights_difference(problem: Problem, max_iter: int) -> float:
+    """Return the largest difference of our weights and the literal ones, as a share of theirs."""
+    theirs = LiteralUMA(problem.confusion, max_iter, problem.intercept).fit(problem.X, problem.y)
+    clf = UMAClassifier(
+        problem.confusion, max_iter=max_iter, fit_intercept=problem.intercept, tol=1e-9
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(problem.X, problem.y)
+    shown = theirs.weights[:, :-1]
+    return float(np.abs(clf.coef_ - shown).max() / np.abs(shown).max())
 
 
 def estimator(problem: Problem, make: Callable[[], Any]) -> Fit:

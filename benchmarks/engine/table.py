@@ -17,18 +17,25 @@ def show(title: str, results: list[Measured], read: float, n_bytes: int) -> None
         f"\n{title}: rows {n_bytes / 1e6:,.0f} MB, one read {read * 1e3:.1f} ms ({speed:.1f} GB/s)"
     )
     head = ("", "seconds", "ratio", "updates", "reads/update", "error", "peak MB")
-    print("  {:28s}{:>9s}{:>9s}{:>9s}{:>14s}{:>8s}{:>9s}".format(*head))
+    print("  {:32s}{:>9s}{:>9s}{:>9s}{:>14s}{:>8s}{:>9s}".format(*head))
     for result in results:
         per_update = result.median / result.updates / read if result.updates else None
         columns = (
             f"{result.median:9.3f}",
-            f"{result.median / results[0].median:9.2f}",
+            f"{_ratio(result, results[0]):9.2f}",
             _or_blank("9d", result.updates),
             _or_blank("14.2f", per_update),
             _or_blank("8.4f", result.error),
             _or_blank("9.0f", None if result.peak_bytes is None else result.peak_bytes / 1e6),
         )
-        print(f"  {result.name:28s}" + "".join(columns))
+        print(f"  {result.name:32s}" + "".join(columns))
+
+
+def _ratio(result: Measured, base: Measured) -> float:
+    """Return how many times longer it takes; per update where both make updates."""
+    if result.updates and base.updates:
+        return result.median / result.updates / (base.median / base.updates)
+    return result.median / base.median
 
 
 def _or_blank(form: str, value: Any) -> str:
