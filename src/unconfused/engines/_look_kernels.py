@@ -22,6 +22,9 @@ _exact = compiled
 AHEAD = 4
 """How many rows ahead one is fetched."""
 
+TILE = 256
+"""Sparse rows scored together: they stay in fast memory from one class to the next."""
+
 LOWEST = np.float32(-np.inf)
 SMALLEST = 1e-44
 """Scores smaller than this have no digits left in single precision."""
@@ -78,23 +81,30 @@ def sparse_refresh(
     data: Any, indices: Any, indptr: Any, chosen: IntArray, weights: Any, constants: Any,
     stale: Any, slot: Any, scores: Any,
 ) -> None:  # fmt: skip
-    """Do the same for rows in CSR, two classes at a time: an update moves two as a rule."""
-    for i in chosen:
-        classes = stale[slot[i]]
-        start, stop = indptr[i], indptr[i + 1]
-        for m in range(1, classes[0], 2):
-            one, two = weights[classes[m]], weights[classes[m + 1]]
-            first, second = constants[classes[m]], constants[classes[m + 1]]
+    """Do the same for rows in CSR.
+
+    Weights are read at random, so that few of them should be in use at a time: a tile of rows is
+    scored for two classes, then for the next two of the list.
+    """
+    n_chosen = len(chosen)
+    for start in range(0, n_chosen, TILE):
+        stop = min(start + TILE, n_chosen)
+        longest = 0
+        for k in range(start, stop):
+            longest = max(longest, stale[slot[chosen[k]], 0])
+        for m in range(1, longest + 1, 2):
             for k in range(start, stop):
-                first += data[k] * one[indices[k]]
-                second += data[k] * two[indices[k]]
-            scores[i, classes[m]], scores[i, classes[m + 1]] = first, second
-        if classes[0] % 2 == 1:
-            last = classes[classes[0]]
-            one, first = weights[last], constants[last]
-            for k in range(start, stop):
-                first += data[k] * one[indices[k]]
-            scores[i, last] = first
+                i = chosen[k]
+                classes = stale[slot[i]]
+                if m > classes[0]:
+                    continue
+                a, b = classes[m], classes[min(m + 1, classes[0])]
+                one, two = weights[a], weights[b]
+                of_a, of_b = constants[a], constants[b]
+                for e in range(indptr[i], indptr[i + 1]):
+                    of_a += data[e] * one[indices[e]]
+                    of_b += data[e] * two[indices[e]]
+                scores[i, a], scores[i, b] = of_a, of_b
 
 
 @_sums
