@@ -66,6 +66,17 @@ def dense(n_rows: int = 200_000, n_columns: int = 200, n_classes: int = 10) -> P
     return with_noise(name, X, true, n_test=n_test, intercept=True)
 
 
+def isotropic(n_rows: int, n_columns: int = 200, n_classes: int = 10) -> Problem:
+    """Gaussian rows in no clouds at all, labelled by a noisy linear concept."""
+    rng = np.random.default_rng(0)
+    n_test = n_rows // 20
+    X = rng.standard_normal((n_rows + n_test, n_columns), dtype=np.float32)
+    scores = X @ rng.standard_normal((n_columns, n_classes), dtype=np.float32) / n_columns**0.5
+    true = (scores + 0.1 * rng.gumbel(size=scores.shape)).argmax(axis=1)
+    name = f"isotropic {n_rows:,} x {n_columns}, Q = {n_classes}"
+    return with_noise(name, X, true, n_test=n_test, intercept=True)
+
+
 def text(n_rows: int = 200_000, n_columns: int = 47_236, n_classes: int = 53) -> Problem:
     """Rows with 75 entries, a quarter of them among 400 columns of the class; unit length.
 
