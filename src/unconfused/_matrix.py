@@ -222,7 +222,7 @@ class Unmixing:
         own = possible.T
         other = possible.sum(axis=0)[:, np.newaxis] > own
         off = np.where(own, np.abs(inverse - 1.0), 0.0)
-        return np.maximum(off, np.where(other, np.abs(inverse), 0.0)).max(axis=0)
+        return np.asarray(np.maximum(off, np.where(other, np.abs(inverse), 0.0)).max(axis=0))
 
     @property
     def condition_number(self) -> float:
