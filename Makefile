@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests run one process per core: threads inside each would only get in one another's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test quick lint format bench bench-quick clean
+.PHONY: demo test quick lint format docs bench bench-quick clean
 
 demo: $(VENV)/.demo-installed  ## corrupt the digits' labels, learn through the noise, show the result
 	$(BIN)/unconfused demo
@@ -27,6 +27,9 @@ format: $(VENV)/.dev-installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs-installed  ## the documentation with its gallery, into docs/_build/html; warnings are errors
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 bench: $(VENV)/.bench-installed  ## UMA beside the paper written out and its peers; takes hours
 	cd benchmarks && ../$(BIN)/python -m engine $(BENCH)
 
@@ -35,6 +38,7 @@ bench-quick: $(VENV)/.bench-installed  ## the same on small data, in under three
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
+	rm -rf docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +50,10 @@ $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 $(VENV)/.dev-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/.demo-installed
+
+$(VENV)/.docs-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
 
 $(VENV)/.bench-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
