@@ -121,7 +121,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         The fitted scikit-learn transformer behind: ``KernelPCA``, or ``Nystroem`` then ``PCA``.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of those features, where they are all strings.
 
     See Also
@@ -210,7 +210,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, `n_components_`)
             The projected rows, of type ``dtype``.
         """
         check_is_fitted(self)
