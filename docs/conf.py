@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import unconfused
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
 
 project = "unconfused"
 author = "The unconfused developers"
@@ -25,12 +27,13 @@ extensions = [
     "sphinx.ext.mathjax",
     "myst_parser",
     "numpydoc",
+    "short_docstrings",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
 ]
-exclude_patterns = ["_build", "images/README.md"]
+exclude_patterns = ["_build"]
 # Files that sphinx-gallery writes beside its pages are no pages themselves.
 exclude_patterns += ["auto_examples/**.ipynb", "auto_examples/**.py", "auto_examples/**.md5"]
 templates_path = ["_templates"]
@@ -45,8 +48,9 @@ suppress_warnings = ["myst.xref_missing"] if MISSING else []
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 
-# Names in single backticks become links where they are ours, and stay words where they are not.
-default_role = "autolink"
+# Names in single backticks are code, and links where they are ours.
+default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
@@ -65,7 +69,10 @@ autosummary_context = {
         "set_output",
         "set_partial_fit_request",
         "set_score_request",
-    ]
+    ],
+    # Classes with properties worth a paragraph each.
+    "with_properties": ["ConfusionEstimate", "AnnotatorEstimate", "LabelIssues", "Votes"],
+    "fields": ["caveat", "class_prior"],
 }
 
 sphinx_gallery_conf = {
@@ -87,6 +94,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "unconfused"
+html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["unconfused.css"]
 html_show_sourcelink = False
@@ -95,7 +103,7 @@ html_theme_options = {
     "logo": {"text": "unconfused"},
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "secondary_sidebar_items": ["page-toc"],

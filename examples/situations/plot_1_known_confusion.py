@@ -10,6 +10,7 @@ confusion matrix. Its labels are all you can train on. How much is the matrix wo
 # Four in ten of some digits get the label of a look-alike. The matrix has true digits as rows and
 # observed labels as columns, and its rows sum to 1.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression

@@ -9,6 +9,7 @@ two things: it shows how labels go wrong, and it counts directly. How many rows 
 # %%
 # The labels follow a matrix that the learner does not get to see.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits

@@ -9,6 +9,7 @@ errs, but on labelled images it did not see we can count how. That is a confusio
 # %%
 # Unlabelled rows are marked -1, as elsewhere in scikit-learn.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
