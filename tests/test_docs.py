@@ -1,4 +1,4 @@
-"""The documentation's code runs as it is, its examples draw something, and its links lead somewhere.
+"""The documentation's code runs as it is, examples draw something, links lead somewhere.
 
 Sphinx itself runs in `make docs`.
 """

@@ -56,7 +56,7 @@ ax.set(xlabel="error on clean test labels, %", title="What the matrix is worth")
 plt.show()
 
 # %%
-# The likelihood through C repairs most of the damage. 1 and 7, and 3 and 8, are swapped both ways in
-# four cases of ten: such a matrix is hard to invert, and UMA, which does so, pays for it here.
+# The likelihood through C repairs most of the damage. 1 and 7, and 3 and 8, are swapped both ways
+# in four cases of ten: such a matrix is hard to invert, and UMA, which does so, pays for it here.
 #
 # One draw of the noise and one split are an anecdote; for evidence see the league.

@@ -35,7 +35,8 @@ asked = np.argsort(rng.random((len(X), len(people))), axis=1) < 3
 votes = np.where(asked, np.column_stack(answers).astype(float), np.nan)
 
 # %%
-# From the votes alone, `from_annotators` finds a matrix for each of them, and the likely truth.
+# From the votes alone, `~unconfused.confusion.from_annotators` finds a matrix for each of them, and
+# the likely truth.
 
 crowd = confusion.from_annotators(votes)
 true_rates = [np.mean(answer != truth) for answer in answers]
@@ -53,7 +54,7 @@ right.set_title("How G errs, as estimated")
 plt.show()
 
 # %%
-# Counting heads treats all alike. `from_annotators` weighs them, and the learner, given the votes as
+# Counting heads treats all alike. The estimate weighs them, and the learner, given the votes as
 # columns of ``y``, also lets the images have their say.
 
 

@@ -38,25 +38,23 @@ for rate in rates:
         errors[name].append(1 - model.fit(X, labels).score(X_test, truth_test))
 
 # %%
-# For a long way the guess is as good as knowing. Towards one half, where the right label is hardly the
-# most frequent one of its class any more, the true matrix still helps and the guess breaks down.
-# Beyond it nothing in the data says which of two labels is the right one.
+# For a long way the guess is as good as knowing. Towards one half, where the right label is hardly
+# the most frequent one of its class any more, the true matrix still helps and the guess breaks
+# down. Beyond it nothing in the data says which of two labels is the right one.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.6), layout="constrained")
 left.plot(rates, rates, color=GREY, linestyle=":", label="exact")
 left.plot(rates, found, color=BLUE, marker="o", linewidth=2, label="guessed")
 left.set(xlabel="wrong labels", ylabel="wrong labels, as guessed", title="How wrong are they?")
 left.legend(frameon=False)
-for (name, values), colour, mark in zip(
-    errors.items(), (ORANGE, BLUE, GREY), "sod", strict=True
-):
+for (name, values), colour, mark in zip(errors.items(), (ORANGE, BLUE, GREY), "sod", strict=True):
     right.plot(rates, 100 * np.array(values), color=colour, marker=mark, linewidth=2, label=name)
 right.set(xlabel="wrong labels", ylabel="test error, %", title="And what does it cost?")
 right.legend(frameon=False)
 plt.show()
 
 # %%
-# The estimate says by itself what it rests on. The surest next step is to have some rows
-# checked, best those that look wrong: see :ref:`sphx_glr_auto_examples_situations_plot_5_find_wrong_labels.py`.
+# The estimate says by itself what it rests on. The surest next step is to have some rows checked,
+# best those that look wrong; the example "Find the wrong labels" does it.
 
 print(guess.caveat)

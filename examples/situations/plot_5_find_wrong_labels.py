@@ -7,7 +7,7 @@ by a model that has not seen them.
 """
 
 # %%
-# One label in five is wrong, with a bias: look-alikes are confused more often.
+# One label in five is wrong: mostly that of the next digit, sometimes any.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,8 +24,8 @@ labels = noise.corrupt_labels(truth, C, random_state=0)
 wrong = labels != truth
 
 # %%
-# `rank_label_errors` fits the model on four fifths of the rows and judges the last fifth, five
-# times over.
+# `~unconfused.confusion.rank_label_errors` fits the model on four fifths of the rows and judges the
+# last fifth, five times over.
 
 model = UnconfusedLogisticRegression(C, l2=1e-3)
 issues = confusion.rank_label_errors(model, X / 16, labels, random_state=0)

@@ -26,7 +26,8 @@ labels = noise.corrupt_labels(truth, C, random_state=0)
 
 # %%
 # UMA without a matrix is a batch Perceptron and takes labels as they are. Given the matrix it sees
-# each region for what it truly holds. Points below are coloured by their *label*, then by the truth.
+# each region for what it truly holds. Points are coloured by their *label* at first, then by the
+# truth.
 
 believing = UMAClassifier(fit_intercept=False).fit(X, labels)
 seeing = UMAClassifier(C, fit_intercept=False).fit(X, labels)

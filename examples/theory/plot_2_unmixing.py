@@ -3,7 +3,8 @@ Unmixing one region
 ===================
 
 The whole idea in one picture. A classifier predicts some class for a set of rows. The labels of
-these rows are a mixture, because labels are wrong; the inverse of the confusion matrix takes the mixture apart.
+these rows are a mixture, because labels are wrong; the inverse of the confusion matrix takes the
+mixture apart.
 """
 
 # %%
@@ -24,8 +25,9 @@ labels = noise.corrupt_labels(truth, C, random_state=0)
 
 # %%
 # Take the rows that some rough classifier predicts to be of class 0: here, those left of a line.
-# Which classes do they truly hold? Counting labels gives the wrong answer. One row with label k counts as
-# ``inverse(C)[k, q]`` rows of class q, on average over the noise, so sums can be put right.
+# Which classes do they truly hold? Counting labels gives the wrong answer. One row with label k
+# counts as ``inverse(C)[k, q]`` rows of class q, on average over the noise, so sums can be put
+# right.
 
 region = X[:, 0] < 2.6
 inverse = np.linalg.inv(C)
@@ -34,8 +36,8 @@ unmixed = counted @ inverse
 true = np.bincount(truth[region], minlength=3)
 
 # %%
-# The same holds for sums of rows. The mean of those truly of class 1 in this region is what UMA steps
-# along: the update vector of the pair (predicted 0, true 1).
+# The same holds for sums of rows. The mean of those truly of class 1 in this region is what UMA
+# steps along: the update vector of the pair (predicted 0, true 1).
 
 z = inverse[labels[region], 1] @ X[region] / len(X)
 mu = X[region & (truth == 1)].sum(axis=0) / len(X)

@@ -8,8 +8,8 @@ makes all the difference.
 
 # %%
 # Ten digits and pair flips of growing rate. Near one half, rows of C become almost combinations
-# of each other: the condition number climbs, and what is averaged is stretched by the largest entry of the
-# inverse (`theory.inflation`).
+# of each other: the condition number climbs, and what is averaged is stretched by the largest entry
+# of the inverse (`~unconfused.theory.inflation`).
 
 import matplotlib.pyplot as plt
 import numpy as np
