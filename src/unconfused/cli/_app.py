@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -55,10 +56,13 @@ def options(
 
 
 def _add(command: Callable[..., Any], examples: Sequence[str]) -> None:
-    lines = ["Examples:", *(f"unconfused {one}" for one in examples)]
-    app.command(epilog="\n\n".join(lines), no_args_is_help=command.__name__ not in NO_ARGUMENTS)(
-        command
-    )
+    # Typer keeps the ends of lines; a paragraph should be as wide as the terminal.
+    paragraphs = str(inspect.getdoc(command)).split("\n\n")
+    app.command(
+        help="\n\n".join(" ".join(one.split()) for one in paragraphs),
+        epilog="\n\n".join(["Examples:", *(f"unconfused {one}" for one in examples)]),
+        no_args_is_help=command.__name__ not in NO_ARGUMENTS,
+    )(command)
 
 
 NO_ARGUMENTS = ("demo", "info")

@@ -142,7 +142,7 @@ def _frame(task: Task, plan: Plan, page: ReportData, identity: str | None) -> An
         columns[identity] = task.table[identity].iloc[[one.row for one in page.rows]].to_numpy()
     columns["label"] = classes[[one.label for one in page.rows]]
     columns["suggested"] = classes[[one.suggested for one in page.rows]]
-    columns["probability_wrong"] = [round(one.wrong, 6) for one in page.rows]
+    columns["probability_wrong"] = [one.wrong for one in page.rows]
     return pd.DataFrame(columns)
 
 
@@ -150,6 +150,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     from rich.table import Table
     from rich.text import Text
 
+    from unconfused._report._words import percent
     from unconfused.cli._show import console, say_notes
 
     if as_json:
@@ -171,8 +172,8 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     table = Table(title="The most suspicious rows")
     for name in rows.columns:
         table.add_column(str(name))
-    for row in rows.head(PREVIEW).astype(str).itertuples(index=False):
-        table.add_row(*(Text(cell) for cell in row))
+    for *cells, wrong in rows.head(PREVIEW).itertuples(index=False):
+        table.add_row(*(Text(str(cell)) for cell in cells), percent(wrong))
     out.print(table)
     out.print(f"Rows: {output} ({len(rows):,} rows)")
     say_notes(notes)

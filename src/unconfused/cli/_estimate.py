@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text as RichText
 
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
@@ -26,11 +24,6 @@ EXAMPLES = [
     "estimate songs.csv --votes answers.csv --item song --annotator worker --label answer",
     "estimate pets.csv --label kind --json",
 ]
-
-MOST_CLASSES = 10
-"""Classes up to which the whole matrix is shown; of more, the most frequent confusions."""
-
-MOST_PAIRS = 15
 
 
 def estimate(
@@ -163,72 +156,15 @@ def _show(
     notes: list[str],
     known: Known,
 ) -> None:
+    from unconfused.cli._confusion_table import class_table, matrix_table, matrix_width
     from unconfused.cli._show import console, say_notes
 
     out, verdict = console(), _verdict(task, found, known)
     out.print(verdict.sentence(), style="bold")
     out.print(verdict.source)
     out.print(f"{found.verdict}\n")
-    small = len(found.classes) <= MOST_CLASSES
-    table = matrix_table(found, level) if small else pair_table(found, level)
-    # Beside a terminal there is no width to keep to.
-    out.print(table, width=None if out.is_terminal else max(80, 16 * len(found.classes) + 24))
+    whole = matrix_width(found) <= out.width
+    out.print(matrix_table(found, level) if whole else class_table(found, level))
     if output is not None:
         out.print(f"Matrix: {output}")
     say_notes(notes)
-
-
-def _cell(share: float, low: float, high: float, style: str) -> RichText:
-    return RichText(f"{share:.2f}\n{low:.2f}-{high:.2f}", style=style)
-
-
-def matrix_table(found: ConfusionEstimate, level: float) -> Table:
-    """Return the matrix, every entry with its interval below it."""
-    low, high = found.interval(level)
-    names = [str(one) for one in found.classes.tolist()]
-    table = Table(
-        title="How true classes (rows) are labelled (columns)",
-        caption=f"Below each share: {level:.0%} interval.",
-        show_lines=True,
-    )
-    table.add_column("true")
-    for name in names:
-        table.add_column(RichText(name), justify="right", no_wrap=True)
-    for t, name in enumerate(names):
-        cells = [
-            _cell(found.matrix[t, k], low[t, k], high[t, k], _style(t, k, found))
-            for k in range(len(names))
-        ]
-        table.add_row(RichText(name), *cells)
-    return table
-
-
-def _style(true: int, label: int, found: ConfusionEstimate) -> str:
-    if true == label:
-        return "bold"
-    return "" if found.matrix[true, label] >= 0.05 else "dim"
-
-
-def pair_table(found: ConfusionEstimate, level: float) -> Table:
-    """Return the confusions that make up most of the wrong labels."""
-    import numpy as np
-
-    low, high = found.interval(level)
-    counts = np.where(np.eye(len(found.classes), dtype=bool), 0.0, found.counts)
-    table = Table(
-        title="The most frequent confusions",
-        caption=f"{len(found.classes)} classes; intervals of {level:.0%}. -o C.csv writes all.",
-    )
-    for name in ("true", "called", "share", "interval", "count"):
-        table.add_column(name, justify="left" if name in ("true", "called") else "right")
-    for place in np.argsort(-counts, axis=None, kind="stable")[:MOST_PAIRS]:
-        t, k = divmod(int(place), len(counts))
-        if counts[t, k] > 0:
-            table.add_row(
-                RichText(str(found.classes[t])),
-                RichText(str(found.classes[k])),
-                f"{found.matrix[t, k]:.2f}",
-                f"{low[t, k]:.2f}-{high[t, k]:.2f}",
-                f"{counts[t, k]:,.0f}",
-            )
-    return table

@@ -169,9 +169,19 @@ class Done:
             "classes": self.learner.classes_.tolist(),
             "class_shares": self.learner.class_prior_.tolist(),
             "confusion": self.learner.confusion_.tolist(),
+            "noisy_weight": getattr(self.learner, "noisy_weight_", None),
             "columns": columns_as_dict(self.plan.columns),
             "notes": self.notes,
         }
+
+    def _weight_in_words(self) -> list[str]:
+        """Say what the rows without a known truth were worth, where the fit had a choice."""
+        weight = getattr(self.learner, "noisy_weight_", None)
+        if weight is None or self.task.kind == "votes":
+            return []
+        if not 0 < self.task.n_trusted < len(self.task.place):
+            return []
+        return [f"A row without a known truth counts {weight:.2g} times as much as one with."]
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print the sentences."""
@@ -184,7 +194,7 @@ class Done:
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
             f"{len(self.learner.classes_)} classes."
         )
-        for line in describe_columns(self.plan):
+        for line in [*describe_columns(self.plan), *self._weight_in_words()]:
             out.print(line)
         out.print(f"Model: {output}")
         if report is not None:

@@ -66,14 +66,13 @@ def make_plan(task: Task, settings: Settings) -> Plan:
                 "This file names no columns, so --text, --categories and --ignore have no meaning."
             )
         return Plan(_plain_pipeline(task.table, learner), task.table, None)
-    label, *others = task.reserved
     model, columns = build_pipeline(
         task.table,
         learner,
-        label=label,
+        label=None,
         text=settings.text,
         categories=settings.categories,
-        leave_out=[*others, *settings.ignore],
+        leave_out=[*task.reserved, *settings.ignore],
     )
     return Plan(model, prepare_frame(model, task.table), columns)
 

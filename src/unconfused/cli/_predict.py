@@ -171,7 +171,7 @@ def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
         return
     common = sorted(asked.shares.items(), key=lambda one: -one[1])[:5]
     words = ", ".join(f"{label} {times:,}" for label, times in common)
-    console().print(f"{total:,} rows labelled: {words}{', ...' * (len(asked.shares) > 5)}.")
+    console().print(f"{total:,} rows labelled: {words}{' and others' * (len(asked.shares) > 5)}.")
     console().print(f"Labels: {output}")
     if asked.extra:
         some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)

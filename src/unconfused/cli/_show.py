@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from unconfused.cli._errors import in_options
 from unconfused.cli._label_columns import label_texts
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ KINDS = {
 def console() -> Console:
     """Return stdout: colours on a terminal only, lines as long as they are elsewhere."""
     plain = Console(highlight=False, markup=False, emoji=False)
-    if not plain.is_terminal:
-        plain.soft_wrap = True
+    plain.soft_wrap = not plain.is_terminal
     return plain
 
 
@@ -54,12 +54,7 @@ def describe_columns(plan: Plan) -> list[str]:
         return [f"Learnt from {plan.rows.shape[1]:,} columns without names, scaled."]
     found = [_some(getattr(plan.columns, kind), *KINDS[kind]) for kind in KINDS]
     lines = [f"Learnt from {'; '.join(one for one in found if one)}."]
-    return lines + [in_sentence(line) for line in plan.columns.in_words()]
-
-
-def in_sentence(line: str) -> str:
-    """Name options where the plan speaks of arguments."""
-    return line.replace("name it as text", "name it with --text")
+    return lines + [in_options(line) for line in plan.columns.in_words()]
 
 
 def _some(names: list[str], one: str, many: str) -> str:
