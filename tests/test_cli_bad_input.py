@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def idle(monkeypatch):
-    """Reading data fails the test."""
+    """Fail the test if data are read."""
     monkeypatch.setattr(_files, "read_table", lambda *args, **options: pytest.fail("work started"))
 
 
@@ -130,8 +130,9 @@ def test_names_that_lead_nowhere(arguments, word):
         ("0.9,0.1\n0.2,0.8\n", "3 classes"),
         ("0.9,0.3,0\n0.1,0.6,0\n0,0.1,1\n", "transpose"),
         (",cat,dog,cow\ncat,1,0,0\ndog,0,1,0\ncow,0,0,1\n", "'hen'"),
+        (",cat,dog,hen\ncat,1,0,0\ndog,0,1,0\ncow,0,0,1\n", "same classes"),
         ("8,1,1\n0,9,1\n0,0,10\n", "counts"),
-        ("cat,dog\n1,0\n", "square"),
+        ("cat,dog\n1,0\n", "above the row names"),
         ("0,1,2\n1,0,0\n0,1,0\n0,0,1\n", "begin every other line"),
         (",cat,dog,hen\ncat,1,0,0\ndog,0,x,0\nhen,0,0,1\n", "'x' in row 2"),
         ("1,0\n1\n", "cells"),

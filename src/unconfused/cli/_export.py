@@ -28,6 +28,13 @@ def export(
             show_default="MODEL with the ending .onnx",
         ),
     ] = None,
+    locale: Annotated[
+        str | None,
+        typer.Option(
+            help="For text: the locale of the machine that will run the graph, as C.UTF-8.",
+            show_default="US English",
+        ),
+    ] = None,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -43,10 +50,20 @@ def export(
         check_target(target, [".onnx"], force=force)
         from unconfused import load
         from unconfused.cli._onnx_example import example_rows
-        from unconfused.persistence import to_onnx
+        from unconfused.persistence import ExportError, to_onnx
 
         loaded = load(model)
-        graph = to_onnx(loaded, target, example=example_rows(loaded), force=force)
+        try:
+            graph = to_onnx(
+                loaded, target, example=example_rows(loaded), force=force, text_locale=locale
+            )
+        except ExportError as error:
+            if "locale" not in str(error):
+                raise
+            raise ExportError(
+                "The graph needs a locale to put words into small letters, and this machine does "
+                f"not have {locale or 'en_US.UTF-8'}. Try --locale C.UTF-8."
+            ) from None
         _tell(graph, target, as_json)
 
 

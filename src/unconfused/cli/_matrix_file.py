@@ -45,7 +45,23 @@ def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
         if None in row:
             cell = body[line][row.index(None)]
             raise DataFileError(f"{path}: {cell!r} in row {line + 1} of the matrix is no number.")
+    _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
     return np.array(numbers, dtype=np.float64), names, columns
+
+
+def _refuse_other_shape(
+    path: Path, height: int, width: int, names: list[str], columns: list[str]
+) -> None:
+    if height != width:
+        raise DataFileError(
+            f"{path}: the matrix has {height} rows and {width} columns; it must be square, a row "
+            "for every true class and a column for every label."
+        )
+    if set(names) != set(columns):
+        raise DataFileError(
+            f"{path}: rows are named {', '.join(names[:5])} and columns {', '.join(columns[:5])}; "
+            "both must name the same classes. A header begins with a cell above the row names."
+        )
 
 
 def write_matrix(path: Path, matrix: FloatArray, classes: Labels, *, force: bool) -> None:
