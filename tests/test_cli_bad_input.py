@@ -161,9 +161,31 @@ def test_contradictions(arguments, word):
     assert result.exit_code == 2 and word in result.stderr.replace("\n", " ")
 
 
-def test_an_extra_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert 'pip install "unconfused[files]"' in refused(*FIT)
+def test_columns_that_tell_nothing_are_suspected():
+    pets()[["name", "remark", "kind"]].assign(coin=[0, 1, 1] * 80).to_csv("coin.csv", index=False)
+    result = invoke("fit", "coin.csv", "-l", "kind")
+    assert result.exit_code == 0
+    assert "tell little about the classes" in result.stderr and "--text" in result.stderr
+
+
+def test_dates_cannot_be_exported_but_left_out():
+    dates = pd.date_range("2024-01-01", periods=240).astype(str)
+    pets().assign(seen=dates).to_csv("dates.csv", index=False)
+    succeed("fit", "dates.csv", "-l", "kind", "-t", "checked", "--ignore", "truth")
+    assert "--ignore" in refused("export", "model.skops", "--onnx")
+
+
+def test_help_is_quick_and_needs_little():
+    code = "import sys, unconfused.cli._app; print({'numpy', 'pandas', 'skops'} & {*sys.modules})"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(("module", "extra"), [("pyarrow", "files"), ("skops.io", "save")])
+def test_an_extra_that_is_missing_is_named_before_the_work(module, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(_model, "fit_plan", lambda *args: pytest.fail("work started"))
+    assert f'pip install "unconfused[{extra}]"' in refused(*FIT)
 
 
 def test_a_fault_of_ours_is_told_apart(monkeypatch):

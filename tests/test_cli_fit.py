@@ -75,6 +75,9 @@ def test_verdict_comes_first_and_then_what_the_columns_became():
     printed = succeed("fit", "pets.csv", "--label", "kind", "--truth", "checked").splitlines()
     assert re.match(r"About \d+ % of the labels are probably wrong; most often hen", printed[0])
     assert "rows with a known truth (column 'checked')" in printed[1]
+    frame = pets()[lambda pet: pet["checked"].notna()]
+    wrong = (frame["kind"] != frame["checked"]).sum()
+    assert f"{wrong} of {len(frame)} labels are wrong there" in printed[1]
     assert "Learnt from 2 numbers (size, legs); 1 category (coat)." in printed
     assert any("'remark' is left out" in line and "--text" in line for line in printed)
     assert printed[-1] == "Model: model.skops" and Path("model.skops").exists()

@@ -28,6 +28,7 @@ OPTIONS = {
     r" If -1 is a class and not a missing label, say so with `classes`, or with "
     r"missing_label=None\.": "",
     r"`classes`": "--classes",
+    r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
     r"raise max_iter, loosen `tol`": "raise --max-iter",
 }
 """The library speaks of arguments; on the command line they are options."""

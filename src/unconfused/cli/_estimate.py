@@ -81,6 +81,7 @@ def estimate(
             from unconfused.cli._matrix_file import write_matrix
             from unconfused.cli._model import Settings, warnings_as_notes
             from unconfused.cli._open_task import open_task
+            from unconfused.cli._verdict import doubts
 
             settings = Settings(
                 text=names_in(text), categories=names_in(categories), ignore=names_in(ignore),
@@ -92,6 +93,7 @@ def estimate(
             stage("Asking how labels go wrong")
             with warnings_as_notes(notes):
                 found = _estimate(task, settings)
+            notes += doubts(_verdict(task, found, known))
         if output is not None:
             write_matrix(output, found.matrix, found.classes, force=force)
         if as_json:

@@ -60,7 +60,7 @@ def fit(
     learner: Annotated[
         opt.Learner,
         typer.Option(
-            help="logistic gives probabilities; uma is the fast, linear one of the paper."
+            help="logistic gives probabilities; uma, the algorithm of the paper, labels alone."
         ),
     ] = opt.Learner.logistic,
     l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights (logistic).")] = 1e-4,
@@ -98,7 +98,9 @@ def fit(
         with Stages(3 if report is None else 4) as stage:
             stage(f"Reading {data.name}")
             from unconfused.cli._model import Settings
+            from unconfused.persistence import import_extra
 
+            import_extra("skops.io", "save", "Saving a model")  # not after a long fit
             settings = Settings(
                 learner.value, l2, max_iter, names_in(text), names_in(categories),
                 names_in(ignore), smoothing, seed,
@@ -222,4 +224,5 @@ def _run(data: Path, known: Known, reading: Reading, settings: Any, stage: Stage
         source = _verdict.source_words(task, _verdict.where_of(known))
         verdict = _verdict.make_verdict(task, matrix, prior, learner.classes_, source)
     notes += suspicious_columns(task, plan, learner.classes_)
+    notes += _verdict.doubts(verdict)
     return Done(task, plan, verdict, known, notes)

@@ -170,8 +170,8 @@ def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
         print(json.dumps(found | {"columns_not_used": asked.extra}, indent=2))
         return
     common = sorted(asked.shares.items(), key=lambda one: -one[1])[:5]
-    words = ", ".join(f"{label} {times:,}" for label, times in common)
-    console().print(f"{total:,} rows labelled: {words}{' and others' * (len(asked.shares) > 5)}.")
+    words = ", ".join(f"{label}: {times:,}" for label, times in common)
+    console().print(f"{total:,} rows labelled ({words}{' and others' * (len(asked.shares) > 5)}).")
     console().print(f"Labels: {output}")
     if asked.extra:
         some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)

@@ -54,7 +54,10 @@ def describe_columns(plan: Plan) -> list[str]:
         return [f"Learnt from {plan.rows.shape[1]:,} columns without names, scaled."]
     found = [_some(getattr(plan.columns, kind), *KINDS[kind]) for kind in KINDS]
     lines = [f"Learnt from {'; '.join(one for one in found if one)}."]
-    return lines + [in_options(line) for line in plan.columns.in_words()]
+    said = [in_options(line) for line in plan.columns.in_words()]
+    more = len(said) - MOST_NAMES
+    lines += said[:MOST_NAMES]
+    return [*lines, f"And so on for {more} more columns (--json names all)."] if more > 0 else lines
 
 
 def _some(names: list[str], one: str, many: str) -> str:

@@ -6,10 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv
 
 from unconfused._report._words import percent
 from unconfused._typing import FloatArray, Labels
-from unconfused.cli._task import Kind, Task
+from unconfused.cli._task import Kind, Task, present
+
+HARDLY_SO_MANY = 0.5
+"""Share of wrong labels that a guess without any truth should not be believed in."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +67,22 @@ def make_verdict(
     )
 
 
+def doubts(verdict: Verdict) -> list[str]:
+    """Say when a guess cannot be right."""
+    if verdict.kind != "nothing" or verdict.wrong_share < HARDLY_SO_MANY:
+        return []
+    return [
+        "A guess this high as a rule means that the columns tell little about the classes (is "
+        "there text to be named with --text?), not that the labels are this bad."
+    ]
+
+
 def source_words(task: Task, where: str) -> str:
     """Say where the number comes from; `where` names the file or column that told it."""
     if task.kind == "given":
         return f"This follows from the confusion matrix in {where}, taken as exact."
     if task.kind == "trusted":
-        rows = "row" if task.n_trusted == 1 else "rows"
-        return (
-            f"This follows from how the {task.n_trusted:,} {rows} with a known truth ({where}) "
-            "were labelled."
-        )
+        return f"This follows from the rows with a known truth ({where}): {_checked(task)}."
     if task.kind == "votes":
         gold = f" {task.n_trusted:,} rows have a known truth." if task.n_trusted else ""
         return (
@@ -91,3 +101,15 @@ def source_words(task: Task, where: str) -> str:
 def where_of(known: Any) -> str:
     """Name the file or column that tells of the noise."""
     return str(known.confusion) if known.confusion else f"column {known.truth!r}"
+
+
+def _checked(task: Task) -> str:
+    """Say how many labels are wrong where the truth is known, and how much that tells."""
+    assert task.y_true is not None
+    both = present(task.y_true) & present(np.asarray(task.y))
+    wrong, total = int(np.sum(np.asarray(task.y)[both] != task.y_true[both])), int(both.sum())
+    low, high = betaincinv(wrong + 0.5, total - wrong + 0.5, [0.025, 0.975])
+    return (
+        f"{wrong:,} of {total:,} labels are wrong there, which is {100 * low:.0f} to "
+        f"{100 * high:.0f} % of all, at 95 % certainty"
+    )
