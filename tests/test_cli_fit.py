@@ -118,6 +118,28 @@ def test_numbers_as_labels_with_a_truth_that_pandas_turned_into_floats():
     assert found["classes"] == [2, 3, 10]
 
 
+def test_minus_one_is_a_class_unless_it_is_said_to_be_none():
+    frame = pets()
+    frame["kind"] = frame["kind"].map({"cat": 0, "dog": 1, "hen": 2})
+    frame.loc[:29, "kind"] = -1
+    frame[["size", "coat", "kind"]].to_csv("codes.csv", index=False)
+    as_class = succeed_json("fit", "codes.csv", "-l", "kind")
+    assert as_class["classes"] == [-1, 0, 1, 2]
+    assert any("--missing -1" in note for note in as_class["notes"])
+    left_out = succeed_json("fit", "codes.csv", "-l", "kind", "--missing", "-1", "--force")
+    assert left_out["classes"] == [0, 1, 2] and left_out["rows"] == 210
+
+
+def test_classes_give_the_order_of_a_matrix_without_names():
+    order = [2, 0, 1]
+    rows = NOISE[np.ix_(order, order)]
+    Path("plain.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    options = ("-l", "kind", "-c", "plain.csv", "--classes", "hen,cat,dog", "--ignore", "checked")
+    found = succeed_json("fit", "pets.csv", *options)
+    np.testing.assert_allclose(found["confusion"], NOISE)
+    assert found["classes"] == ["cat", "dog", "hen"]
+
+
 def test_report_is_written():
     succeed("fit", "pets.csv", "-l", "kind", "-t", "checked", "--report", "report.html")
     assert "probably wrong" in Path("report.html").read_text(encoding="utf-8")

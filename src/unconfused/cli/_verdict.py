@@ -110,6 +110,6 @@ def _checked(task: Task) -> str:
     wrong, total = int(np.sum(np.asarray(task.y)[both] != task.y_true[both])), int(both.sum())
     low, high = betaincinv(wrong + 0.5, total - wrong + 0.5, [0.025, 0.975])
     return (
-        f"{wrong:,} of {total:,} labels are wrong there, which is {100 * low:.0f} to "
-        f"{100 * high:.0f} % of all, at 95 % certainty"
+        f"{wrong:,} of {total:,} labels are wrong there; if these rows are like the others, that "
+        f"is {100 * low:.0f} to {100 * high:.0f} % of all (95 % interval)"
     )
