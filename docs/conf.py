@@ -138,9 +138,10 @@ html_sidebars = {"index": [], "quick_start": [], "theory": [], "changes": []}
 
 
 def leave_out_missing_pages(app: Any, docname: str, source: list[str]) -> None:
-    """Take pages that are not written yet out of the tables of contents."""
+    """Take pages that are not written yet out of tables of contents and lists of links."""
     for page in MISSING:
-        source[0] = re.sub(rf"^(\.\./)?{page}\**\n", "", source[0], flags=re.MULTILINE)
+        entry, item = rf"(\.\./)?{page}\**", rf"- \[[^]]*\]\((\.\./)?{page}\.md\).*"
+        source[0] = re.sub(rf"^({entry}|{item})\n", "", source[0], flags=re.MULTILINE)
 
 
 def setup(app: Any) -> None:
