@@ -25,7 +25,7 @@ QUICK = (
     "extending/selection.md",
     "extending/engine.md",
 )
-SLOW = ("quick_start.md", "choosing_a_model.md", "guide/choosing_a_learner.md")
+SLOW = ("choosing_a_model.md", "guide/choosing_a_learner.md")
 RUN = [*QUICK, *(pytest.param(page, marks=pytest.mark.slow) for page in SLOW)]
 
 # Made by `make docs` or by experiments, so not there in a fresh clone.
@@ -37,24 +37,24 @@ def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def run_blocks(page):
-    names: dict[str, object] = {}
-    for number, block in enumerate(python_blocks(page)):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
-
-
 @pytest.mark.parametrize("page", RUN)
 def test_python_on_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages save models
-    assert python_blocks(page)
-    run_blocks(page)
+    blocks = python_blocks(page)
+    assert blocks
+    names: dict[str, object] = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
 
 
 @pytest.mark.slow
 def test_each_situation_of_the_quick_start_stands_alone_and_learns(capsys):
-    situations = python_blocks("quick_start.md")[:4]
+    *situations, report = python_blocks("quick_start.md")
+    names: dict[str, object] = {}
     for number, block in enumerate(situations):
-        exec(compile(block, f"situation {number}", "exec"), {})
+        names = {}
+        exec(compile(block, f"situation {number}", "exec"), names)
+    exec(compile(report, "and then", "exec"), names)
     found = re.findall(r"^[\w ]+: (0\.\d+)", capsys.readouterr().out, flags=re.MULTILINE)
     assert len(found) == 4
     assert all(float(accuracy) > 0.85 for accuracy in found)
@@ -92,3 +92,23 @@ def test_links_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     ours = [one for one in targets if "://" not in one and not MADE.search(one)]
     assert [one for one in ours if not (page.parent / one).exists()] == []
+
+
+def test_short_docstring_entries_become_descriptions_and_typed_ones_stay():
+    rewrite = runpy.run_path(str(DOCS / "_ext" / "short_docstrings.py"))["describe_short_entries"]
+    lines = [
+        *("Sum up.", "", "Parameters", "----------"),
+        *(
+            "X : float",
+            "    A number.",
+            "y : what was seen; it may",
+            "    be missing",
+            "z : the rest",
+        ),
+        *("", "Notes", "-----", "Mind : this is prose."),
+    ]
+    rewrite(None, "class", "Some", None, None, lines)
+    assert lines[4:] == [
+        *("X : float", "    A number.", "y", "    What was seen; it may", "    be missing"),
+        *("z", "    The rest", "", "Notes", "-----", "Mind : this is prose."),
+    ]

@@ -30,9 +30,9 @@ for gap in (0.02, 0.05, 0.1, 0.2, 0.4):
     updates.append(clf.n_mistakes_)
 
 # %%
-# How many rows make every update vector exact up to 0.1? The bound counts millions and grows with
-# the square of the inflation. The deviation of one update vector on real draws falls as the bound
-# says, like one over the root of n, and far below it.
+# How many rows make every update vector exact up to 0.1? The bound grows with the square of the
+# inflation, and asks for very many. The deviation of one update vector on real draws falls as the
+# bound says, about like one over the root of n, and lies far below it.
 
 C = np.array([[0.8, 0.2], [0.3, 0.7]])
 inverse = np.linalg.inv(C)
@@ -53,6 +53,7 @@ for n in sizes:
     seen.append(np.mean(runs))
 
 promised = np.geomspace(0.05, 1.0, 30)
+print(f"{theory.sample_size(0.1, 0.05, 2, 2, confusion=C):,} rows for 0.1, says the bound")
 needed = [theory.sample_size(eps, 0.05, 2, 2, confusion=C) for eps in promised]
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.7), layout="constrained")
