@@ -78,3 +78,15 @@ def test_an_estimate_is_passed_like_a_matrix():
     assert estimate.condition_number == pytest.approx(np.linalg.cond(estimate.matrix))
     with pytest.raises(ValueError, match="different types"):
         UMAClassifier(estimate).fit(X, true)
+
+
+def test_an_interval_holds_its_own_estimate():
+    rng = np.random.RandomState(0)
+    counts = rng.multinomial(11, [0.55] + [0.05] * 9, size=10)  # few counts of many classes
+    counts[0] = [11] + [0] * 9
+    for smoothing in (0.0, 1.0):
+        estimate = confusion.ConfusionEstimate.from_counts(counts, np.arange(10), smoothing)
+        low, high = estimate.interval(0.95)
+        assert np.all((low <= estimate.matrix) & (estimate.matrix <= high))
+        assert high[0, 0] == 1.0 and np.all(low[0, 1:] == 0.0)
+        assert np.all((low >= 0) & (high <= 1) & (high > low))

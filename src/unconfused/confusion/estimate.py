@@ -149,18 +149,25 @@ class ConfusionEstimate:
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of a credible interval for every entry.
 
-        Each entry is a beta distribution: the marginal of its row's Dirichlet posterior under
-        Jeffreys' prior. Where the truth behind the counts is itself estimated (annotators, noisy
-        labels alone) the intervals cover the counting only, and are too narrow.
+        Each entry alone is a share of its class's labels, with Jeffreys' prior for a share. (The
+        margins of one Dirichlet prior for the whole row would pull every entry towards 1/Q, with
+        many classes and few counts so far that the interval leaves out the estimate itself.) An
+        interval reaches at least to the entry of `matrix`. Where the truth behind the counts is
+        itself estimated (annotators, noisy labels alone) it covers the counting only, and is too
+        narrow.
         """
         if not 0 < level < 1:
             raise ValueError(f"level must lie strictly between 0 and 1; got {level}.")
-        successes = self.counts + JEFFREYS
-        failures = successes.sum(axis=1, keepdims=True) - successes
-        tail = (1 - level) / 2
-        low: FloatArray = betaincinv(successes, failures, tail)
-        high: FloatArray = betaincinv(successes, failures, 1 - tail)
-        return low, high
+        total = self.counts.sum(axis=1, keepdims=True)
+        # Fractions of counts need not add up to the last bit.
+        others = np.maximum(total - self.counts, 0.0)
+        low, high = (
+            betaincinv(self.counts + JEFFREYS, others + JEFFREYS, end)
+            for end in ((1 - level) / 2, (1 + level) / 2)
+        )
+        # A label never seen may be impossible, and one always seen the only one.
+        low, high = np.where(self.counts == 0, 0.0, low), np.where(others == 0, 1.0, high)
+        return np.minimum(low, self.matrix), np.maximum(high, self.matrix)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Let NumPy see the matrix."""
