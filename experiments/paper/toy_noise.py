@@ -19,7 +19,7 @@ SAME = 0.01
 
 def tasks(scope: Scope) -> list[Task]:
     """List the runs."""
-    return [Task(NAME, "circle", run, "", scope.quick) for run in scope.n_runs(toy.N_RUNS, 3)]
+    return [Task(NAME, "circle", run, "", scope.quick) for run in scope.n_runs(toy.N_RUNS, 2)]
 
 
 def work(task: Task) -> dict[str, Any]:
