@@ -54,6 +54,7 @@ def draw(summary: Summary) -> Any:
         for ax, one in zip(axes[0], summary.values(), strict=True):
             ax.bar(one["classes"], one["counts"], color=style.BLUE, width=0.75)
             ax.grid(axis="x", visible=False)
+            ax.margins(x=0.02)
             ax.set(title=one["title"], xlabel="Class")
             ax.tick_params(axis="x", labelrotation=90 if len(one["classes"][0]) > 1 else 0)
         axes[0, 0].set_ylabel("Training rows")

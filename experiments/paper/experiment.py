@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.paper.settings import setting_of
+from experiments.paper.settings import CONF_SHARE, TURNS, setting_of
 from experiments.store import Key, Record
 
 FIELDS = ("experiment", "data", "run", "part", "settings")
@@ -27,12 +27,15 @@ class Task:
     run: int
     part: str
     quick: bool
+    detail: str = ""
+    """Whatever else was decided and may yet be decided otherwise."""
 
     @property
     def key(self) -> Key:
         """Return what its result is kept under."""
-        settings = "toy" if self.data == "circle" else repr(setting_of(self.data, self.quick))
-        mark = hashlib.sha256(settings.encode()).hexdigest()[:8]
+        setting = None if self.data == "circle" else setting_of(self.data, self.quick)
+        decided = repr((setting, TURNS, CONF_SHARE, self.detail))
+        mark = hashlib.sha256(decided.encode()).hexdigest()[:8]
         return (self.experiment, self.data, str(self.run), self.part, mark)
 
     def record(self, **values: Any) -> Record:

@@ -20,9 +20,10 @@ N_RUNS = 10
 
 def tasks(scope: Scope) -> list[Task]:
     """List the runs."""
-    names = scope.names(["reuters"])
     return [
-        Task(NAME, name, run, "", scope.quick) for run in scope.n_runs(N_RUNS) for name in names
+        Task(NAME, name, run, "", scope.quick, str(N_LABELLED))
+        for run in scope.n_runs(N_RUNS)
+        for name in scope.names(["reuters"])
     ]
 
 

@@ -29,7 +29,7 @@ STRATEGIES = ("error", "confusion", "random")
 def tasks(scope: Scope) -> list[Task]:
     """List runs and strategies."""
     return [
-        Task(NAME, name, run, strategy, scope.quick)
+        Task(NAME, name, run, strategy, scope.quick, str(N_UPDATES))
         for run in scope.n_runs(N_RUNS)
         for name in scope.names(["reuters"])
         for strategy in STRATEGIES

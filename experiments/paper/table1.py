@@ -19,6 +19,7 @@ from experiments.paper.experiment import (
 )
 from experiments.paper.methods import TODAY, semi_supervised_svm
 from experiments.paper.protocol import Scene, fit_uma, set_scene, sizes_of
+from experiments.paper.self_labeling import CHOSEN
 from experiments.paper.settings import CONF_SHARE, setting_of
 from experiments.store import Record
 
@@ -43,7 +44,10 @@ def tasks(scope: Scope) -> list[Task]:
             parts = ["perceptrons", "s3vm", *TODAY]
             if setting.n_components is not None and run < setting.n_slow_runs:
                 parts.append("s3vm_kernel")
-            found += [Task(NAME, name, run, part, scope.quick) for part in parts]
+            found += [
+                Task(NAME, name, run, part, scope.quick, CHOSEN if part == "self_labeling" else "")
+                for part in parts
+            ]
     return found
 
 

@@ -19,7 +19,8 @@ SAME = 0.01
 
 def tasks(scope: Scope) -> list[Task]:
     """List the runs."""
-    return [Task(NAME, "circle", run, "", scope.quick) for run in scope.n_runs(toy.N_RUNS, 2)]
+    runs = scope.n_runs(toy.N_RUNS, 2)
+    return [Task(NAME, "circle", run, "", scope.quick, str(toy.N_UPDATES)) for run in runs]
 
 
 def work(task: Task) -> dict[str, Any]:

@@ -13,7 +13,8 @@ NAME = "toy_wrong_matrix"
 
 def tasks(scope: Scope) -> list[Task]:
     """List the runs."""
-    return [Task(NAME, "circle", run, "", scope.quick) for run in scope.n_runs(toy.N_RUNS, 2)]
+    runs = scope.n_runs(toy.N_RUNS, 2)
+    return [Task(NAME, "circle", run, "", scope.quick, str(toy.N_UPDATES)) for run in runs]
 
 
 def work(task: Task) -> dict[str, Any]:
@@ -39,12 +40,20 @@ def draw(summary: Summary) -> Any:
         figure, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
         style.band(ax, summary["factor"], summary["uma"], style.LOOKS["uma"], "UMA")
         ax.axvline(0.0, color=style.GREY, linewidth=0.8, linestyle=":")
-        top = ax.get_ylim()[1]
+        ax.margins(y=0.12)
         for x, words, side in (
             (-0.04, "noise overestimated", "right"),
             (0.04, "noise underestimated", "left"),
         ):
-            ax.text(x, top, words, ha=side, va="top", color=style.GREY)
+            ax.text(
+                x,
+                0.99,
+                words,
+                ha=side,
+                va="top",
+                color=style.GREY,
+                transform=ax.get_xaxis_transform(),
+            )
         ax.set(
             xlabel="Approximation factor ρ (0: the true matrix, 1: the identity)",
             ylabel="Confusion norm on test rows",
