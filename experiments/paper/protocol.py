@@ -125,7 +125,7 @@ def sizes_of(problem: Problem, shares: Sequence[float]) -> list[int]:
 
 
 def quietly(fit: Any) -> Any:
-    """Call a fit whose limit of steps is part of its setting."""
-    with warnings.catch_warnings():
+    """Call a fit whose limit of steps is part of its setting, or that may miss some rows."""
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit()
