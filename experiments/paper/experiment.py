@@ -50,6 +50,8 @@ class Scope:
     quick: bool = False
     runs: int | None = None
     only: Sequence[str] | None = None
+    self_labeling: str = ""
+    """The setting of SelfLabelingClassifier that was chosen on Digits."""
 
     def n_runs(self, usual: int, quick: int = 1) -> range:
         """Return the runs of something that is run so often in the paper."""

@@ -8,6 +8,7 @@ import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.paper import (
@@ -60,6 +61,11 @@ def run_paper(options: Namespace) -> int:
         print(problem)
         return 2
     store = Store(folder / "results.jsonl", FIELDS)
+    if table1.NAME in names:
+        choice = EXPERIMENTS[self_labeling.NAME].tasks(scope)
+        if not options.summary and not _do(choice, store, options.jobs):
+            return 130
+        scope = replace(scope, self_labeling=_chosen(choice, store))
     tasks = [task for name in names for task in EXPERIMENTS[name].tasks(scope)]
     if not options.summary and not _do(tasks, store, options.jobs):
         return 130
@@ -67,11 +73,25 @@ def run_paper(options: Namespace) -> int:
     return _say_what_failed(tasks, store)
 
 
+def _results(tasks: Sequence[Task], store: Store) -> list[Record]:
+    """Return what these tasks found, as far as they are done."""
+    wanted = {task.key for task in tasks}
+    return [r for r in store.records() if store.key_of(r) in wanted and "failed" not in r]
+
+
+def _chosen(choice: list[Task], store: Store) -> str:
+    """Return the setting that the labels of Digits chose; none without results."""
+    records = _results(choice, store)
+    return str(EXPERIMENTS[self_labeling.NAME].summarise(records)["lowest"]) if records else ""
+
+
 def _missing(scope: Scope, names: Sequence[str]) -> str | None:
     """Return what is wrong with the data sets, before anything takes long."""
     if unknown := set(scope.only or ()) - set(LOADERS):
         return f"No such data set: {', '.join(sorted(unknown))}. There are {', '.join(LOADERS)}."
     needed = {task.data for name in names for task in EXPERIMENTS[name].tasks(scope)}
+    if table1.NAME in names:
+        needed.add("digits")  # where a setting is chosen, whatever it is then used on
     try:
         for name in sorted(needed & set(LOADERS)):
             raw(name, 0, scope.quick)
@@ -110,17 +130,10 @@ def _say_what_failed(tasks: list[Task], store: Store) -> int:
 
 def publish(names: Sequence[str], tasks: list[Task], store: Store, docs: Path) -> None:
     """Write the summary and the figure of each experiment with results, and the page."""
-    wanted = {task.key for task in tasks}
     folder = docs / "paper"
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        records = [
-            record
-            for record in store.records()
-            if record["experiment"] == name
-            and "failed" not in record
-            and store.key_of(record) in wanted
-        ]
+        records = _results([task for task in tasks if task.experiment == name], store)
         if not records:
             continue
         summary = EXPERIMENTS[name].summarise(records)

@@ -15,7 +15,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from experiments.paper.protocol import Scene, quietly
-from experiments.paper.self_labeling import CHOSEN, self_labeling
 from experiments.s3vm import S3VMClassifier
 from unconfused import UnconfusedLogisticRegression
 from unconfused._typing import IntArray, Rows
@@ -74,20 +73,13 @@ def likelihood(scene: Scene, seed: int) -> Any:
     return quietly(lambda: model.fit(scene.problem.X, scene.observed, y_true=truth))
 
 
-def labelled_by_itself(scene: Scene, seed: int) -> Any:
-    """Fit SelfLabelingClassifier in the setting chosen on Digits."""
-    model = self_labeling(CHOSEN, seed)
-    return quietly(lambda: model.fit(scene.problem.X, scene.partly_labelled(scene.known)))
-
-
 TODAY: dict[str, Callable[[Scene, int], Any]] = {
     "logistic": logistic,
     "self_training": self_training,
     "label_spreading": label_spreading,
     "likelihood": likelihood,
-    "self_labeling": labelled_by_itself,
 }
-"""What you would use today."""
+"""What you would use today, but for ours."""
 
-LINEAR = ("logistic", "self_training", "likelihood", "self_labeling")
-"""Those of them that end in weights on the same features."""
+OURS = "self_labeling"
+"""SelfLabelingClassifier, which needs a setting besides (see `experiments.paper.self_labeling`)."""

@@ -166,7 +166,7 @@ def _choices(found: dict[str, Any]) -> str:
         tried = ", ".join(f"{name}: {cell(v)}" for name, v in one["held_out_error"].items())
         lines.append(
             "- `SelfLabelingClassifier`, on Digits alone, by the error on labelled rows held out "
-            f"in runs of their own: {tried}. Used everywhere: {one['used']}."
+            f"in runs of their own: {tried}. Used everywhere: {one['lowest']}."
         )
     return "\n".join(lines) + "\n"
 

@@ -17,9 +17,9 @@ from experiments.paper.experiment import (
     of_data,
     shown_data,
 )
-from experiments.paper.methods import TODAY, semi_supervised_svm
-from experiments.paper.protocol import Scene, fit_uma, set_scene, sizes_of
-from experiments.paper.self_labeling import CHOSEN
+from experiments.paper.methods import OURS, TODAY, semi_supervised_svm
+from experiments.paper.protocol import Scene, fit_uma, quietly, set_scene, sizes_of
+from experiments.paper.self_labeling import self_labeling
 from experiments.paper.settings import CONF_SHARE, setting_of
 from experiments.store import Record
 
@@ -41,13 +41,12 @@ def tasks(scope: Scope) -> list[Task]:
     for run in scope.n_runs(N_RUNS):
         for name in scope.names(list(LOADERS)):
             setting = setting_of(name, scope.quick)
-            parts = ["perceptrons", "s3vm", *TODAY]
+            parts = ["perceptrons", "s3vm", *TODAY, OURS]
             if setting.n_components is not None and run < setting.n_slow_runs:
                 parts.append("s3vm_kernel")
-            found += [
-                Task(NAME, name, run, part, scope.quick, CHOSEN if part == "self_labeling" else "")
-                for part in parts
-            ]
+            for part in parts:
+                detail = scope.self_labeling if part == OURS else ""
+                found.append(Task(NAME, name, run, part, scope.quick, detail))
     return found
 
 
@@ -68,6 +67,9 @@ def work(task: Task) -> dict[str, Any]:
         errors = {"s3vm": scene.problem.error(semi_supervised_svm(scene.problem.X, y))}
     elif task.part == "s3vm_kernel":
         errors = {"s3vm_kernel": _with_the_kernel(scene, task)}
+    elif task.part == OURS:
+        y, model = scene.partly_labelled(scene.known), self_labeling(task.detail, task.run)
+        errors = {OURS: scene.problem.error(quietly(lambda: model.fit(scene.problem.X, y)))}
     else:
         errors = {task.part: scene.problem.error(TODAY[task.part](scene, task.run))}
     return {"errors": errors, "seconds": round(time.process_time() - begun, 2)}
