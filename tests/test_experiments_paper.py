@@ -22,7 +22,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(REPOSITORY))
     monkeypatch.chdir(tmp_path)
     settings, data, main = module("paper.settings"), module("paper.data"), module("paper.main")
-    shared = {"n_labelled": 5, "n_slow_runs": 2, "shares": (0.1, 0.2), "n_train": None}
+    shared = {"n_labelled": 5, "shares": (0.1, 0.2), "n_train": None}
     small = {
         "digits": replace(settings.FULL["digits"], n_components=20, kernel_components=30, **shared),
         "letter": replace(

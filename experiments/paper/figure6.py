@@ -31,7 +31,7 @@ def tasks(scope: Scope) -> list[Task]:
         for name in scope.names(list(LOADERS)):
             setting = setting_of(name, scope.quick)
             found.append(Task(NAME, name, run, "uma", scope.quick))
-            if run < setting.n_slow_runs:
+            if run < setting.n_svm_runs:
                 shares = setting.shares
                 found += [Task(NAME, name, run, f"s3vm {share}", scope.quick) for share in shares]
     return found

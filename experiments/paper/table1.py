@@ -42,7 +42,7 @@ def tasks(scope: Scope) -> list[Task]:
         for name in scope.names(list(LOADERS)):
             setting = setting_of(name, scope.quick)
             parts = ["perceptrons", "s3vm", *TODAY, OURS]
-            if setting.n_components is not None and run < setting.n_slow_runs:
+            if setting.n_components is not None and run < setting.n_kernel_runs:
                 parts.append("s3vm_kernel")
             for part in parts:
                 detail = scope.self_labeling if part == OURS else ""
