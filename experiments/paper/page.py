@@ -127,8 +127,27 @@ def _differences(table: dict[str, Any]) -> str:
             if column in one["ours"]
         ]
         if words:
-            lines.append(f"- **{title}**: {'; '.join(words)}. {WHY[column]}")
+            more = _uma_and_f_y(table) if column == "uma" else ""
+            lines.append(f"- **{title}**: {'; '.join(words)}. {WHY[column]}{more}")
     return "\n".join(lines) + "\n"
+
+
+def _uma_and_f_y(table: dict[str, Any]) -> str:
+    """Say where UMA does better than the Perceptron on the same labels, and what C has to do."""
+    ours = {name: one["ours"] for name, one in table.items() if "uma" in one["ours"]}
+    below = [TITLES[n] for n, one in ours.items() if one["uma"]["mean"] < one["f_y"]["mean"]]
+    above = [TITLES[n] for n in ours if TITLES[n] not in below]
+    exact = [f"{TITLES[n]} {cell(one['uma_exact'])}" for n, one in ours.items()]
+    text = f" It errs less than f_y on {_listed(below)}"
+    text += f", more on {_listed(above)}." if above else "."
+    return f"{text} With C counted on all rows in place of S_conf: {_listed(exact)}."
+
+
+def _listed(words: list[str]) -> str:
+    """Join words as people do."""
+    if len(words) < 2:
+        return words[0] if words else "none"
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _today(table: dict[str, Any]) -> str:
@@ -146,7 +165,10 @@ def _best(table: dict[str, Any]) -> str:
         ours = {m: one["ours"][m] for m in LINEAR if m in one["ours"]}
         best = min(ours, key=lambda method: ours[method]["mean"])
         title = (COLUMNS | TODAY)[best]
-        lines.append(f"- {TITLES[name]}: {title}, {cell(ours[best])}.")
+        text = f"- {TITLES[name]}: {title}, {cell(ours[best])}"
+        if best != "self_labeling" and "self_labeling" in ours:
+            text += f"; `SelfLabelingClassifier` {cell(ours['self_labeling'])}"
+        lines.append(text + ".")
     return "Lowest error of the methods that are linear in the same features:\n\n" + (
         "\n".join(lines) + "\n"
     )
