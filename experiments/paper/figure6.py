@@ -29,11 +29,8 @@ def tasks(scope: Scope) -> list[Task]:
     found = []
     for run in scope.n_runs(N_RUNS):
         for name in scope.names(list(LOADERS)):
-            setting = setting_of(name, scope.quick)
-            found.append(Task(NAME, name, run, "uma", scope.quick))
-            if run < setting.n_svm_runs:
-                shares = setting.shares
-                found += [Task(NAME, name, run, f"s3vm {share}", scope.quick) for share in shares]
+            parts = ["uma"] + [f"s3vm {share}" for share in setting_of(name, scope.quick).shares]
+            found += [Task(NAME, name, run, part, scope.quick) for part in parts]
     return found
 
 
