@@ -1,7 +1,8 @@
 """The methods that UMA is measured against: a semi-supervised SVM, and what one uses today.
 
 Those of today get every label that UMA's protocol has paid for, the m of each class and S_conf
-together, and the same features. Penalties are chosen by cross-validation on these labels.
+together, and the same features. Logistic regression's penalty is chosen by cross-validation on
+these labels; the likelihood learner comes as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from experiments.paper.protocol import Scene, quietly
 from experiments.s3vm import S3VMClassifier
-from unconfused import UnconfusedLogisticRegression
+from unconfused import UnconfusedLogisticRegression, confusion
 from unconfused._typing import IntArray, Rows
 
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
@@ -59,18 +60,14 @@ def label_spreading(scene: Scene, seed: int) -> Any:
 
 
 def likelihood(scene: Scene, seed: int) -> Any:
-    """Fit the likelihood learner to the rough classifier's labels, C, and the known labels."""
-    known = scene.partly_labelled(scene.known)
-    model = UnconfusedLogisticRegression(
-        scene.confusion(len(scene.conf)),
-        refine=False,
-        l2=1e-5,
-        classes=np.arange(scene.problem.n_classes),
-        n_jobs=1,
-        random_state=seed,
-    )
-    truth = [None if one < 0 else int(one) for one in known]
-    return quietly(lambda: model.fit(scene.problem.X, scene.observed, y_true=truth))
+    """Fit the likelihood learner, as it comes, to the rough labels, C, and the known labels."""
+    problem, conf = scene.problem, scene.conf
+    classes = np.arange(problem.n_classes)
+    # An estimate, not a plain matrix: how few rows were counted is for the learner to weigh.
+    estimate = confusion.from_trusted(problem.truth[conf], scene.observed[conf], classes=classes)
+    model = UnconfusedLogisticRegression(estimate, n_jobs=1, random_state=seed)
+    truth = [None if one < 0 else int(one) for one in scene.partly_labelled(scene.known)]
+    return quietly(lambda: model.fit(problem.X, scene.observed, y_true=truth))
 
 
 TODAY: dict[str, Callable[[Scene, int], Any]] = {
