@@ -241,9 +241,9 @@ def test_unknown_data_sets_are_refused(capsys):
 def test_words_for_differences():
     page = module("paper.page")
     value = {"mean": 0.2, "standard_error": 0.01, "n_runs": 10}
-    assert page.compared(value, 0.22) == "as in the paper"
-    assert page.compared(value, 0.3) == "lower than the paper's"
-    assert page.compared(value, 0.1) == "higher than the paper's"
+    assert page.compared(value, 0.22) == "alike"
+    assert page.compared(value, 0.3) == "lower"
+    assert page.compared(value, 0.1) == "higher"
     assert page.cell(value) == "0.200 ± 0.010"
     assert page.cell(value | {"standard_error": None}) == "0.200"
 
@@ -251,4 +251,6 @@ def test_words_for_differences():
 def test_quick_results_stay_apart():
     assert run("class_distributions", "--quick") == 0
     assert not Path("docs").exists()
-    assert Path("experiments/results/paper-quick/paper/class_distributions.json").exists()
+    folder = Path("experiments/results/paper-quick")
+    assert (folder / "paper" / "class_distributions.json").exists()
+    assert "This is a quick look" in (folder / "paper.md").read_text()

@@ -23,6 +23,9 @@ from unconfused.steps import STEPS
 NAME = "figure7"
 N_RUNS = 10
 N_UPDATES = 120
+PLATEAU = 30
+"""After so many updates the paper sees no more progress."""
+
 STRATEGIES = ("error", "confusion", "random")
 
 
@@ -79,7 +82,7 @@ def followed(scene: Scene, size: int, strategy: str, seed: int) -> dict[str, Any
 
 def summarise(records: list[Record]) -> Summary:
     """Average over runs, update by update."""
-    found: Summary = {"n_updates": N_UPDATES}
+    found: Summary = {"n_updates": N_UPDATES, "plateau": PLATEAU}
     for measure in ("error", "confusion_norm"):
         found[measure] = {
             strategy: curve([one[measure] for one in records if one["part"] == strategy])
@@ -98,7 +101,7 @@ def draw(summary: Summary) -> Any:
         for ax, (measure, title) in zip(axes, panels, strict=True):
             for strategy, values in summary[measure].items():
                 style.band(ax, updates, values, style.LOOKS[strategy], strategy)
-            ax.axvline(30, color=style.GREY, linewidth=0.8, linestyle=":")
+            ax.axvline(summary["plateau"], color=style.GREY, linewidth=0.8, linestyle=":")
             ax.set(title=title, xlabel="Updates", ylabel=f"{title} on test rows")
             ax.set_ylim(bottom=0)
             ax.legend(title="Pair selected by")

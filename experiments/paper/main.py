@@ -69,7 +69,7 @@ def run_paper(options: Namespace) -> int:
     tasks = [task for name in names for task in EXPERIMENTS[name].tasks(scope)]
     if not options.summary and not _do(tasks, store, options.jobs):
         return 130
-    publish(names, tasks, store, docs)
+    publish(names, tasks, store, docs, options.quick)
     return _say_what_failed(tasks, store)
 
 
@@ -128,7 +128,7 @@ def _say_what_failed(tasks: list[Task], store: Store) -> int:
     return 1 if failed else 0
 
 
-def publish(names: Sequence[str], tasks: list[Task], store: Store, docs: Path) -> None:
+def publish(names: Sequence[str], tasks: list[Task], store: Store, docs: Path, quick: bool) -> None:
     """Write the summary and the figure of each experiment with results, and the page."""
     folder = docs / "paper"
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def publish(names: Sequence[str], tasks: list[Task], store: Store, docs: Path) -
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if EXPERIMENTS[name].draw is not None:
             style.save(EXPERIMENTS[name].draw(summary), folder, name)
-    print(f"Numbers and figures are in {folder}, the page is {write_page(docs)}.")
+    print(f"Numbers and figures are in {folder}, the page is {write_page(docs, quick)}.")
 
 
 def _rounded(value: object) -> object:

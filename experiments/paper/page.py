@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.paper.remarks import FIGURES, WHY
+from experiments.paper.settings import CONF_SHARE
 
 TITLES = {"digits": "Digits", "letter": "Letter", "reuters": "Reuters"}
 COLUMNS = {
@@ -38,8 +39,8 @@ standard error of the mean over runs.
 PROTOCOL = """## Table 1
 
 A rough classifier, learnt from m labelled rows of each class, labels all training rows. Its
-confusion matrix C is counted on S_conf, 5 % of the rows with known labels, and UMA learns from
-the rough labels through C. Beside it: a Perceptron on the rough labels (f_y), on S_conf alone
+confusion matrix C is counted on S_conf, {share:.0%} of the rows with known labels, and UMA learns
+from the rough labels through C. Beside it: a Perceptron on the rough labels (f_y), on S_conf alone
 (f_conf), on all true labels (f_full), and a semi-supervised SVM that knows the labels of S_conf
 (S3VM). Everything was fixed before a test label was looked at
 ([settings.py](../experiments/paper/settings.py)). Test error, the paper's and ours:
@@ -52,15 +53,23 @@ the same features.
 """
 
 
-def write_page(docs: Path) -> Path:
+QUICK = """**This is a quick look**: one or two runs, and a small part of Letter.
+"""
+
+
+def write_page(docs: Path, quick: bool = False) -> Path:
     """Write the page from the summaries found beside the figures; return where it is."""
     found = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((docs / "paper").glob("*.json"))
     }
-    parts = [HEAD]
+    parts = [HEAD, QUICK] if quick else [HEAD]
     if "table1" in found:
-        parts += [PROTOCOL, _side_by_side(found["table1"]), _differences(found["table1"])]
+        parts += [
+            PROTOCOL.format(share=CONF_SHARE),
+            _side_by_side(found["table1"]),
+            _differences(found["table1"]),
+        ]
         parts += [SECOND, _today(found["table1"]), _best(found["table1"])]
     if "updates" in found or "self_labeling" in found:
         parts.append(_choices(found))
@@ -113,16 +122,16 @@ def compared(ours: dict[str, Any], theirs: float) -> str:
     """Say in words whether a mean differs from the paper's, which has two digits."""
     slack = 0.005 + 2 * (ours["standard_error"] or 0.0)
     if abs(ours["mean"] - theirs) <= slack:
-        return "as in the paper"
-    return "lower than the paper's" if ours["mean"] < theirs else "higher than the paper's"
+        return "alike"
+    return "lower" if ours["mean"] < theirs else "higher"
 
 
 def _differences(table: dict[str, Any]) -> str:
     lines = ["### Where ours differ, and why", ""]
     for column, title in COLUMNS.items():
         words = [
-            f"{TITLES[name]} {one['ours'][column]['mean']:.3f}, "
-            f"{compared(one['ours'][column], one['paper'][column])} {one['paper'][column]:.2f}"
+            f"{TITLES[name]} {one['ours'][column]['mean']:.3f} against {one['paper'][column]:.2f} "
+            f"({compared(one['ours'][column], one['paper'][column])})"
             for name, one in table.items()
             if column in one["ours"]
         ]
@@ -193,14 +202,17 @@ def _choices(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ends(values: dict[str, Any]) -> str:
-    return f"{values['mean'][0]:.2f} to {values['mean'][-1]:.2f}"
+def _ends(values: list[float]) -> str:
+    return f"{values[0]:.2f} to {values[-1]:.2f}"
 
 
 def _toy_noise(one: dict[str, Any]) -> str:
+    uma, perceptron = one["uma"]["mean"], one["perceptron"]["mean"]
+    lower = sum(a < b for a, b in zip(uma, perceptron, strict=True))
     return (
-        f"From the least noise to the most: UMA {_ends(one['uma'])}, identity "
-        f"{_ends(one['perceptron'])} (the paper: 0.5 to 2.25, and 1.7 to 2.75)."
+        f"UMA is the lower curve at {lower} of {len(uma)} levels of noise. From the least noise "
+        f"to the most: UMA {_ends(uma)}, identity {_ends(perceptron)} (the paper: "
+        f"{_ends(one['paper']['uma'])}, and {_ends(one['paper']['perceptron'])})."
     )
 
 
@@ -212,19 +224,47 @@ def _toy_wrong_matrix(one: dict[str, Any]) -> str:
     return (
         f"Confusion {found[0.0]:.2f} with the true matrix; {sum(over) / len(over):.2f} on average "
         f"where noise is overestimated, {sum(under) / len(under):.2f} where it is underestimated, "
-        f"{found[1.0]:.2f} with the identity; lowest at ρ = {lowest:g} (the paper: 1.8 at 0, "
-        "around 2.15 below, around 2.6 above)."
+        f"{found[1.0]:.2f} with the identity; lowest at ρ = {lowest:g}. The paper: "
+        f"{one['paper']['true']} with the true matrix, around {one['paper']['overestimated']} and "
+        f"around {one['paper']['underestimated']} on either side."
+    )
+
+
+def _along(sizes: list[int], curves: dict[str, Any]) -> str:
+    """Say where curves begin and end, and from which size on the second is the lower one."""
+    first, second = curves
+    a, b = (curves[name]["mean"] for name in (first, second))
+    ends = f"From {sizes[0]:,} to {sizes[-1]:,} rows: {first} {a[0]:.3f} to {a[-1]:.3f}, "
+    ends += f"{second} {b[0]:.3f} to {b[-1]:.3f}"
+    higher = [place for place in range(len(sizes)) if b[place] >= a[place]]
+    if not higher:
+        return f"{ends}; {second} errs less at every size."
+    if higher[-1] == len(sizes) - 1:
+        return f"{ends}; {second} errs more at the largest size."
+    return f"{ends}; {second} errs less from {sizes[higher[-1] + 1]:,} rows on."
+
+
+def _figure5(one: dict[str, Any]) -> str:
+    return _along(one["sizes"], {"UMA": one["uma"], "the Perceptron": one["f_conf"]})
+
+
+def _figure6(one: dict[str, Any]) -> str:
+    return " ".join(
+        f"{TITLES[name]}: {_along(data['sizes'], {'UMA': data['uma'], 'the SVM': data['s3vm']})}"
+        for name, data in one.items()
+        if "s3vm" in data
     )
 
 
 def _figure7(one: dict[str, Any]) -> str:
     words = []
     for measure, title in (("error", "Error"), ("confusion_norm", "Confusion norm")):
-        at_30 = {name: values["mean"][29] for name, values in one[measure].items()}
+        place = one["plateau"] - 1
+        then = {name: values["mean"][place] for name, values in one[measure].items()}
         last = {name: values["mean"][-1] for name, values in one[measure].items()}
         words.append(
-            f"{title} at 30 and at {one['n_updates']} updates: "
-            + ", ".join(f"{name} {at_30[name]:.3f} and {last[name]:.3f}" for name in last)
+            f"{title} at {one['plateau']} and at {one['n_updates']} updates: "
+            + ", ".join(f"{name} {then[name]:.3f} and {last[name]:.3f}" for name in last)
         )
     return ". ".join(words) + "."
 
@@ -232,6 +272,8 @@ def _figure7(one: dict[str, Any]) -> str:
 _NUMBERS = {
     "toy_noise": _toy_noise,
     "toy_wrong_matrix": _toy_wrong_matrix,
+    "figure5": _figure5,
+    "figure6": _figure6,
     "figure7": _figure7,
 }
 _SECTIONS = (

@@ -13,6 +13,9 @@ from unconfused import metrics
 
 NAME = "toy_noise"
 
+PAPER = {"uma": [0.5, 2.25], "perceptron": [1.7, 2.75]}
+"""The paper's confusion norms, at the least noise and the most."""
+
 SAME = 0.01
 """Once nothing is left on the diagonal, the family stands still up to this norm."""
 
@@ -45,6 +48,7 @@ def summarise(records: list[Record]) -> Summary:
         return [[float(np.mean(np.take(r[name], one))) for one in members] for r in records]
 
     return {
+        "paper": PAPER,
         "noise": [float(noise[one].mean()) for one in members],
         "n_matrices": [len(one) for one in members],
         "uma": curve(merged("uma")),

@@ -10,6 +10,9 @@ from experiments.store import Record
 
 NAME = "toy_wrong_matrix"
 
+PAPER = {"true": 1.8, "overestimated": 2.15, "underestimated": 2.6}
+"""The paper's confusion norms, with the true matrix and on either side of it."""
+
 
 def tasks(scope: Scope) -> list[Task]:
     """List the runs."""
@@ -29,6 +32,7 @@ def summarise(records: list[Record]) -> Summary:
     """Average over runs, matrix by matrix, in the order of the approximation factor."""
     factors = [1 - i / toy.REFERENCE for i in range(toy.N_MATRICES + 1)]
     return {
+        "paper": PAPER,
         "factor": factors[::-1],
         "uma": curve([record["uma"][::-1] for record in records]),
     }
