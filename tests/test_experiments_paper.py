@@ -254,3 +254,14 @@ def test_quick_results_stay_apart():
     folder = Path("experiments/results/paper-quick")
     assert (folder / "paper" / "class_distributions.json").exists()
     assert "This is a quick look" in (folder / "paper.md").read_text()
+
+
+def test_words_for_two_curves():
+    along = module("paper.figure_words")._along
+    flat, falling = {"mean": [0.2, 0.2, 0.2]}, {"mean": [0.3, 0.15, 0.1]}
+    assert along([10, 20, 40], {"UMA": flat, "it": falling}).endswith(
+        "it errs less from 20 rows on."
+    )
+    assert along([10, 20, 40], {"UMA": falling, "it": flat}).endswith("more at the largest size.")
+    never = {"mean": [0.1, 0.1, 0.05]}
+    assert along([10, 20, 40], {"UMA": falling, "it": never}).endswith("errs less at every size.")

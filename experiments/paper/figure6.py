@@ -15,6 +15,7 @@ from experiments.paper.experiment import (
     of_data,
     shown_data,
 )
+from experiments.paper.figure_words import TITLES
 from experiments.paper.methods import semi_supervised_svm
 from experiments.paper.protocol import Scene, fit_uma, set_scene, sizes_of
 from experiments.paper.settings import setting_of
@@ -83,7 +84,6 @@ def summarise(records: list[Record]) -> Summary:
 
 def draw(summary: Summary) -> Any:
     """Draw one panel for each data set."""
-    titles = {"digits": "Digits", "letter": "Letter", "reuters": "Reuters"}
     order = [name for name in ("reuters", "digits", "letter") if name in summary]
     with style.page() as plt:
         figure, axes = plt.subplots(
@@ -96,7 +96,7 @@ def draw(summary: Summary) -> Any:
                     runs = f"{label} ({one['n_runs']} runs)"
                     style.band(ax, summary[name]["sizes"], one, style.LOOKS[key], runs)
             style.sizes_axis(ax, summary[name]["sizes"])
-            ax.set(title=titles[name])
+            ax.set(title=TITLES[name])
             ax.set_ylim(bottom=0)
             ax.legend()
         axes[0, 0].set_ylabel("Error on test rows")
