@@ -93,7 +93,7 @@ def draw(summary: Summary) -> Any:
             for key, label in (("uma", "UMA"), ("s3vm", "Semi-supervised SVM")):
                 if key in summary[name]:
                     one = summary[name][key]
-                    runs = f"{label} ({one['n_runs']} runs)"
+                    runs = f"{label} ({one['n_runs']} run{'s' * (one['n_runs'] > 1)})"
                     style.band(ax, summary[name]["sizes"], one, style.LOOKS[key], runs)
             style.sizes_axis(ax, summary[name]["sizes"])
             ax.set(title=TITLES[name])

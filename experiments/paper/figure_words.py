@@ -40,7 +40,7 @@ def _along(sizes: list[int], curves: dict[str, Any]) -> str:
     """Say where curves begin and end, and from which size on the second is the lower one."""
     first, second = curves
     a, b = (curves[name]["mean"] for name in (first, second))
-    ends = f"From {sizes[0]:,} to {sizes[-1]:,} rows: {first} {a[0]:.3f} to {a[-1]:.3f}, "
+    ends = f"from {sizes[0]:,} to {sizes[-1]:,} rows: {first} {a[0]:.3f} to {a[-1]:.3f}, "
     ends += f"{second} {b[0]:.3f} to {b[-1]:.3f}"
     higher = [place for place in range(len(sizes)) if b[place] >= a[place]]
     if not higher:
@@ -51,12 +51,13 @@ def _along(sizes: list[int], curves: dict[str, Any]) -> str:
 
 
 def _figure5(one: dict[str, Any]) -> str:
-    return _along(one["sizes"], {"UMA": one["uma"], "the Perceptron": one["f_conf"]})
+    curves = {"UMA": one["uma"], "the Perceptron": one["f_conf"]}
+    return f"Reuters, {_along(one['sizes'], curves)}"
 
 
 def _figure6(one: dict[str, Any]) -> str:
     return " ".join(
-        f"{TITLES[name]}: {_along(data['sizes'], {'UMA': data['uma'], 'the SVM': data['s3vm']})}"
+        f"{TITLES[name]}, {_along(data['sizes'], {'UMA': data['uma'], 'the SVM': data['s3vm']})}"
         for name, data in one.items()
         if "s3vm" in data
     )
