@@ -1,4 +1,9 @@
-"""Everything that had to be decided before the first run; nothing here was tried on test labels.
+"""Everything that had to be decided before the full run.
+
+The rules that choose look at no test label. Who drew up what they choose from had seen test errors
+of trials on single runs, some with the draws of Table 1's first runs: which numbers of updates and
+which labellers are candidates at all, and that the likelihood learner runs with its defaults, was
+settled after such trials.
 
 UMA and the Perceptrons (UMA with the identity in place of C) start at zero, select by error, take
 the perceptron step, know no margin, no average and no intercept. They make `TURNS` updates for
