@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests run one process per core: threads inside each would only get in one another's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test quick lint format docs bench bench-quick clean
+.PHONY: demo test quick lint format docs bench bench-quick reproduce reproduce-quick clean
 
 demo: $(VENV)/.demo-installed  ## corrupt the digits' labels, learn through the noise, show the result
 	$(BIN)/unconfused demo
@@ -35,6 +35,12 @@ bench: $(VENV)/.bench-installed  ## UMA beside the paper written out and its pee
 
 bench-quick: $(VENV)/.bench-installed  ## the same on small data, in under three minutes
 	cd benchmarks && ../$(BIN)/python -m engine --quick $(BENCH)
+
+reproduce: $(VENV)/.dev-installed  ## the paper's experiments and docs/paper.md; goes on where it was stopped
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m experiments paper
+
+reproduce-quick: $(VENV)/.dev-installed  ## the same in minutes, on less data; the docs are left alone
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m experiments paper --quick
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

@@ -9,22 +9,45 @@ from pathlib import Path
 
 RESULTS = Path("experiments/results")
 
+NAMES = {
+    "league": "methods against one another on noisy labels",
+    "paper": "everything below, with the page docs/paper.md",
+    "toy_noise": "the toy problem under more and more noise",
+    "toy_wrong_matrix": "the toy problem with a wrong confusion matrix",
+    "class_distributions": "how many rows each class has",
+    "updates": "how the number of updates was chosen",
+    "self_labeling": "how the setting of SelfLabelingClassifier was chosen",
+    "table1": "Table 1, and what you would use today",
+    "figure5": "UMA and the Perceptron on S_conf as S_conf grows",
+    "figure6": "UMA and the semi-supervised SVM as S_conf grows",
+    "figure7": "three ways to select the pair",
+}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; return the exit code."""
-    parser = argparse.ArgumentParser("python -m experiments", description=__doc__)
-    parser.add_argument("name", choices=["league"], help="which experiment")
+    parser = argparse.ArgumentParser(
+        "python -m experiments",
+        description=__doc__,
+        epilog="\n".join(f"{name:20} {what}" for name, what in NAMES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=list(NAMES), help="which experiment", metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="few seeds: a look in minutes")
     parser.add_argument("--runs", type=int, help="at most so many seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--only", nargs="+", help="only these data sets")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for results")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder for pages")
+    parser.add_argument("--docs", type=Path, help="folder for pages and figures")
     parser.add_argument("--summary", action="store_true", help="only write tables and figures")
     options = parser.parse_args(arguments)
-    from experiments.league.main import run_league
+    if options.name == "league":
+        from experiments.league.main import run_league
 
-    return run_league(options)
+        return run_league(options)
+    from experiments.paper.main import run_paper
+
+    return run_paper(options)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def run_league(options: Namespace) -> int:
     if len(store) == 0:
         print(f"There are no results in {store.path} yet.")
         return 2 if options.summary else 130
-    publish(store, options.docs)
+    publish(store, options.docs or Path("docs"))
     return 0 if finished else 130
 
 

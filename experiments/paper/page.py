@@ -1,0 +1,220 @@
+"""The page of the docs: every number on it comes from the files beside the figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from experiments.paper.figure_words import NUMBERS, TITLES
+from experiments.paper.remarks import FIGURES, WHY
+from experiments.paper.settings import CONF_SHARE
+
+COLUMNS = {
+    "f_y": "f_y",
+    "f_conf": "f_conf",
+    "f_full": "f_full",
+    "s3vm": "S3VM",
+    "uma": "UMA",
+    "s3vm_kernel": "S3VM, no K-PCA",
+}
+TODAY = {
+    "logistic": "logistic regression, labelled rows alone",
+    "self_training": "self-training",
+    "label_spreading": "label spreading (not linear)",
+    "likelihood": "`UnconfusedLogisticRegression`",
+    "self_labeling": "`SelfLabelingClassifier`",
+}
+LINEAR = ("s3vm", "uma", "logistic", "self_training", "likelihood", "self_labeling")
+"""Methods that end in weights on the same features and learn from the same labels."""
+
+HEAD = """# The paper, reproduced
+
+The experiments of U. Louche and L. Ralaivola, *Unconfused Ultraconservative Multiclass
+Algorithms*, run anew. This page is written by `make reproduce` (hours; it goes on where it was
+stopped); the numbers are in [paper/](paper), as JSON beside each figure. ± and bands are one
+standard error of the mean over runs.
+"""
+
+PROTOCOL = """## Table 1
+
+A rough classifier, learnt from m labelled rows of each class, labels all training rows. Its
+confusion matrix C is counted on S_conf, {share:.0%} of the rows with known labels, and UMA learns
+from the rough labels through C. Beside it: a Perceptron on the rough labels (f_y), on S_conf alone
+(f_conf), on all true labels (f_full), and a semi-supervised SVM that knows the labels of S_conf
+(S3VM). Settings are alike in all columns, and no rule that chose one looked at test labels; but
+what the rules choose from was drawn up after trials on single runs whose test errors were seen
+([settings.py](../experiments/paper/settings.py)). Test error, the paper's and ours:
+"""
+
+SECOND = """### What you would use today
+
+All of these get every label the protocol pays for, the m of each class and S_conf together, and
+the same features.
+"""
+
+
+QUICK = """**This is a quick look**: one or two runs, and a small part of Letter.
+"""
+
+
+def write_page(docs: Path, quick: bool = False) -> Path:
+    """Write the page from the summaries found beside the figures; return where it is."""
+    found = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((docs / "paper").glob("*.json"))
+    }
+    parts = [HEAD, QUICK] if quick else [HEAD]
+    if "table1" in found:
+        parts += [
+            PROTOCOL.format(share=CONF_SHARE),
+            _side_by_side(found["table1"]),
+            _differences(found["table1"]),
+        ]
+        parts += [SECOND, _today(found["table1"]), _best(found["table1"])]
+    if "updates" in found or "self_labeling" in found:
+        parts.append(_choices(found))
+    parts += [_figure(name, title, found[name]) for name, title in _SECTIONS if name in found]
+    path = docs / "paper.md"
+    path.write_text("\n".join(parts), encoding="utf-8")
+    return path
+
+
+def cell(value: dict[str, Any]) -> str:
+    """Return a mean with its standard error."""
+    error = value["standard_error"]
+    return f"{value['mean']:.3f}" + ("" if error is None else f" ± {error:.3f}")
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _side_by_side(table: dict[str, Any]) -> str:
+    rows = []
+    for name, one in table.items():
+        rows.append([TITLES[name], "paper", *(f"{one['paper'][c]:.2f}" for c in COLUMNS)])
+        ours = [cell(one["ours"][c]) if c in one["ours"] else "" for c in COLUMNS]
+        rows.append(["", "ours", *ours])
+    return _table(["data", "", *COLUMNS.values()], rows) + "\n" + _how_many(table)
+
+
+def _how_many(table: dict[str, Any]) -> str:
+    """Say over how many runs, and which cells have fewer."""
+    usual = max(v["n_runs"] for one in table.values() for v in one["ours"].values())
+    fewer = [
+        f"{(COLUMNS | TODAY)[column]} on {TITLES[name]}: {value['n_runs']}"
+        for name, one in table.items()
+        for column, value in one["ours"].items()
+        if value["n_runs"] < usual and column in COLUMNS | TODAY
+    ]
+    noise = ", ".join(
+        f"{TITLES[name]} {cell(one['ours']['label_noise'])}"
+        for name, one in table.items()
+        if "label_noise" in one["ours"]
+    )
+    text = f"Ours are means over {usual} run{'s' * (usual > 1)}"
+    text += f" ({'; '.join(fewer)})" if fewer else ""
+    return f"{text}. Wrong labels of the rough classifier: {noise}.\n"
+
+
+def compared(ours: dict[str, Any], theirs: float) -> str:
+    """Say in words whether a mean differs from the paper's, which has two digits."""
+    slack = 0.005 + 2 * (ours["standard_error"] or 0.0)
+    if abs(ours["mean"] - theirs) <= slack:
+        return "alike"
+    return "lower" if ours["mean"] < theirs else "higher"
+
+
+def _differences(table: dict[str, Any]) -> str:
+    lines = ["### Where ours differ, and why", ""]
+    for column, title in COLUMNS.items():
+        words = [
+            f"{TITLES[name]} {one['ours'][column]['mean']:.3f} against {one['paper'][column]:.2f} "
+            f"({compared(one['ours'][column], one['paper'][column])})"
+            for name, one in table.items()
+            if column in one["ours"]
+        ]
+        if words:
+            more = _uma_and_f_y(table) if column == "uma" else ""
+            lines.append(f"- **{title}**: {'; '.join(words)}. {WHY[column]}{more}")
+    return "\n".join(lines) + "\n"
+
+
+def _uma_and_f_y(table: dict[str, Any]) -> str:
+    """Say where UMA does better than the Perceptron on the same labels, and what C has to do."""
+    ours = {name: one["ours"] for name, one in table.items() if "uma" in one["ours"]}
+    below = [TITLES[n] for n, one in ours.items() if one["uma"]["mean"] < one["f_y"]["mean"]]
+    above = [TITLES[n] for n in ours if TITLES[n] not in below]
+    exact = [f"{TITLES[n]} {cell(one['uma_exact'])}" for n, one in ours.items()]
+    text = f" It errs less than f_y on {_listed(below)}"
+    text += f", more on {_listed(above)}." if above else "."
+    return f"{text} With C counted on all rows in place of S_conf: {_listed(exact)}."
+
+
+def _listed(words: list[str]) -> str:
+    """Join words as people do."""
+    if len(words) < 2:
+        return words[0] if words else "none"
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _today(table: dict[str, Any]) -> str:
+    rows = [
+        [title, *(cell(one["ours"][m]) if m in one["ours"] else "" for one in table.values())]
+        for m, title in {"uma": "UMA, from above", **TODAY}.items()
+    ]
+    return _table(["method", *(TITLES[name] for name in table)], rows)
+
+
+def _best(table: dict[str, Any]) -> str:
+    """Say which of the linear methods is best on each data set."""
+    lines = []
+    for name, one in table.items():
+        ours = {m: one["ours"][m] for m in LINEAR if m in one["ours"]}
+        best = min(ours, key=lambda method: ours[method]["mean"])
+        title = (COLUMNS | TODAY)[best]
+        text = f"- {TITLES[name]}: {title}, {cell(ours[best])}"
+        if best != "self_labeling" and "self_labeling" in ours:
+            text += f"; `SelfLabelingClassifier` {cell(ours['self_labeling'])}"
+        lines.append(text + ".")
+    return "Lowest error of the methods that are linear in the same features:\n\n" + (
+        "\n".join(lines) + "\n"
+    )
+
+
+def _choices(found: dict[str, Any]) -> str:
+    lines = ["### How settings were chosen", ""]
+    if "updates" in found:
+        one = found["updates"]
+        tried = ", ".join(f"{turns}: {mean:.3f}" for turns, mean in one["mean"].items())
+        lines.append(
+            "- Updates for each ordered pair of classes, by UMA's error on S_conf in runs of their "
+            f"own, mean over data sets: {tried}. Used: {one['used']}."
+        )
+    if "self_labeling" in found:
+        one = found["self_labeling"]
+        tried = ", ".join(f"{name}: {cell(v)}" for name, v in one["held_out_error"].items())
+        lines.append(
+            "- `SelfLabelingClassifier`, on Digits alone, by the error on labelled rows held out "
+            f"in runs of their own: {tried}. Used everywhere: {one['lowest']}."
+        )
+    return "\n".join(lines) + "\n"
+
+
+_SECTIONS = (
+    ("toy_noise", "Figure 2 (a): more and more noise"),
+    ("toy_wrong_matrix", "Figure 2 (b): a wrong confusion matrix"),
+    ("class_distributions", "Class distributions"),
+    ("figure5", "Figure 5: UMA and the Perceptron on S_conf"),
+    ("figure6", "Figure 6: UMA and the semi-supervised SVM"),
+    ("figure7", "Figure 7: which pair goes next"),
+)
+
+
+def _figure(name: str, title: str, summary: dict[str, Any]) -> str:
+    numbers = NUMBERS[name](summary) if name in NUMBERS else ""
+    return (
+        f"## {title}\n\n![{title}](paper/{name}.png)\n\n{FIGURES[name]} {numbers}".rstrip() + "\n"
+    )
