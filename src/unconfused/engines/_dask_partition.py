@@ -43,18 +43,19 @@ class DaskPartition:
         self._cut = uuid.uuid4().hex
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
-        self._version = self._epoch = 0
+        self._serial = self._epoch = 0
         self._step: tuple[FloatArray, FloatArray] | None = None
         self._answer: Answer | None = None
         self._references: dict[Pair, FloatArray] = {}
         self._news: dict[Pair, FloatArray] = {}
         self._exact: set[Pair] = set()
+        self._in_doubt = False
         self.restart(self._weights)
 
     def restart(self, weights: FloatArray) -> None:
         """Cut afresh by these weights; with all of them 0, every row is in every class."""
         self._weights = weights.copy()
-        self._next_version(None)
+        self._change(None)
         self._forget()
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
@@ -62,7 +63,7 @@ class DaskPartition:
         in_step = self._answer is not None and self._weights.any()
         for r in np.flatnonzero(steps):
             self._weights[r] += steps[r] * direction
-        self._next_version((steps.copy(), direction.copy()) if in_step else None)
+        self._change((steps.copy(), direction.copy()) if in_step else None)
         if not in_step:
             self._forget()
 
@@ -132,8 +133,7 @@ class DaskPartition:
     def _knows(self, pair: Pair) -> bool:
         return self._place(pair) in self._exact
 
-    def _next_version(self, step: tuple[FloatArray, FloatArray] | None) -> None:
-        self._version += 1
+    def _change(self, step: tuple[FloatArray, FloatArray] | None) -> None:
         self._step, self._answer = step, None
         self._exact = set()
 
@@ -151,6 +151,8 @@ class DaskPartition:
             self._forget()
         parts = range(len(self._pool))
         behind = set(parts) if self._must_restart() else set()
+        self._serial += 1
+        self._in_doubt = True
         while True:
             commands = [self._command(i in behind, drift, pairs) for i in parts]
             answers = self._pool.ask(carry_out, commands)
@@ -159,8 +161,9 @@ class DaskPartition:
                 break
             # Whoever lost its cut has lost its references too: all that was known of them is void.
             self._forget()
+            self._pool.find_homes()
             drift = drift or (known is not None and known.products is not None)
-        self._news = {}
+        self._news, self._in_doubt = {}, False
         answer: Answer = reduce(add, answers)
         if answer.tables is not None:
             self._answer = answer
@@ -170,13 +173,17 @@ class DaskPartition:
         return len(self._references) * self._weights.shape[1] * 8 <= REFERENCE_BYTES
 
     def _must_restart(self) -> bool:
+        """Say whether the parts cannot go on from their last command."""
+        if self._in_doubt:  # an interrupt left some of them behind
+            self._forget()
+            return True
         return not self._pool.kept or (self._answer is None and self._step is None)
 
     def _command(self, restart: bool, drift: bool, pairs: tuple[Pair, ...]) -> Command:
         steps, direction = self._step or (None, None)
         return Command(
             cut=self._cut,
-            version=self._version,
+            serial=self._serial,
             epoch=self._epoch,
             weights=self._weights if restart else None,
             unmixing=self._unmixing if restart else None,

@@ -28,11 +28,11 @@ Block = tuple[Any, IntArray, FloatArray]
 
 @dataclass
 class Cut:
-    """A local partition, at which version of the weights it stands, and what was asked of it."""
+    """A local partition, the last command it carried out, and what was asked of it."""
 
     partition: Partition
     n_classes: int
-    version: int = -1
+    serial: int = -1
     epoch: int = -1
     asked: dict[Pair, FloatArray] = field(default_factory=dict)
     """Own update vectors as they were when the client last asked for them."""
@@ -46,12 +46,14 @@ class Command:
     """What the client wants from every part."""
 
     cut: str
-    version: int
+    serial: int
+    """A cut goes on only from the command before this one. (There may be an older copy.)"""
+
     epoch: int
     """References of another epoch are void."""
 
     weights: FloatArray | None = None
-    """All weights, (Q, features), for a part that cannot go on from the last version."""
+    """All weights, (Q, features), for a part that cannot go on from the last command."""
 
     unmixing: Unmixing | None = None
     alpha: float = 0.0
@@ -96,10 +98,13 @@ def _plus(one: Any, other: Any) -> Any:
 
 
 class Part:
-    """A local engine over some blocks of rows, and the cuts it remembers."""
+    """A local engine over some rows, and the cuts it remembers."""
 
-    def __init__(self, engine: LocalEngine, total: float, n_bytes: int) -> None:
-        self.engine, self.total, self._n_bytes = engine, total, n_bytes
+    def __init__(self, block: Block, n_codes: int, intercept: bool) -> None:
+        self._made_of = (block, n_codes, intercept)
+        X, codes, weights = block
+        self.engine = LocalEngine(X, codes, n_codes, weights, intercept=intercept)
+        self.total = float(weights.sum())
         self.forget()
 
     def forget(self) -> None:
@@ -108,18 +113,14 @@ class Part:
         # An interrupted client may ask again while the task it gave up is still running.
         self.lock = threading.Lock()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what travels: the rows, not the cuts."""
-        return {name: value for name, value in vars(self).items() if name not in ("cuts", "lock")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take back what `__getstate__` returned."""
-        vars(self).update(state)
-        self.forget()
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let the rows travel, not the cuts."""
+        return Part, self._made_of
 
     def __sizeof__(self) -> int:
         """Tell Dask what moving this costs, so that it moves the tasks instead."""
-        return self._n_bytes
+        X, codes, weights = self._made_of[0]
+        return int(X.data.nbytes + codes.nbytes + weights.nbytes)
 
 
 def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept: bool) -> Part:
@@ -138,9 +139,7 @@ def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept:
         codes, weights = np.concatenate(all_codes), np.concatenate(all_weights)
     if X.shape[1] != n_columns:
         raise ValueError(f"A block of X has {X.shape[1]} columns, not {n_columns}.")
-    engine = LocalEngine(X, codes, n_codes, weights, intercept=intercept)
-    n_bytes = X.data.nbytes + 24 * X.shape[0]
-    return Part(engine, float(weights.sum()), n_bytes)
+    return Part((X, codes, weights), n_codes, intercept)
 
 
 def carry_out(part: Part, command: Command) -> Answer | None:
@@ -165,16 +164,15 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
             partition = part.engine.partition(command.unmixing, command.alpha)
             cut = Cut(partition, command.unmixing.n_classes)
             part.cuts[command.cut] = cut
-        cut.version = -1  # in case it is interrupted
+        cut.serial = -1  # in case it is interrupted
         cut.partition.restart(command.weights)
-    elif cut is None or cut.version not in (command.version - 1, command.version):
+    elif cut is None or cut.serial not in (command.serial - 1, command.serial):
         return None
-    elif cut.version == command.version - 1:
-        if command.steps is None or command.direction is None:
-            return None
-        cut.version = -1
+    elif cut.serial < command.serial and command.steps is not None:
+        assert command.direction is not None
+        cut.serial = -1
         cut.partition.move(command.steps, command.direction)
-    cut.version = command.version
+    cut.serial = command.serial
     if cut.epoch != command.epoch:
         cut.epoch = command.epoch
         cut.asked, cut.references = {}, {}

@@ -42,16 +42,16 @@ class PartPool:
     ) -> None:
         import dask
 
-        client = active_client()
-        slots = _slots(client)
-        groups = _groups(homes, n_rows, slots)
+        self._client = active_client()
+        groups = _groups(homes, n_rows, _slots(self._client))
+        self._homes = [home for home, _ in groups]
         make = dask.delayed(build, pure=False)
         parts = [make([blocks[i] for i in group]) for _, group in groups]
-        if client is not None:
+        if self._client is not None:
             self.kept = True
             parts = [
-                client.persist(part, workers=[home], allow_other_workers=True) if home else part
-                for part, (home, _) in zip(parts, groups, strict=True)
+                self._client.compute(part, **_placed(home))
+                for part, home in zip(parts, self._homes, strict=True)
             ]
         else:
             self.kept = _same_process() and not n_bytes > SHARE_OF_MEMORY * _memory()
@@ -66,11 +66,24 @@ class PartPool:
         """Call ``function(part, argument)`` for every part, where that part is."""
         import dask
 
-        call = dask.delayed(function, pure=False, traverse=False)
-        tasks = [
-            call(part, argument) for part, argument in zip(self._parts, arguments, strict=True)
-        ]
-        return list(dask.compute(*tasks, optimize_graph=False, traverse=False))
+        if self._client is None:
+            call = dask.delayed(function, pure=False, traverse=False)
+            tasks = list(map(call, self._parts, arguments))
+            return list(dask.compute(*tasks, optimize_graph=False, traverse=False))
+        # Weights go with the tasks: data scattered beforehand would die with its worker.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            futures = [
+                self._client.submit(function, part, argument, pure=False, **_placed(home))
+                for part, argument, home in zip(self._parts, arguments, self._homes, strict=True)
+            ]
+        return list(self._client.gather(futures))
+
+    def find_homes(self) -> None:
+        """See where the parts are now: some moved, or were made again elsewhere."""
+        if self._client is None:
+            return
+        holders = self._client.who_has(self._parts)
+        self._homes = [next(iter(holders.get(part.key, ())), None) for part in self._parts]
 
     def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
         """Call ``function(part, argument)`` with the same argument for every part."""
@@ -88,6 +101,11 @@ def active_client() -> Any | None:
 
     owner = getattr(get_scheduler(), "__self__", None)
     return owner if hasattr(owner, "scheduler_info") else None
+
+
+def _placed(home: str | None) -> dict[str, Any]:
+    """Keep a task on this worker while it lives: what the part remembers is there."""
+    return {"workers": [home], "allow_other_workers": True} if home else {}
 
 
 def _slots(client: Any | None) -> list[str | None]:
