@@ -1,8 +1,4 @@
-"""From Dask collections to blocks of checked rows with label codes.
-
-Labels are summed up block by block: the client sees which combinations of label and truth occur
-and how often, never the labels of all rows, and nothing of X.
-"""
+"""From Dask collections to blocks of checked rows with label codes; X is not computed here."""
 
 from __future__ import annotations
 
@@ -15,9 +11,15 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._labels import encode_labels, is_missing, label_array, split_missing
+from unconfused._labels import encode_labels, label_array, split_missing
+from unconfused._matrix import confusion_classes
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask import DaskRows
+from unconfused.estimators._dask_labels import (
+    merge_summaries,
+    refuse_bare_rows,
+    summarise_labels,
+)
 from unconfused.estimators._lazy import as_dask_array, as_matrix, check_columns, is_dask
 from unconfused.estimators._noisy import NoisyData, encode_noisy
 
@@ -61,17 +63,20 @@ def check_dask(
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but y is None.")
     blocks, n_rows, rows = _row_blocks(X)
     columns = [_cut_like(n_rows, column, name) for column, name in _named(y, y_true, sample_weight)]
-    summarise = dask.delayed(_summary, pure=False)
+    summarise = dask.delayed(summarise_labels, pure=False)
     found = dask.compute(*[summarise(*parts) for parts in zip(*columns, strict=True)])
     lengths = np.array([length for length, _ in found], dtype=np.float64)
     if not lengths.sum():
         raise ValueError("Found array with 0 sample(s): X and y have no rows.")
-    seen, truths, counts = _merged([table for _, table in found])
+    seen, truths, counts = merge_summaries([table for _, table in found])
     missing_label = estimator.missing_label
     present, missing = split_missing(seen, "y", missing_label)
     check_classification_targets(present[~missing])
     known = None if y_true is None else truths
-    _refuse_bare(seen, known, classes, missing_label, counts)
+    named = classes
+    if classes is None and estimator.confusion is not None:
+        named = confusion_classes(estimator.confusion)
+    refuse_bare_rows(seen, known, named, missing_label, counts)
     labels = encode_noisy(seen, known, estimator.confusion, classes, missing_label)
     check = dask.delayed(_checked_block, pure=False)
     checked = [
@@ -156,67 +161,6 @@ def _homes(rows: Any, n_blocks: int) -> list[str | None]:
     keys = list(flatten(rows.__dask_keys__()))
     found = [next(iter(holders.get(str(key), holders.get(key, ()))), None) for key in keys]
     return found if len(found) == n_blocks else [None] * n_blocks
-
-
-Table = list[tuple[Any, Any, float]]
-"""Label, truth (None where missing) and weight of every combination."""
-
-
-def _summary(y: Any, y_true: Any, weight: Any) -> tuple[int, Table]:
-    """Return the number of rows, and what combinations of labels they carry."""
-    labels = label_array(y)
-    n_rows = len(labels)
-    observed, kinds = _coded(labels)
-    truth, truths = (np.full(n_rows, -1), []) if y_true is None else _coded(label_array(y_true))
-    if len(truth) != n_rows:
-        raise ValueError(f"y_true has {len(truth)} labels in a block where y has {n_rows}.")
-    weights = np.ones(n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
-    pairs, place = np.unique(np.column_stack([observed, truth]), axis=0, return_inverse=True)
-    sums = np.bincount(place.ravel(), weights, minlength=len(pairs))
-    kinds, truths = [*kinds, None], [*truths, None]
-    return n_rows, [
-        (kinds[k], truths[t], float(total)) for (k, t), total in zip(pairs, sums, strict=True)
-    ]
-
-
-def _coded(labels: Labels) -> tuple[IntArray, list[Any]]:
-    missing = is_missing(labels)
-    coded = np.full(len(labels), -1, dtype=np.intp)
-    present = labels[~missing]
-    if labels.dtype.kind == "O":  # not sorted: labels of mixed types are refused later, in words
-        place = {label: k for k, label in enumerate(dict.fromkeys(present.tolist()))}
-        coded[~missing] = [place[label] for label in present.tolist()]
-        return coded, list(place)
-    values, coded[~missing] = np.unique(present, return_inverse=True)
-    return coded, list(values)
-
-
-def _merged(tables: list[Table]) -> tuple[Labels, Labels, FloatArray]:
-    totals: dict[tuple[Any, Any], float] = {}
-    for table in tables:
-        for seen, truth, total in table:
-            totals[seen, truth] = totals.get((seen, truth), 0.0) + total
-    observed, truths = zip(*totals, strict=True)
-    return _column(observed), _column(truths), np.array(list(totals.values()))
-
-
-def _column(labels: tuple[Any, ...]) -> Labels:
-    column = np.empty(len(labels), dtype=object)
-    column[:] = labels
-    return column
-
-
-def _refuse_bare(
-    seen: Labels, truths: Labels | None, classes: Any, missing_label: Any, counts: FloatArray
-) -> None:
-    labels = encode_labels(seen, truths, classes=classes, missing_label=missing_label)
-    bare = (labels.observed < 0) & (labels.truth < 0)
-    if bare.any():
-        raise ValueError(
-            f"Rows of total weight {counts[bare].sum():g} have neither an observed label nor a "
-            "truth. Drop them. If -1 is a class and not a missing label, say so with `classes`, "
-            "or with missing_label=None."
-        )
 
 
 def _checked_block(

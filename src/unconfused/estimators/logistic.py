@@ -184,7 +184,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
 
         Parameters
         ----------
-        X : array, CSR matrix or frame of shape (n, d)
+        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
         y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
             the result of `confusion.votes_from_long`, are votes, one annotator each
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
