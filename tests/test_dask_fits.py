@@ -199,3 +199,54 @@ def test_the_order_dependent_learner_refuses():
     X, y = dask_problem(make_problem(13, n=N))
     with pytest.raises(TypeError, match="rows in memory"):
         UltraconservativeClassifier().fit(X, y.compute())
+
+
+def test_rows_larger_than_memory_are_read_for_every_pass(monkeypatch):
+    from unconfused.engines import _dask_pool
+
+    problem = make_problem(14, n=N, Q=3)
+    local = UMAClassifier(problem.C, max_iter=10).fit(problem.X, problem.y)
+    X, y = dask_problem(problem)
+    reads = []
+
+    def read(block):
+        reads.append(len(block))
+        return block
+
+    X = X.map_blocks(read, meta=np.empty((0, 0)))
+    assert_same_uma(UMAClassifier(problem.C, max_iter=10).fit(X, y), local)
+    assert sum(reads) == N
+    monkeypatch.setattr(_dask_pool, "SHARE_OF_MEMORY", 0.0)
+    assert_same_uma(UMAClassifier(problem.C, max_iter=10).fit(X, y), local)
+    assert sum(reads) > 10 * N
+
+
+def test_another_scheduler():
+    problem = make_problem(15, n=N, Q=3)
+    local = UMAClassifier(problem.C, max_iter=10).fit(problem.X, problem.y)
+    with dask.config.set(scheduler="synchronous"):
+        assert_same_uma(UMAClassifier(problem.C, max_iter=10).fit(*dask_problem(problem)), local)
+
+
+def test_blocks_go_to_the_workers_that_have_them():
+    from unconfused.engines._dask_pool import _groups
+
+    sizes = np.array([10.0, 10.0, 0.0, 10.0, 10.0])
+    slots = ["a", "b"]
+    assert _groups([None] * 5, sizes, slots) == [("a", [0, 1]), ("b", [3, 4])]
+    homes = ["b", "b", "a", "a", None]
+    assert _groups(homes, sizes, slots) == [("a", [3, 4]), ("b", [0, 1])]
+    assert _groups(["gone"] * 5, sizes, slots) == [("a", [0, 1]), ("b", [3, 4])]
+    assert _groups([None] * 5, sizes, [None]) == [(None, [0, 1, 3, 4])]
+
+
+def test_the_page_on_scaling_runs():
+    import re
+    from pathlib import Path
+
+    page = Path(__file__).resolve().parents[1] / "docs" / "scaling.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    names = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), names)
