@@ -207,6 +207,13 @@ def test_a_question_half_answered_is_asked_again_in_full():
             with pytest.raises(KeyboardInterrupt):
                 ours.tables() if place == 5 else ours.norm_bounds()
             pool.ask = whole
+        elif place % 3 == 1:
+            ours.norm_bounds()
+            pool.ask = half
+            with pytest.raises(KeyboardInterrupt):
+                ours.measure([(0, 1), (1, 2)])
+            pool.ask = whole
+            ours.measure([(2, 3)])
         lower, upper = ours.norm_bounds()
         assert np.all((lower <= local.pair_norms() + 1e-15) & (local.pair_norms() <= upper + 1e-15))
         np.testing.assert_array_equal(ours.tables().counts, local.tables().counts)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -141,6 +142,8 @@ class DaskPartition:
         """Drop all references, here and with the next command on the workers."""
         self._epoch += 1
         self._references, self._news, self._exact = {}, {}, set()
+        if self._answer is not None:  # distances from what is forgotten mean nothing
+            self._answer = replace(self._answer, products=None, distances=None)
 
     def _cut_rows(self, drift: bool = False, pairs: tuple[Pair, ...] = ()) -> Answer:
         """Have all parts cut by the current weights, and add up what they say."""
@@ -162,7 +165,6 @@ class DaskPartition:
             # Whoever lost its cut has lost its references too: all that was known of them is void.
             self._forget()
             self._pool.find_homes()
-            drift = drift or (known is not None and known.products is not None)
         self._news, self._in_doubt = {}, False
         answer: Answer = reduce(add, answers)
         if answer.tables is not None:

@@ -171,7 +171,8 @@ def _checked_block(
     if len(y) != n_rows:
         raise ValueError(f"A block of y has {len(y)} labels where that of X has {n_rows} rows.")
     if n_rows == 0:
-        return as_matrix(X), np.zeros(0, dtype=np.intp), np.zeros(0)
+        empty = X if sparse.issparse(X) else np.empty(X.shape)
+        return empty, np.zeros(0, dtype=np.intp), np.zeros(0)
     X = check_array(as_matrix(X), accept_sparse="csr", dtype=FLOATS, order="C", input_name="X")
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
