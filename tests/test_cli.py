@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unconfused import __version__, cli, noise, plot
-from unconfused.cli import _app, _demo
+from unconfused.cli import _demo, _demo_command
 from unconfused.cli._app import app
 
 runner = CliRunner()
@@ -96,7 +96,7 @@ def test_demo_json(ready):
 
 
 def test_demo_without_matplotlib(ready, monkeypatch):
-    monkeypatch.setattr(_app, "find_spec", lambda name: None)
+    monkeypatch.setattr(_demo_command, "find_spec", lambda name: None)
     result = runner.invoke(app, ["demo"])
     assert result.exit_code == 0
     assert "UMAClassifier(C)" in result.stdout
@@ -111,7 +111,7 @@ def test_demo_without_matplotlib(ready, monkeypatch):
 def test_bad_output_is_refused_before_the_work(idle, output, word):
     Path("full.png").write_text("mine")
     result = runner.invoke(app, ["demo", "--output", output])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert word in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert Path("full.png").read_text() == "mine"
@@ -120,7 +120,7 @@ def test_bad_output_is_refused_before_the_work(idle, output, word):
 def test_folder_as_output_is_refused(idle):
     Path("figures.png").mkdir()
     result = runner.invoke(app, ["demo", "--output", "figures.png", "--force"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "is a folder" in result.stderr
 
 
@@ -130,7 +130,7 @@ def test_unwritable_folder_is_refused(idle, monkeypatch):
 
     monkeypatch.setattr(Path, "touch", refuse)
     result = runner.invoke(app, ["demo"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Permission denied" in result.stderr and "choose another" in result.stderr
 
 
@@ -202,7 +202,7 @@ def test_main_without_typer(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(SystemExit) as stopped:
         cli.main()
-    assert stopped.value.code == 1
+    assert stopped.value.code == 2
     assert 'pip install "unconfused[cli]"' in capsys.readouterr().err
 
 
@@ -223,7 +223,7 @@ def test_console_script():
     wrong = subprocess.run(
         [script, "demo", "-o", "no/such/a.png"], capture_output=True, text=True, check=False
     )
-    assert wrong.returncode == 1 and "Traceback" not in wrong.stderr
+    assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
 
 
 @pytest.mark.slow

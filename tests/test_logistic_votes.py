@@ -136,3 +136,34 @@ def test_music_genre_beats_the_majority_vote():
         rival = LogisticRegression(C=1 / (l2 * len(X)), max_iter=2000).fit(X, vote)
         plain.append(rival.score(X_test, test.target))
     assert np.mean(ours) > np.mean(plain) + 0.02
+
+
+def test_matrices_of_the_votes_alone_can_be_held(crowd):
+    X, _, votes, X_test, y_test, _ = crowd
+    held = UnconfusedLogisticRegression(l2=1e-2, refine=False).fit(X, votes)
+    alone = confusion.from_annotators(votes).annotator_matrices
+    np.testing.assert_allclose(held.annotator_confusion_, alone, atol=0.02)
+    refined = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    assert np.abs(refined.annotator_confusion_ - alone).max() > 0.04
+    assert held.score(X_test, y_test) > 0.8
+
+
+def test_votes_can_count_less_than_gold_rows(crowd):
+    X, true, votes, _, _, _ = crowd
+    gold = np.where(np.arange(len(true)) % 5 == 0, true, np.nan)
+    none = UnconfusedLogisticRegression(l2=1e-2, noisy_weight=0.0).fit(X, votes, y_true=gold)
+    rows = np.arange(len(true)) % 5 == 0
+    plain = UnconfusedLogisticRegression(l2=1e-2).fit(X[rows], true[rows])
+    np.testing.assert_allclose(none.coef_, plain.coef_, atol=1e-2)
+    some = UnconfusedLogisticRegression(l2=1e-2, noisy_weight=0.1).fit(X, votes, y_true=gold)
+    full = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes, y_true=gold)
+    assert (some.noisy_weight_, full.noisy_weight_) == (0.1, 1.0)
+    near, far = (np.abs(one.coef_ - none.coef_).max() for one in (some, full))
+    assert 0 < near < far
+
+
+@pytest.mark.parametrize("y", [np.arange(30) % 3, np.column_stack([np.arange(30) % 3] * 2)])
+def test_nothing_to_learn_from_is_said(y):
+    X = np.random.RandomState(0).randn(30, 2)
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        UnconfusedLogisticRegression(noisy_weight=0.0).fit(X, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -26,10 +27,19 @@ class Finder:
 
 
 def _ours(problem: Problem) -> FloatArray:
-    """Rank by the posterior, from folds, with the settings that the league found."""
+    """Rank by the posterior of our learner, from folds, with the settings that the league found."""
     method = METHODS["ours"]
     fitted = method.fit(problem, choose_penalty(method, problem))
-    model = clone(fitted).set_params(noisy_weight=fitted.noisy_weight_)
+    return _suspicion(clone(fitted).set_params(noisy_weight=fitted.noisy_weight_), problem)
+
+
+def _ours_with_any(problem: Problem) -> FloatArray:
+    """Rank by the posterior that our library makes of any classifier's probabilities."""
+    l2 = choose_penalty(METHODS["noisy"], problem)
+    return _suspicion(logistic(l2, problem.n_rows), problem)
+
+
+def _suspicion(model: Any, problem: Problem) -> FloatArray:
     truth = np.where(problem.truth >= 0, problem.truth, np.nan)
     issues = confusion.rank_label_errors(
         model,
@@ -56,6 +66,7 @@ def _cleanlab(problem: Problem, method: str = "self_confidence") -> FloatArray:
 
 FINDERS: dict[str, Finder] = {
     "find-ours": Finder("ours", _ours, "none"),
+    "find-ours-lr": Finder("ours, around LR", _ours_with_any, "none"),
     "find-ours-trusted": Finder("ours, trusted rows", _ours, "trusted"),
     "find-cleanlab": Finder("cleanlab", _cleanlab, "none"),
     "find-cleanlab-margin": Finder(

@@ -85,18 +85,17 @@ class Problem:
 
     @cached_property
     def tuning(self) -> tuple[Problem, IntArray]:
-        """Rows to try settings on, and rows held out to judge them.
-
-        Where truths are known the held-out rows are three in ten of those rows; elsewhere they
-        are a fifth of all rows.
-        """
-        rows, share, strata = np.arange(self.n_rows), 0.2, self.seen
-        if len(self.trusted) > 0:
-            rows, share = self.trusted, 0.3
-            strata = self.truth[rows]
-        _, held = train_test_split(rows, test_size=share, stratify=strata, random_state=self.seed)
-        kept = np.setdiff1d(np.arange(self.n_rows), held)
-        return self.take(kept), np.sort(held)
+        """Four fifths of the rows to try settings on, and the fifth held out to judge them."""
+        # Trusted rows are spread over both parts as the others are.
+        strata = self.best_known + self.n_classes * (self.truth >= 0)
+        rare = np.bincount(strata)[strata] < 2
+        strata = np.where(rare, strata.max() + 1, strata)
+        if rare.sum() == 1:
+            strata[rare] = strata[~rare][0]
+        rest, held = train_test_split(
+            np.arange(self.n_rows), test_size=0.2, stratify=strata, random_state=self.seed
+        )
+        return self.take(np.sort(rest)), np.sort(held)
 
 
 def choose_trusted(data: DataSet, share: float, seed: int) -> IntArray:

@@ -223,8 +223,11 @@ class Unmixing:
         """How much one wrong label can add to the mass of each class, (Q,)."""
         inverse = self.coefficients[: self.n_classes]
         possible = (self.matrix > 0) if self.counts is None else np.ones_like(self.matrix, bool)
-        noise = np.abs(inverse[np.newaxis, :, :] - np.eye(self.n_classes)[:, np.newaxis, :])
-        return np.asarray(np.where(possible[:, :, np.newaxis], noise, 0.0).max(axis=(0, 1)))
+        # A label k of a row truly q is off by |inverse[k, q] - 1|, of any other by |inverse[k, q]|.
+        own = possible.T
+        other = possible.sum(axis=0)[:, np.newaxis] > own
+        off = np.where(own, np.abs(inverse - 1.0), 0.0)
+        return np.asarray(np.maximum(off, np.where(other, np.abs(inverse), 0.0)).max(axis=0))
 
     @property
     def condition_number(self) -> float:

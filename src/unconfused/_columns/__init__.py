@@ -2,6 +2,7 @@
 
 from unconfused._columns._dates import DateParts
 from unconfused._columns._kinds import ColumnError, ColumnPlan
+from unconfused._columns._kinds import require as require_columns
 from unconfused._columns._pipeline import build_pipeline
 from unconfused._columns._prepare import check_columns, columns_as_text, prepare_frame
 
@@ -13,4 +14,5 @@ __all__ = [
     "check_columns",
     "columns_as_text",
     "prepare_frame",
+    "require_columns",
 ]

@@ -27,7 +27,7 @@ def build_pipeline(
     frame: Any,
     learner: Any,
     *,
-    label: str,
+    label: str | None,
     text: Collection[str] = (),
     categories: Collection[str] = (),
     leave_out: Collection[str] = (),
@@ -43,7 +43,7 @@ def build_pipeline(
     ----------
     frame : pandas DataFrame with the training rows
     learner : the classifier at the end, not fitted
-    label : the column to predict
+    label : the column to predict, if it is one of the frame
     text : columns of free text
     categories : columns of numbers that are codes
     leave_out : columns not to be used: the truth, weights, names of annotators
@@ -72,7 +72,10 @@ def build_pipeline(
     ['cat', 'dog']
     """
     plan = plan_columns(
-        frame, reserved=[label, *leave_out], text=list(text), categories=list(categories)
+        frame,
+        reserved=[*leave_out, *([] if label is None else [label])],
+        text=list(text),
+        categories=list(categories),
     )
     parts: list[tuple[str, Any, Any]] = []
     if plan.numbers:

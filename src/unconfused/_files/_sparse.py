@@ -79,7 +79,11 @@ def _first_bad_line(source: Source, error: Exception) -> str:
 
 def read_npz(source: Source) -> LabelledRows:
     """Read arrays ``X`` and ``y``, or what `scipy.sparse.save_npz` wrote."""
-    with reading(source.path, source.name), np.load(source.path, allow_pickle=False) as file:
+    with (
+        reading(source.path, source.name),
+        source.open() as stream,  # NumPy would leave a damaged file open
+        np.load(stream, allow_pickle=False) as file,
+    ):
         names = set(file.files)
         X: Any
         if names >= SPARSE_PARTS:

@@ -79,19 +79,8 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
 
 
 def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
-    if found in ("csv", "tsv"):
-        separator = "," if found == "csv" else "\t"
-        frame.to_csv(scratch, index=False, sep=separator, lineterminator="\n", compression=packing)
-    elif found == "jsonl":
-        frame.to_json(
-            scratch,
-            orient="records",
-            lines=True,
-            force_ascii=False,
-            date_format="iso",
-            double_precision=15,
-            compression=packing,
-        )
+    if found in ("csv", "tsv", "jsonl"):
+        write_text(frame, scratch, found, compression=packing)
     else:
         import pyarrow as pa
         from pyarrow import feather, parquet
@@ -101,3 +90,20 @@ def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
             parquet.write_table(table, scratch, write_page_checksum=True)
         else:
             feather.write_feather(table, str(scratch))
+
+
+def write_text(frame: Any, where: Any, found: str, *, header: bool = True, **options: Any) -> None:
+    """Write a frame as CSV, TSV or JSON lines, to a path or a stream."""
+    if found == "jsonl":
+        frame.to_json(
+            where,
+            orient="records",
+            lines=True,
+            force_ascii=False,
+            date_format="iso",
+            double_precision=15,
+            **options,
+        )
+        return
+    separator = "," if found == "csv" else "\t"
+    frame.to_csv(where, index=False, sep=separator, lineterminator="\n", header=header, **options)

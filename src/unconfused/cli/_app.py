@@ -1,43 +1,35 @@
-"""The commands: what a user may type, and what is printed in answer."""
+"""The commands together: their names, their help, and the options before them."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from enum import StrEnum
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from unconfused import __version__
-from unconfused.cli import INTERRUPTED
-
-if TYPE_CHECKING:
-    from unconfused.cli._demo import Outcome
-
-DEFAULT_FIGURE = Path("unconfused-demo.png")
+from unconfused.cli import (
+    _audit,
+    _corrupt,
+    _demo_command,
+    _estimate,
+    _export,
+    _fit,
+    _info,
+    _predict,
+)
+from unconfused.cli._errors import EXIT_CODES
 
 app = typer.Typer(
     help="Learn from labels that are wrong in a way you can describe.",
-    epilog="Begin with: unconfused demo",
+    epilog=f"Begin with: unconfused demo\n\n{EXIT_CODES}",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Noise(StrEnum):
-    """How the demo spoils the labels."""
-
-    pairwise = "pairwise"
-    symmetric = "symmetric"
 
 
 def _print_version(wanted: bool) -> None:
@@ -63,146 +55,24 @@ def options(
     context.obj = debug
 
 
-@contextmanager
-def plain_errors(debug: bool) -> Iterator[None]:
-    """Turn whatever goes wrong into one line on stderr and an exit code.
-
-    The library words its ValueErrors for users, and the system its OSErrors; anything else is a
-    fault of ours, and says so.
-    """
-    try:
-        yield
-    except (typer.Exit, typer.Abort, typer.BadParameter):
-        raise
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
-    except Exception as error:
-        if debug:
-            raise
-        if isinstance(error, (OSError, ValueError)):
-            message = f"error: {error}"
-        else:
-            message = (
-                f"error: {type(error).__name__}: {error}. This should not happen; "
-                "`unconfused --debug COMMAND` shows where it does."
-            )
-        print(" ".join(message.split()), file=sys.stderr)
-        raise typer.Exit(1) from None
+def _add(command: Callable[..., Any], examples: Sequence[str]) -> None:
+    # Typer keeps the ends of lines; a paragraph should be as wide as the terminal.
+    paragraphs = str(inspect.getdoc(command)).split("\n\n")
+    app.command(
+        help="\n\n".join(" ".join(one.split()) for one in paragraphs),
+        epilog="\n\n".join(["Examples:", *(f"unconfused {one}" for one in examples)]),
+        no_args_is_help=command.__name__ not in NO_ARGUMENTS,
+    )(command)
 
 
-@app.command(
-    epilog="Examples: unconfused demo | unconfused demo --output figures/demo.pdf | "
-    "unconfused demo --json --no-figure | unconfused demo --noise symmetric"
-)
-def demo(
-    context: typer.Context,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Where the figure goes: a .png, .pdf or .svg file."),
-    ] = DEFAULT_FIGURE,
-    no_figure: Annotated[bool, typer.Option("--no-figure", help="Only the table.")] = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help=f"Replace an existing OUTPUT. {DEFAULT_FIGURE} is always replaced.",
-        ),
-    ] = False,
-    noise: Annotated[
-        Noise,
-        typer.Option(
-            help="pairwise: each digit is often labelled as the next; symmetric: as any other."
-        ),
-    ] = Noise.pairwise,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first run.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of the table.")
-    ] = False,
-) -> None:
-    """Spoil the labels of scikit-learn's digits, learn through the noise, show the result.
+NO_ARGUMENTS = ("demo", "info")
+"""Commands that need none; the others show their help."""
 
-    Nothing is downloaded. Takes some ten seconds.
-    """
-    if no_figure and output != DEFAULT_FIGURE:
-        raise typer.BadParameter("--output and --no-figure contradict each other; drop one.")
-    with plain_errors(context.obj):
-        drawable = find_spec("matplotlib") is not None
-        drawn = output if drawable and not no_figure else None
-        if drawn is not None:
-            from unconfused.plot import check_target
-
-            check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
-        with Console(stderr=True).status("Spoiling labels, learning from them ..."):
-            from unconfused.cli._demo import run_demo
-
-            outcome = run_demo(noise.value, seed, with_paths=drawn is not None)
-        if drawn is not None:
-            _draw(outcome, drawn)
-        if as_json:
-            found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
-            print(json.dumps(found, indent=2))
-        else:
-            _print_outcome(outcome)
-            if drawn is not None:
-                print(f"Figure: {drawn}")
-        if not drawable and not no_figure:
-            print('For the figure: pip install "unconfused[plot]"', file=sys.stderr)
-
-
-@app.command(epilog="Example: unconfused info --json")
-def info(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show the versions and cores in use, for a bug report."""
-    with plain_errors(context.obj):
-        from unconfused.cli._info import collect_info
-
-        found = collect_info()
-        if as_json:
-            print(json.dumps(found, indent=2))
-            return
-        for name, value in found.items():
-            print(f"{name:<13} {'not installed' if value is None else value}")
-
-
-def _print_outcome(outcome: Outcome) -> None:
-    from unconfused.cli import _demo
-
-    wrong = {"pairwise": "as the next one", "symmetric": "as any other"}[outcome.kind]
-    table = Table(
-        title=f"Digits; in training, {_demo.RATE:.0%} of each digit labelled {wrong}",
-        caption=f"Error on unseen digits with clean labels: mean and standard deviation of "
-        f"{len(outcome.learners[0].errors)} runs, seeds from {outcome.seed} on.",
-    )
-    table.add_column("trained on")
-    table.add_column("learner")
-    table.add_column("error, %", justify="right")
-    table.add_column("fit, ms", justify="right")
-    styles = {_demo.CLEAN: "dim", _demo.BELIEVED: "", _demo.TOLD: "bold"}
-    for one in outcome.learners:
-        error = f"{100 * one.mean:.1f} ± {100 * one.spread:.1f}"
-        seconds = f"{1000 * sum(one.seconds) / len(one.seconds):.0f}"
-        table.add_row(one.given, one.name, error, seconds, style=styles[one.given])
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(outcome.in_words())
-
-
-def _draw(outcome: Outcome, target: Path) -> None:
-    from unconfused import plot
-    from unconfused.cli import _demo
-
-    colours = {_demo.CLEAN: plot.GREY, _demo.BELIEVED: plot.ORANGE, _demo.TOLD: plot.BLUE}
-    bars = [
-        plot.Bar(one.name, one.given, one.mean, one.spread, colours[one.given])
-        for one in outcome.learners
-    ]
-    curves = [
-        plot.Curve(name, runs, colour)
-        for (name, runs), colour in zip(
-            outcome.paths.items(), (plot.ORANGE, plot.BLUE), strict=True
-        )
-    ]
-    figure = plot.demo_figure(outcome.confusion, bars, curves, _demo.PATH_STRIDE)
-    plot.save_figure(figure, target)
+_add(_fit.fit, _fit.EXAMPLES)
+_add(_predict.predict, _predict.EXAMPLES)
+_add(_estimate.estimate, _estimate.EXAMPLES)
+_add(_audit.audit, _audit.EXAMPLES)
+_add(_corrupt.corrupt, _corrupt.EXAMPLES)
+_add(_export.export, _export.EXAMPLES)
+_add(_demo_command.demo, _demo_command.EXAMPLES)
+_add(_info.info, _info.EXAMPLES)

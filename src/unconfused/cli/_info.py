@@ -1,25 +1,47 @@
-"""What a bug report should say: versions and cores."""
+"""`unconfused info`: what a bug report should say."""
 
 from __future__ import annotations
 
+import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
 
 from unconfused import __version__
+from unconfused.cli._errors import plain_errors
+
+EXAMPLES = ["info", "info --json"]
 
 REQUIRED = ("numpy", "scipy", "scikit-learn", "numba")
-OPTIONAL = ("typer", "matplotlib", "pandas")
+OPTIONAL = ("typer", "matplotlib", "pandas", "pyarrow", "skops", "onnx", "onnxruntime", "skl2onnx")
+
+
+def info(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show versions, cores, threads and the engine in use, for a bug report."""
+    with plain_errors(context.obj):
+        found = collect_info()
+        if as_json:
+            print(json.dumps(found, indent=2))
+            return
+        for name, value in found.items():
+            print(f"{name:<13} {'not installed' if value is None else value}")
 
 
 def collect_info() -> dict[str, str | int | None]:
-    """Return versions by package, None for what is not installed, and the cores we may use.
+    """Return versions by package, None for what is not installed, and what does the work.
 
     Examples
     --------
     >>> info = collect_info()
-    >>> sorted(info)[:3]
-    ['cores', 'matplotlib', 'numba']
+    >>> sorted(info)[:4]
+    ['cores', 'engine', 'matplotlib', 'numba']
     """
+    from unconfused.engines import LocalEngine
     from unconfused.estimators._base import thread_count
 
     info: dict[str, str | int | None] = {
@@ -27,9 +49,19 @@ def collect_info() -> dict[str, str | int | None]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": thread_count(None),
+        "engine": f"{LocalEngine.__name__}, loops compiled by numba",
+        "threads": _linear_algebra(),
     }
     info.update({name: _version(name) for name in (*REQUIRED, *OPTIONAL)})
     return info
+
+
+def _linear_algebra() -> str:
+    """Say how many threads the libraries under NumPy take."""
+    from threadpoolctl import threadpool_info
+
+    pools = {f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()}
+    return ", ".join(sorted(pools)) or "not known"
 
 
 def _version(package: str) -> str | None:

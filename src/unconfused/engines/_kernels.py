@@ -89,41 +89,6 @@ def sparse_add(
 
 
 @_exact
-def advance(
-    scores: FloatArray,
-    projection: FloatArray,
-    steps: FloatArray,
-    alpha: float,
-    row_norms: FloatArray,
-    rounding: float,
-    start: int,
-    stop: int,
-    region: Any,
-) -> None:
-    """Move the scores of rows start..stop along a projection, and find their regions.
-
-    A row belongs to its best class, the lowest on a tie, if it leads every other class by at
-    least `alpha`; otherwise to none (-1). Scores within `rounding` times the row's norm are equal:
-    some step rules leave rows exactly level, and the last bit must not decide for them.
-    """
-    n_classes = scores.shape[1]
-    for i in range(start, stop):
-        highest = -np.inf
-        for r in range(n_classes):
-            scores[i, r] += steps[r] * projection[i]
-            highest = max(highest, scores[i, r])
-        allowance = rounding * row_norms[i]
-        best = 0
-        while scores[i, best] < highest - allowance:
-            best += 1
-        runner_up = -np.inf
-        for r in range(n_classes):
-            if r != best:
-                runner_up = max(runner_up, scores[i, r])
-        region[i] = best if scores[i, best] - runner_up >= alpha - allowance else -1
-
-
-@_exact
 def posterior(
     scores: Any,
     codes: Any,

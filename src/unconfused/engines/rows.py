@@ -5,7 +5,7 @@ This is where the two differ; nothing above this file knows which it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Protocol
@@ -19,6 +19,12 @@ from unconfused._typing import Rows as Matrix
 WORTH_A_THREAD = 200_000
 """Stored entries per thread below which starting a thread costs more than it saves."""
 
+FEW_MOVERS = 16
+"""Sparse rows up to which multiplying them by all rows of a region beats summing the region."""
+
+PIECES_PER_THREAD = 4
+"""Runs of rows per thread where the work per row is uneven."""
+
 
 class Rows(Protocol):
     """Rows of features, without the intercept's constant."""
@@ -26,6 +32,11 @@ class Rows(Protocol):
     n_rows: int
     n_columns: int
     n_entries: int
+    entries_per_row: int
+    dtype: Any
+    longest: int
+    """Most entries any row stores."""
+
     brings_threads: bool
     """Whether products with many vectors at once use several threads by themselves."""
 
@@ -35,6 +46,25 @@ class Rows(Protocol):
 
     def squared_norms(self, start: int, stop: int, out: FloatArray) -> None:
         """Write the squared norms of rows start..stop."""
+        ...
+
+    def refresh(
+        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+    ) -> None:
+        """Score chosen rows anew for the classes ``stale`` lists for their slot."""
+        ...
+
+    def exact_scores(
+        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
+    ) -> None:
+        """Write all scores of chosen rows, (rows, Q), in double precision."""
+        ...
+
+    def move_gram(
+        self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
+        mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
+    ) -> None:  # fmt: skip
+        """Bring the products of one region's sums up to date with the rows that moved."""
         ...
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
@@ -58,12 +88,13 @@ class DenseRows:
     """A C-ordered array, float32 or float64, used in place."""
 
     def __init__(self, X: Matrix) -> None:
-        from unconfused.engines import _kernels
+        from unconfused.engines import _cell_kernels, _kernels, _look_kernels
 
-        self._kernels = _kernels
+        self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
         self._X = X
         self.n_rows, self.n_columns = X.shape
-        self.n_entries = X.size
+        self.n_entries, self.dtype = X.size, X.dtype
+        self.entries_per_row = self.longest = X.shape[1]
         self.brings_threads = True
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
@@ -73,6 +104,28 @@ class DenseRows:
     def squared_norms(self, start: int, stop: int, out: FloatArray) -> None:
         """Write the squared norms of rows start..stop."""
         self._kernels.dense_squared_norms(self._X, start, stop, out)
+
+    def refresh(
+        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+    ) -> None:
+        """Score chosen rows anew for the classes ``stale`` lists for their slot."""
+        self._look.dense_refresh(self._X, chosen, weights, constants, stale, slot, scores)
+
+    def exact_scores(
+        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
+    ) -> None:
+        """Write all scores of chosen rows, (rows, Q), in double precision."""
+        self._look.dense_exact_scores(self._X, chosen, weights, constants, out)
+
+    def move_gram(
+        self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
+        mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
+    ) -> None:  # fmt: skip
+        """Bring the products of one region's sums up to date with the rows that moved."""
+        self._cell.move_gram_dense(
+            self._X, members, edges, weights, movers, mover_codes, mover_weights,
+            np.zeros(self.n_columns), gram,
+        )  # fmt: skip
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""
@@ -96,12 +149,15 @@ class SparseRows:
     """A CSR matrix or array, float32 or float64, used in place."""
 
     def __init__(self, X: Matrix) -> None:
-        from unconfused.engines import _kernels
+        from unconfused.engines import _cell_kernels, _kernels, _look_kernels
 
-        self._kernels = _kernels
+        self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
+        self._stored = X.data, X.indices, X.indptr
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.n_rows, self.n_columns = X.shape
-        self.n_entries = X.nnz
+        self.n_entries, self.dtype = X.nnz, X.dtype
+        self.entries_per_row = X.nnz // max(1, X.shape[0])
+        self.longest = int(np.diff(X.indptr).max(initial=0))
         self.brings_threads = False
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
@@ -111,6 +167,29 @@ class SparseRows:
     def squared_norms(self, start: int, stop: int, out: FloatArray) -> None:
         """Write the squared norms of rows start..stop."""
         self._kernels.sparse_squared_norms(self._data, self._indptr, start, stop, out)
+
+    def refresh(
+        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+    ) -> None:
+        """Score chosen rows anew for the classes ``stale`` lists for their slot."""
+        self._look.sparse_refresh(*self._stored, chosen, weights, constants, stale, slot, scores)
+
+    def exact_scores(
+        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
+    ) -> None:
+        """Write all scores of chosen rows, (rows, Q), in double precision."""
+        self._look.sparse_exact_scores(*self._stored, chosen, weights, constants, out)
+
+    def move_gram(
+        self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
+        mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
+    ) -> None:  # fmt: skip
+        """Bring the products of one region's sums up to date with the rows that moved."""
+        moved = (*self._stored, members, edges, weights, movers, mover_codes, mover_weights)
+        if len(movers) <= FEW_MOVERS:
+            self._cell.move_gram_sparse_by_few(*moved, self.n_columns, gram)
+        else:
+            self._cell.move_gram_sparse(*moved, np.zeros(self.n_columns), gram)
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""
@@ -147,19 +226,38 @@ def wrap_rows(X: Any) -> Rows:
 
 
 class RowThreads:
-    """Runs a loop over rows on a few threads, each taking one run of rows."""
+    """Runs loops over rows on a few threads."""
 
     def __init__(self, n_threads: int, rows: Rows) -> None:
         worth = max(1, rows.n_entries // WORTH_A_THREAD)
-        self._n_threads = max(1, min(n_threads, worth, rows.n_rows))
-        edges = np.linspace(0, rows.n_rows, self._n_threads + 1).astype(int).tolist()
-        self._runs = list(pairwise(edges))
-        self._pool = ThreadPoolExecutor(self._n_threads) if self._n_threads > 1 else None
+        self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
+        self._runs = self._cut(rows.n_rows, self.n_threads)
+        self._pieces = self._cut(rows.n_rows, PIECES_PER_THREAD * self.n_threads)
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
 
-    def __call__(self, loop: Callable[[int, int], None]) -> None:
-        """Call ``loop(start, stop)`` so that every row is covered once."""
+    def __call__(self, loop: Callable[[int, int], None], *, uneven: bool = False) -> None:
+        """Call ``loop(start, stop)`` so that every row is covered once.
+
+        Each thread takes one run of rows, or several smaller ones where the work per row is
+        `uneven`, so that no thread waits long for another.
+        """
         if self._pool is None:
             loop(*self._runs[0])
             return
-        for done in [self._pool.submit(loop, *run) for run in self._runs]:
+        runs = self._pieces if uneven else self._runs
+        for done in [self._pool.submit(loop, *run) for run in runs]:
             done.result()
+
+    def each(self, work: Callable[[int], None], items: Iterable[int], n_entries: int) -> None:
+        """Call ``work(item)`` for every item; together they go through `n_entries` numbers."""
+        if self._pool is None or n_entries < 2 * WORTH_A_THREAD:
+            for item in items:
+                work(item)
+            return
+        for done in [self._pool.submit(work, item) for item in items]:
+            done.result()
+
+    @staticmethod
+    def _cut(n_rows: int, n_runs: int) -> list[tuple[int, int]]:
+        edges = np.linspace(0, n_rows, min(n_runs, n_rows) + 1).astype(int).tolist()
+        return list(pairwise(edges))

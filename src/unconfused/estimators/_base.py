@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
 
 from unconfused._labels import known_truth, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
@@ -151,13 +153,25 @@ def one_column(labels: Any) -> Labels:
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Return how many threads `n_jobs` asks for: all cores this process may use if None or -1."""
+    """Return how many threads `n_jobs` asks for: all cores this process may use if -1.
+
+    None asks for as many, but for no more than OpenMP's loops may use just now: threadpoolctl, the
+    environment and joblib's workers set that where others are at work too.
+    """
     try:
         available = len(os.sched_getaffinity(0))
     except AttributeError:  # not every system can say which cores are ours
         available = os.cpu_count() or 1
     if n_jobs is None:
-        return available
+        pools = _thread_pools().info()
+        loops = [pool["num_threads"] for pool in pools if pool["user_api"] == "openmp"]
+        return int(max(1, min([available, *loops])))
     if n_jobs == 0:
         raise ValueError("n_jobs=0 has no meaning; use 1 for one thread, -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Find the libraries with threads of their own, once: it takes milliseconds."""
+    return ThreadpoolController()

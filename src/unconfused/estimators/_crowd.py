@@ -102,11 +102,14 @@ def fit_votes(
     truth: IntArray,
     settings: Likelihood,
     prior_strength: float,
+    *,
+    refine: bool = True,
 ) -> CrowdState:
     """Alternate between the weights given the matrices and the matrices given the weights.
 
     Starts at the matrices that the votes alone give (Dawid and Skene). Every turn raises the
-    likelihood of the votes; an annotator with few answers stays near the matrix of all.
+    likelihood of the votes; an annotator with few answers stays near the matrix of all. Without
+    `refine` the matrices stay those of the votes alone.
     """
     crowd = crowd_of(votes, truth)
     start = _votes_alone(crowd, votes.tally, engine.weights > 0, prior_strength * ANSWERS_OF_ALL)
@@ -125,13 +128,17 @@ def fit_votes(
         counts = crowd.counts(state.posterior)
         pooled = counts.sum(axis=0) + 1.0 / len(votes.classes)
         state.matrix = pooled / pooled.sum(axis=1, keepdims=True)
+        if not refine:
+            if state.interrupted or not state.exhausted:
+                break
+            continue
         before = matrices
         matrices = shrink(counts, state.matrix, prior_strength * ANSWERS_OF_ALL)
         matrices = np.maximum(matrices, SMALLEST)
-        state.exhausted = turn == ROUNDS - 1
-        if state.interrupted or np.abs(matrices - before).max() < SETTLED:
-            state.exhausted = False
+        settled = np.abs(matrices - before).max() < SETTLED
+        if state.interrupted or (settled and not state.exhausted):
             break
+        state.exhausted = turn == ROUNDS - 1
     return CrowdState(state, matrices)
 
 

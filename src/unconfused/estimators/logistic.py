@@ -62,13 +62,15 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
         As for `UMAClassifier`. A singular one is warned of, not refused.
     refine : "auto" or bool
-        Find the matrix together with the weights, held to the counts it comes from. "auto" does
-        so for a matrix counted from few labels, and leaves a given one alone.
+        Find the matrix in turn with the weights, held to the counts it comes from. "auto" does
+        so for a matrix counted from few labels, and leaves a given one alone. With votes, False
+        holds the annotators' matrices that the votes alone give.
     prior_strength : float
         How many times each of those counts counts.
     noisy_weight : float in [0, 1] or "auto"
         What a noisy row counts beside a trusted one. "auto": what makes held-out trusted rows
-        most likely, in cross-validation; 1 without trusted rows.
+        most likely, in cross-validation (their scores sharpened alike); 1 without trusted rows,
+        and with votes, where each annotator's matrix says what an answer is worth.
     l2 : float
         Strength of the penalty on the weights: the objective is the weighted mean loss plus
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
@@ -241,17 +243,30 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         self.classes_, self.annotators_ = votes.classes, votes.annotators
         n_rows = X.shape[0]
         weight = self._check_weight(sample_weight, X)
+        # What an answer is worth is in its annotator's matrix: no more is taken off unasked.
+        noisy = 1.0 if isinstance(self.noisy_weight, str) else float(self.noisy_weight)
+        _refuse_no_rows(noisy, bool(np.any(truth >= 0)))
+        if noisy < 1:
+            weight = np.where(truth >= 0, 1.0, noisy) * (1.0 if weight is None else weight)
         engine = self._local_engine(X, np.arange(n_rows), n_rows, weight)
         settings = Likelihood(
             float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )
-        found = fit_votes(engine, votes, truth, settings, float(self.prior_strength))
-        self.annotator_confusion_, self.noisy_weight_ = found.matrices, 1.0
+        found = fit_votes(
+            engine,
+            votes,
+            truth,
+            settings,
+            float(self.prior_strength),
+            refine=bool(self.refine),  # "auto" too: the votes alone know nothing of the rows
+        )
+        self.annotator_confusion_, self.noisy_weight_ = found.matrices, noisy
         self._publish(X, found.likelihood)
         return self
 
     def _choose_weight(self, data: NoisyData, known: KnownConfusion) -> float:
         if not isinstance(self.noisy_weight, str):
+            _refuse_no_rows(float(self.noisy_weight), data.trusted)
             return float(self.noisy_weight)
         if not data.trusted or data.known.all():
             return 1.0
@@ -365,3 +380,11 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         check_consistent_length(shares, truth)
         joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+
+def _refuse_no_rows(noisy_weight: float, trusted: bool) -> None:
+    if noisy_weight == 0 and not trusted:
+        raise ValueError(
+            "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
+            "truths as y_true, or let noisy rows count."
+        )

@@ -64,7 +64,7 @@ class UMAClassifier(NoisyLabelClassifier):
     warm_start : bool
         Go on from the weights of the last fit.
     n_jobs : int or None
-        Threads that share the rows; None for all cores.
+        Threads that share the rows; -1 for all cores, None for as many as OpenMP may use just now.
     random_state : int, RandomState or None
         Chance for ``selection="random"``.
     verbose : int

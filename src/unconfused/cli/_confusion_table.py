@@ -1,0 +1,84 @@
+"""A confusion matrix in a terminal: all of it where it fits, else a line for every class."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from unconfused._typing import FloatArray
+from unconfused.confusion import ConfusionEstimate
+
+WIDEST = 9
+"""Characters of an interval such as 0.12-0.34."""
+
+MOST_CLASSES = 20
+"""Lines of the table by class: those labelled right least often."""
+
+
+def names_of(found: ConfusionEstimate) -> list[str]:
+    """Return the classes as text."""
+    return [str(one) for one in found.classes.tolist()]
+
+
+def matrix_width(found: ConfusionEstimate) -> int:
+    """Return how many characters a line of the whole matrix has."""
+    names = names_of(found)
+    first = max(len("true"), *(len(name) for name in names))
+    return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in names)
+
+
+def matrix_table(found: ConfusionEstimate, level: float) -> Table:
+    """Return the matrix, every entry with its interval below it."""
+    low, high = found.interval(level)
+    names = names_of(found)
+    table = Table(
+        title="How true classes (rows) are labelled (columns)",
+        caption=f"Below each share: {level:.0%} interval.",
+        show_lines=True,
+    )
+    table.add_column("true", no_wrap=True)
+    for name in names:
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    for t, name in enumerate(names):
+        cells = [
+            Text(
+                f"{found.matrix[t, k]:.2f}\n{_interval(low, high, t, k)}",
+                style="bold" if t == k else "" if found.matrix[t, k] >= 0.05 else "dim",
+            )
+            for k in range(len(names))
+        ]
+        table.add_row(Text(name), *cells)
+    return table
+
+
+def class_table(found: ConfusionEstimate, level: float) -> Table:
+    """Return a line for each class: how often it is labelled right, and as what if not."""
+    low, high = found.interval(level)
+    names, right = names_of(found), np.diag(found.matrix)
+    order = np.argsort(right, kind="stable")[:MOST_CLASSES]
+    left = len(names) - len(order)
+    more = f" {left} classes that are right more often are not shown." if left else ""
+    table = Table(
+        title="How true classes are labelled",
+        caption=f"Intervals of {level:.0%}.{more} -o C.csv writes the whole matrix.",
+    )
+    for title in ("true", "right", "interval", "else mostly", "share", "interval", "counts"):
+        name = title in ("true", "else mostly")
+        table.add_column(title, justify="left" if name else "right", no_wrap=True)
+    for t in order.tolist():
+        k = int(np.argmax(np.where(np.arange(len(names)) == t, -1.0, found.matrix[t])))
+        table.add_row(
+            Text(names[t]),
+            f"{right[t]:.2f}",
+            _interval(low, high, t, t),
+            Text(names[k]),
+            f"{found.matrix[t, k]:.2f}",
+            _interval(low, high, t, k),
+            f"{found.counts[t].sum():,.0f}",
+        )
+    return table
+
+
+def _interval(low: FloatArray, high: FloatArray, true: int, label: int) -> str:
+    return f"{low[true, label]:.2f}-{high[true, label]:.2f}"

@@ -1,0 +1,79 @@
+"""How a command ends: one line on stderr when it goes wrong, and an exit code that says how."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from unconfused.cli import BAD_INPUT, INTERRUPTED, OUR_FAULT
+
+EXIT_CODES = (
+    f"Exit codes: 0 all went well; {OUR_FAULT} a fault of ours (--debug shows where); "
+    f"{BAD_INPUT} wrong usage or bad input; {INTERRUPTED} interrupted."
+)
+
+OPTIONS = {
+    r"(pass )?force=True (to replace|replaces) it": "--force replaces it",
+    r"(pass )?smoothing=1\b": "--smoothing 1",
+    r"estimate one with confusion\.from_trusted\(\.\.\., --smoothing 1\)": "use --smoothing 1",
+    r"(pass )?duplicates='last'": "--duplicates last",
+    r"with the delimiter": "with --delimiter",
+    r"Say which encoding it has": "Say which it is with --encoding",
+    r"or name the format": "or name it with --format",
+    r"name it as text": "name it with --text",
+    r" If -1 is a class and not a missing label, say so with `classes`, or with "
+    r"missing_label=None\.": "",
+    r"`classes`": "--classes",
+    r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
+    r"raise max_iter, loosen `tol`": "raise --max-iter",
+}
+"""The library speaks of arguments; on the command line they are options."""
+
+
+def in_options(message: str) -> str:
+    """Say on one line, in terms of options, what the library said in terms of arguments.
+
+    Examples
+    --------
+    >>> in_options("out.csv exists already; force=True replaces it.")
+    'out.csv exists already; --force replaces it.'
+    """
+    line = " ".join(message.split())
+    for argument, option in OPTIONS.items():
+        line = re.sub(argument, option, line)
+    return line
+
+
+@contextmanager
+def plain_errors(debug: bool) -> Iterator[None]:
+    """Turn whatever goes wrong into one line on stderr and an exit code.
+
+    The library words its ValueErrors for users, and the system its OSErrors; an ImportError is an
+    extra that is not installed. Anything else is a fault of ours, and says so.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        if debug:
+            raise
+        code = BAD_INPUT
+        if isinstance(error, (OSError, ValueError, ImportError)):
+            message = f"error: {error}"
+        elif isinstance(error, MemoryError):
+            message = "error: This does not fit into memory; take fewer rows or columns."
+        else:
+            code = OUR_FAULT
+            message = (
+                f"error: {type(error).__name__}: {error}. This should not happen; "
+                "`unconfused --debug COMMAND` shows where it does."
+            )
+        print(in_options(message), file=sys.stderr)
+        raise typer.Exit(code) from None

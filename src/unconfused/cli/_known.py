@@ -1,0 +1,74 @@
+"""What the user says of a file and its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    format: str | None = None
+
+    def table(self, path: Path, as_text: list[str]) -> Any:
+        """Read it."""
+        from unconfused._files import read_table
+
+        return read_table(
+            path,
+            as_text=as_text,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            format=self.format,
+        )
+
+
+@dataclass(frozen=True)
+class Known:
+    """Which columns and files tell about the labels, as the user named them."""
+
+    label: str | None = None
+    confusion: Path | None = None
+    truth: str | None = None
+    annotators: list[str] = field(default_factory=list)
+    votes: Path | None = None
+    item: str | None = None
+    annotator: str | None = None
+    duplicates: Literal["error", "last"] = "error"
+    identity: str | None = None
+    missing: str | None = None
+    classes: str | None = None
+    trust_labels: bool = False
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        given = {
+            "--confusion": self.confusion is not None,
+            "--annotators": bool(self.annotators),
+            "--votes": self.votes is not None,
+            "--trust-labels": self.trust_labels,
+        }
+        named = [name for name, there in given.items() if there]
+        if len(named) > 1:
+            raise typer.BadParameter(f"{' and '.join(named)} contradict each other; keep one.")
+        if self.votes is not None and not (self.label and self.item and self.annotator):
+            raise typer.BadParameter(
+                "--votes needs --item, --annotator and --label: its columns for what was "
+                "labelled, by whom, and as what."
+            )
+        if self.votes is None and (self.item or self.annotator):
+            raise typer.BadParameter("--item and --annotator are columns of the --votes file.")
+
+
+def names_in(values: list[str] | None) -> list[str]:
+    """Return the names in options such as ``a,b`` and ``c``."""
+    parts = [part.strip() for value in values or [] for part in value.split(",")]
+    return [part for part in dict.fromkeys(parts) if part]

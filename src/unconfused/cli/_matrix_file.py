@@ -1,0 +1,115 @@
+"""A confusion matrix as a small text file that people can read and write."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unconfused._atomic import whole_file
+from unconfused._files import DataFileError
+from unconfused._typing import FloatArray, Labels
+
+CORNER = "true \\ observed"
+"""Stands above the names of the rows."""
+
+
+def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
+    r"""Read a matrix with the names of its rows and columns; none if it is numbers alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "C.csv"
+    >>> _ = path.write_text(",cat,dog\ncat,0.9,0.1\ndog,0.2,0.8\n")
+    >>> read_matrix(path)
+    (array([[0.9, 0.1],
+           [0.2, 0.8]]), ['cat', 'dog'], ['cat', 'dog'])
+    """
+    rows = _cells(path)
+    named = _number(rows[0][0]) is None
+    columns = [name.strip() for name in rows[0][1:]] if named else []
+    names = [row[0].strip() for row in rows[1:]] if named else []
+    body = [row[1:] for row in rows[1:]] if named else rows
+    if not named and len(rows) == len(rows[0]) + 1:
+        raise DataFileError(
+            f"{path} has one line more than columns. If the first is a header, begin every other "
+            "line with the name of its true class, and the header with an empty cell."
+        )
+    if not body or not body[0]:
+        raise DataFileError(f"{path} holds no numbers.")
+    numbers = [[_number(cell) for cell in row] for row in body]
+    for line, row in enumerate(numbers):
+        if None in row:
+            cell = body[line][row.index(None)]
+            raise DataFileError(f"{path}: {cell!r} in row {line + 1} of the matrix is no number.")
+    _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
+    return np.array(numbers, dtype=np.float64), names, columns
+
+
+def _refuse_other_shape(
+    path: Path, height: int, width: int, names: list[str], columns: list[str]
+) -> None:
+    if height != width:
+        raise DataFileError(
+            f"{path}: the matrix has {height} rows and {width} columns; it must be square, a row "
+            "for every true class and a column for every label."
+        )
+    if set(names) != set(columns):
+        raise DataFileError(
+            f"{path}: rows are named {', '.join(names[:5])} and columns {', '.join(columns[:5])}; "
+            "both must name the same classes. A header begins with a cell above the row names."
+        )
+
+
+def write_matrix(path: Path, matrix: FloatArray, classes: Labels, *, force: bool) -> None:
+    """Write a matrix with its names, whole or not at all."""
+    names = [str(name) for name in classes.tolist()]
+    with (
+        whole_file(path, force=force) as scratch,
+        open(scratch, "w", encoding="utf-8", newline="") as stream,
+    ):
+        writer = csv.writer(stream, delimiter=_delimiter(path), lineterminator="\n")
+        writer.writerow([CORNER, *names])
+        for name, row in zip(names, matrix.tolist(), strict=True):
+            writer.writerow([name, *(f"{share:.6g}" for share in row)])
+
+
+def _cells(path: Path) -> list[list[str]]:
+    if path.is_dir():
+        raise DataFileError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
+        raise DataFileError(f"There is no file {path}.")
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            rows = [row for row in csv.reader(stream, delimiter=_delimiter(path)) if any(row)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataFileError(f"{path} cannot be read as a matrix in CSV ({error}).") from None
+    if not rows:
+        raise DataFileError(f"{path} is empty.")
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise DataFileError(
+            f"{path}: the lines have {min(widths)} to {max(widths)} cells; all need as many."
+        )
+    return rows
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def labelled(matrix: FloatArray, rows: Labels, columns: Labels) -> Any:
+    """Return a matrix with its names as a frame."""
+    import pandas as pd
+
+    return pd.DataFrame(matrix, index=rows, columns=columns)

@@ -1,0 +1,144 @@
+"""From a task to a fitted pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+from unconfused._columns import ColumnPlan, build_pipeline, prepare_frame
+from unconfused.cli._errors import in_options
+from unconfused.cli._task import Task
+from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
+from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
+
+ROWS_TO_GUESS_FROM = 10_000
+"""More rows would make a guess slower, not better."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to learn."""
+
+    learner: str = "logistic"
+    l2: float = 1e-4
+    max_iter: int | None = None
+    text: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    ignore: list[str] = field(default_factory=list)
+    smoothing: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A pipeline that is not fitted yet, the rows it takes, and what each column becomes."""
+
+    model: Pipeline
+    rows: Any
+    columns: ColumnPlan | None
+
+
+@contextmanager
+def warnings_as_notes(notes: list[str]) -> Iterator[None]:
+    """Collect what the library warns of, each sentence once, in terms of options."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    said = [in_options(str(one.message)) for one in caught if issubclass(one.category, UserWarning)]
+    notes += [line for line in dict.fromkeys(said) if line not in notes]
+
+
+def make_plan(task: Task, settings: Settings) -> Plan:
+    """Build the pipeline for the task's columns."""
+    learner = _learner(task, settings)
+    if not task.is_frame:
+        if settings.text or settings.categories or settings.ignore:
+            raise ValueError(
+                "This file names no columns, so --text, --categories and --ignore have no meaning."
+            )
+        return Plan(_plain_pipeline(task.table, learner), task.table, None)
+    model, columns = build_pipeline(
+        task.table,
+        learner,
+        label=None,
+        text=settings.text,
+        categories=settings.categories,
+        leave_out=[*task.reserved, *settings.ignore],
+    )
+    return Plan(model, prepare_frame(model, task.table), columns)
+
+
+def _learner(task: Task, settings: Settings) -> Any:
+    shared: dict[str, Any] = {
+        "classes": None if task.classes is None else task.classes.tolist(),
+        "missing_label": None,
+        "random_state": settings.seed,
+    }
+    if settings.max_iter is not None:
+        shared["max_iter"] = settings.max_iter
+    if settings.learner == "logistic":
+        return UnconfusedLogisticRegression(task.confusion, l2=settings.l2, **shared)
+    if task.kind == "votes":
+        raise ValueError(
+            "UMA takes one label per row: with several annotators use --learner logistic."
+        )
+    return UMAClassifier(task.confusion, **shared)
+
+
+def _plain_pipeline(rows: Any, learner: Any) -> Pipeline:
+    if issparse(rows):
+        return Pipeline([("scale", MaxAbsScaler()), ("learner", learner)])
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    return Pipeline([("fill", fill), ("scale", StandardScaler()), ("learner", learner)])
+
+
+def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
+    """Return the matrix the learner is to be given, None if it finds one by itself."""
+    if task.kind == "nothing":
+        return guess_confusion(task, plan, settings.seed, settings.smoothing)
+    if task.kind == "trusted" and settings.smoothing > 0:
+        return count_confusion(task, settings.smoothing)
+    return None
+
+
+def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
+    """Count labels on the rows whose truth is known."""
+    assert task.y_true is not None
+    return from_trusted(
+        task.y_true, task.y, classes=task.classes, smoothing=smoothing, missing_label=None
+    )
+
+
+def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> ConfusionEstimate:
+    """Guess the matrix from features and labels alone, on some of the rows if they are many."""
+    features, y = plan.model[:-1].fit_transform(plan.rows), np.asarray(task.y)
+    if len(y) > ROWS_TO_GUESS_FROM:
+        rows = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
+        features, y = features[np.sort(rows)], y[np.sort(rows)]
+    classes = np.unique(np.asarray(task.y)) if task.classes is None else task.classes
+    given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
+    try:
+        return from_noisy(features, y, smoothing=smoothing, **given)
+    except ValueError:
+        if smoothing > 0:
+            raise
+        # A class of which no row stands out: better an even spread than no answer.
+        return from_noisy(features, y, smoothing=1.0, **given)
+
+
+def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
+    """Fit the pipeline."""
+    if confusion is not None:
+        plan.model.set_params(learner__confusion=confusion)
+    truth = {} if task.y_true is None else {"learner__y_true": task.y_true}
+    model: Pipeline = plan.model.fit(plan.rows, task.y, **truth)
+    return model

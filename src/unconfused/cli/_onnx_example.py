@@ -1,0 +1,47 @@
+"""Rows such as a saved pipeline takes, made from what it remembers of its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+N_ROWS = 25
+WORDS = 6
+"""Words in each text."""
+
+
+def example_rows(model: Any) -> Any:
+    """Return a frame to compare an exported graph with its model on; None for unnamed columns."""
+    first = model.steps[0][1] if getattr(model, "steps", None) else None
+    if not isinstance(first, ColumnTransformer):
+        return None
+    import pandas as pd
+
+    rng = np.random.RandomState(0)
+    columns: dict[str, Any] = {}
+    for _, part, names in first.transformers_:
+        columns |= _columns(part, names, rng)
+    return pd.DataFrame({name: columns[name] for name in model.feature_names_in_})
+
+
+def _columns(part: Any, names: Any, rng: np.random.RandomState) -> dict[str, Any]:
+    if isinstance(part, CountVectorizer):
+        words = sorted(part.vocabulary_)
+        texts = [" ".join(rng.choice(words, WORDS)) for _ in range(N_ROWS)]
+        return {names: np.array(texts, dtype=object)}
+    if isinstance(part, OneHotEncoder):
+        levels = [[one for one in some if isinstance(one, str)] for some in part.categories_]
+        return {
+            name: np.array(rng.choice(some, N_ROWS).tolist(), dtype=object)
+            for name, some in zip(names, levels, strict=True)
+        }
+    scaler = part.steps[-1][1]
+    if isinstance(scaler, StandardScaler) and len(scaler.mean_) == len(names):
+        drawn = rng.normal(scaler.mean_, scaler.scale_, size=(N_ROWS, len(names)))
+        return {name: drawn[:, place] for place, name in enumerate(names)}
+    # Dates: there is no counterpart in ONNX, and the export says so.
+    return {name: np.full(N_ROWS, np.datetime64("2024-01-01", "us")) for name in names}

@@ -1,0 +1,100 @@
+"""From a file and what is known of its labels to a task: `open_task`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from unconfused._columns import require_columns
+from unconfused._files import DataFileError, LabelledRows
+from unconfused.cli._crowd_task import task_of_annotators, task_of_votes
+from unconfused.cli._known import Known, Reading, names_in
+from unconfused.cli._label_columns import common_labels, refuse_measurements
+from unconfused.cli._matrix_file import labelled, read_matrix
+from unconfused.cli._task import Kind, Task, narrow, present, rows_of, tell_missing
+
+
+def open_task(path: Path, known: Known, reading: Reading, as_text: list[str]) -> Task:
+    """Read the data and whatever is said of its labels, and bring them together."""
+    label_columns = [known.label, known.truth, known.identity, known.item, *known.annotators]
+    names = [name for name in label_columns if name is not None]
+    table = reading.table(path, [*names, *as_text])
+    if isinstance(table, LabelledRows):
+        return _with_matrix(_task_of_rows(path, table, known), known)
+    require_columns(table, [n for n in (known.truth, known.identity) if n is not None])
+    if known.votes is not None:
+        return task_of_votes(path, table, known, reading)
+    if known.annotators:
+        return task_of_annotators(table, known)
+    if known.label is None:
+        require_columns(table, [])
+        raise typer.BadParameter(
+            f"Which column holds the labels? Name it with --label. {path} has "
+            f"{', '.join(map(repr, table.columns[:12]))}{' ...' * (table.shape[1] > 12)}."
+        )
+    return _with_matrix(_task_of_labels(table, known), known)
+
+
+def _task_of_rows(path: Path, rows: LabelledRows, known: Known) -> Task:
+    if known.truth or known.annotators or known.identity or known.votes or known.label:
+        raise DataFileError(
+            f"{path} names no columns: its own labels are used, and --label, --truth, "
+            "--annotators, --votes and --id have no meaning. Use a format with column names."
+        )
+    if rows.y is None:
+        raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
+    (y,) = common_labels([rows.y], known.missing)
+    refuse_measurements(y, "y")
+    kept = np.flatnonzero(present(y))
+    kind: Kind = "assumed" if known.trust_labels else "nothing"
+    task = Task(kind, rows.X[kept], kept, common_labels([y[kept]])[0])
+    return tell_missing(task, len(y))
+
+
+def _task_of_labels(table: Any, known: Known) -> Task:
+    assert known.label is not None
+    require_columns(table, [known.label])
+    if known.label in (known.truth, known.identity):
+        raise typer.BadParameter(f"{known.label!r} cannot be the labels and something else too.")
+    columns = [known.label] if known.truth is None else [known.label, known.truth]
+    labels = common_labels([table[name] for name in columns], known.missing)
+    y, y_true = labels[0], labels[1] if len(labels) > 1 else None
+    refuse_measurements(y, known.label)
+    if y_true is not None and not present(y_true).any():
+        raise ValueError(f"The column {known.truth!r} holds no truth at all.")
+    kept = np.flatnonzero(present(y) | (False if y_true is None else present(y_true)))
+    kind: Kind = "assumed" if known.trust_labels else "nothing"
+    task = Task(
+        "trusted" if y_true is not None else kind,
+        rows_of(table, kept),
+        kept,
+        narrow(y[kept]),
+        None if y_true is None else y_true[kept],
+        reserved=[*columns, *([known.identity] if known.identity else [])],
+    )
+    return tell_missing(task, len(table))
+
+
+def _with_matrix(task: Task, known: Known) -> Task:
+    """Bring in the matrix of --confusion and the classes of --classes."""
+    given = names_in([known.classes]) if known.classes is not None else []
+    truth = [] if task.y_true is None else [task.y_true]
+    if known.confusion is None:
+        if not given:
+            return task
+        y, classes, *truth = common_labels([task.y, given, *truth])
+        return replace(task, y=y, classes=classes, y_true=truth[0] if truth else None)
+    matrix, *names = read_matrix(known.confusion)
+    y, classes, rows, columns, *truth = common_labels([task.y, given, *names, *truth])
+    return replace(
+        task,
+        kind="given",
+        y=y,
+        y_true=truth[0] if truth else None,
+        confusion=labelled(matrix, rows, columns) if len(rows) else matrix,
+        classes=classes if given else None,
+    )

@@ -1,0 +1,95 @@
+"""What people see while they wait: on a terminal only, and never on stdout."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+
+class Stages:
+    """A bar that moves on with every stage of a command.
+
+    Parameters
+    ----------
+    n_stages : how many there will be
+    """
+
+    def __init__(self, n_stages: int) -> None:
+        console = Console(stderr=True)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("Starting", total=n_stages)
+        self._begun = False
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        self._bar.start()
+        return self
+
+    def __call__(self, what: str) -> None:
+        """Begin the next stage."""
+        self._bar.update(self._task, description=what, advance=1 if self._begun else 0)
+        self._begun = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+class RowCount:
+    """How many rows of a file are done; how many there are is known at its end only."""
+
+    def __init__(self, what: str) -> None:
+        console = Console(stderr=True)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:,.0f} rows"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(what, total=None)
+
+    def __enter__(self) -> Self:
+        """Show the count."""
+        self._bar.start()
+        return self
+
+    def __call__(self, rows: int) -> None:
+        """Add rows."""
+        self._bar.update(self._task, advance=rows)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the count away."""
+        self._bar.stop()

@@ -1,0 +1,86 @@
+"""What several commands print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from unconfused.cli._errors import in_options
+from unconfused.cli._label_columns import label_texts
+
+if TYPE_CHECKING:
+    from unconfused._columns import ColumnPlan
+    from unconfused._typing import Labels
+    from unconfused.cli._model import Plan
+    from unconfused.cli._task import Task
+
+MOST_NAMES = 6
+"""Columns of a kind that are named; of more, only how many."""
+
+KINDS = {
+    "numbers": ("number", "numbers"),
+    "categories": ("category", "categories"),
+    "text": ("text", "texts"),
+    "dates": ("date", "dates"),
+}
+
+
+def console() -> Console:
+    """Return stdout: colours on a terminal only, lines as long as they are elsewhere."""
+    plain = Console(highlight=False, markup=False, emoji=False)
+    plain.soft_wrap = not plain.is_terminal
+    return plain
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Print what the user should know besides, on stderr."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
+    """Return what each column became, for scripts."""
+    if columns is None:
+        return None
+    return {kind: getattr(columns, kind) for kind in KINDS} | {"left_out": columns.left_out}
+
+
+def describe_columns(plan: Plan) -> list[str]:
+    """Say in a few lines what each column became."""
+    if plan.columns is None:
+        return [f"Learnt from {plan.rows.shape[1]:,} columns without names, scaled."]
+    found = [_some(getattr(plan.columns, kind), *KINDS[kind]) for kind in KINDS]
+    lines = [f"Learnt from {'; '.join(one for one in found if one)}."]
+    said = [in_options(line) for line in plan.columns.in_words()]
+    more = len(said) - MOST_NAMES
+    lines += said[:MOST_NAMES]
+    return [*lines, f"And so on for {more} more columns (--json names all)."] if more > 0 else lines
+
+
+def _some(names: list[str], one: str, many: str) -> str:
+    if not names:
+        return ""
+    count = f"{len(names)} {one if len(names) == 1 else many}"
+    return f"{count} ({', '.join(names)})" if len(names) <= MOST_NAMES else count
+
+
+def suspicious_columns(task: Task, plan: Plan, classes: Labels) -> list[str]:
+    """Warn of columns that hold what the labels hold: a truth that should be named as such."""
+    if plan.columns is None:
+        return []
+    names = {str(one) for one in classes.tolist()}
+    candidates = [*plan.columns.categories]
+    if len(names) > 2:  # with two classes, any column of 0 and 1 would do
+        candidates += plan.columns.numbers
+    found = []
+    for column in candidates:
+        values = {one for one in label_texts(task.table[column].unique()) if one is not None}
+        if len(values) > 1 and values <= names and len(values) > len(names) / 2:
+            found.append(
+                f"The column {column!r} holds classes, and was learnt from like any other. If it "
+                "is a truth or another label, name it with --truth, or leave it out with --ignore."
+            )
+    return found

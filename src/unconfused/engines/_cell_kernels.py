@@ -1,0 +1,165 @@
+"""Compiled loops over the sums of cells. All release the interpreter, so threads can share them.
+
+Nothing is compiled when this file is imported; what a call compiles is cached on disk.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._compile import compiled
+
+# A sum of products may be taken in any order: that lets the compiler use vector registers.
+_sums = partial(compiled, fastmath={"reassoc", "contract"})
+_exact = compiled
+
+STRIP = 256
+"""Features unmixed at once: few enough to stay in the fastest memory."""
+
+
+@_sums
+def unmixed_squares(sums: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
+    """Write the squared norms of the sums of one region's codes, unmixed into every class.
+
+    `sums` is (codes, features), `coefficients` (codes, Q), `out` (Q,).
+    """
+    n_codes, n_features = sums.shape
+    mixed = np.empty(STRIP)
+    out[:] = 0.0
+    for start in range(0, n_features, STRIP):
+        width = min(STRIP, n_features - start)
+        for q in range(len(out)):
+            mixed[:width] = 0.0
+            for s in range(n_codes):
+                factor = coefficients[s, q]
+                if factor != 0.0:
+                    own = sums[s, start : start + width]
+                    for j in range(width):
+                        mixed[j] += factor * own[j]
+            total = 0.0
+            for j in range(width):
+                total += mixed[j] * mixed[j]
+            out[q] += total
+
+
+@_exact
+def move_gram_dense(
+    X: Any, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
+    mover_codes: IntArray, mover_weights: FloatArray, line: FloatArray, gram: FloatArray,
+) -> None:  # fmt: skip
+    """Bring the Gram matrix of one region's cell sums up to date with the rows that moved.
+
+    With S the sums now and D what was added to them, the products have grown by
+    ``S D' + D S' - D D'``, which is ``H D' + D H'`` with ``H = S - D / 2``. `members` are the rows
+    of the region now, code s from ``edges[s]`` to ``edges[s + 1]``; movers count negatively if
+    they left. `line` is room for one sum.
+    """
+    n_columns = X.shape[1]
+    for s in range(len(edges) - 1):
+        line[:] = 0.0
+        for m in range(edges[s], edges[s + 1]):
+            i = members[m]
+            for j in range(n_columns):
+                line[j] += weights[i] * X[i, j]
+        for m in range(len(movers)):
+            if mover_codes[m] == s:
+                for j in range(n_columns):
+                    line[j] -= 0.5 * mover_weights[m] * X[movers[m], j]
+        for m in range(len(movers)):
+            total = 0.0
+            for j in range(n_columns):
+                total += line[j] * X[movers[m], j]
+            gram[mover_codes[m], s] += mover_weights[m] * total
+            gram[s, mover_codes[m]] += mover_weights[m] * total
+
+
+@_exact
+def move_gram_sparse(
+    data: Any, indices: Any, indptr: Any, members: IntArray, edges: IntArray, weights: FloatArray,
+    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, line: FloatArray,
+    gram: FloatArray,
+) -> None:  # fmt: skip
+    """Do the same for rows in CSR. `line` is all 0 before and after."""
+    for s in range(len(edges) - 1):
+        own = members[edges[s] : edges[s + 1]]
+        for i in own:
+            for k in range(indptr[i], indptr[i + 1]):
+                line[indices[k]] += weights[i] * data[k]
+        for m in range(len(movers)):
+            if mover_codes[m] == s:
+                i = movers[m]
+                for k in range(indptr[i], indptr[i + 1]):
+                    line[indices[k]] -= 0.5 * mover_weights[m] * data[k]
+        for m in range(len(movers)):
+            i, total = movers[m], 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                total += line[indices[k]] * data[k]
+            gram[mover_codes[m], s] += mover_weights[m] * total
+            gram[s, mover_codes[m]] += mover_weights[m] * total
+        for i in own:
+            for k in range(indptr[i], indptr[i + 1]):
+                line[indices[k]] = 0.0
+        for m in range(len(movers)):
+            if mover_codes[m] == s:
+                i = movers[m]
+                for k in range(indptr[i], indptr[i + 1]):
+                    line[indices[k]] = 0.0
+
+
+@_exact
+def move_gram_sparse_by_few(
+    data: Any, indices: Any, indptr: Any, members: IntArray, edges: IntArray, weights: FloatArray,
+    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, n_columns: int,
+    gram: FloatArray,
+) -> None:  # fmt: skip
+    """Do the same for few movers: no sum is written out.
+
+    The movers are turned into lists by column, and the region's rows are read once, for the
+    columns that are on a list.
+    """
+    first, columns, owners, values = by_column(data, indices, indptr, movers, n_columns)
+    products = np.zeros((len(movers), len(edges) - 1))
+    for s in range(len(edges) - 1):
+        for m in range(edges[s], edges[s + 1]):
+            i = members[m]
+            for k in range(indptr[i], indptr[i + 1]):
+                e = first[indices[k]]
+                while e >= 0 and e < len(columns) and columns[e] == indices[k]:
+                    products[owners[e], s] += weights[i] * data[k] * values[e]
+                    e += 1
+    for m in range(len(movers)):
+        for k in range(indptr[movers[m]], indptr[movers[m] + 1]):
+            e = first[indices[k]]
+            while e < len(columns) and columns[e] == indices[k]:
+                products[owners[e], mover_codes[m]] -= 0.5 * mover_weights[m] * data[k] * values[e]
+                e += 1
+    for m in range(len(movers)):
+        for s in range(len(edges) - 1):
+            gram[mover_codes[m], s] += mover_weights[m] * products[m, s]
+            gram[s, mover_codes[m]] += mover_weights[m] * products[m, s]
+
+
+@_exact
+def by_column(data: Any, indices: Any, indptr: Any, rows: IntArray, n_columns: int) -> Any:
+    """List the entries of some rows by column; `first` says where a column's begin, else -1."""
+    total = 0
+    for i in rows:
+        total += indptr[i + 1] - indptr[i]
+    columns = np.empty(total, dtype=np.int64)
+    owners = np.empty(total, dtype=np.int64)
+    values = np.empty(total)
+    at = 0
+    for m in range(len(rows)):
+        for k in range(indptr[rows[m]], indptr[rows[m] + 1]):
+            columns[at], owners[at], values[at] = indices[k], m, data[k]
+            at += 1
+    order = np.argsort(columns, kind="mergesort")
+    columns, owners, values = columns[order], owners[order], values[order]
+    first = np.full(n_columns, -1, dtype=np.int32)
+    for e in range(total - 1, -1, -1):
+        first[columns[e]] = e
+    return first, columns, owners, values

@@ -1,0 +1,256 @@
+"""Compiled loops that find the region of rows, looking only at rows that could have left it.
+
+A loop works on rows start..stop or on a list of chosen rows; threads share the rows between them.
+Nothing is compiled when this file is imported; what a call compiles is cached on disk.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._compile import compiled
+from unconfused.engines._prefetch import LINE_BYTES, prefetch
+
+# A sum of products may be taken in any order: that lets the compiler use vector registers.
+_sums = partial(compiled, fastmath={"reassoc", "contract"})
+_exact = compiled
+
+AHEAD = 4
+"""How many rows ahead one is fetched."""
+
+TILE = 256
+"""Sparse rows scored together: they stay in fast memory from one class to the next."""
+
+LOWEST = np.float32(-np.inf)
+SMALLEST = 1e-44
+"""Scores smaller than this have no digits left in single precision."""
+
+
+@_exact
+def find_unsafe(
+    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray
+) -> int:
+    """List the rows of start..stop whose budget does not exceed the bound of their class.
+
+    The list is written from ``chosen[start]`` on; its length is returned.
+    """
+    found = start
+    for i in range(start, stop):
+        # Written without a branch: which rows are safe is as good as random.
+        chosen[found] = i
+        found += not (budget[i] > bounds[slot[i], best[i]])
+    return found - start
+
+
+@_sums
+def dense_refresh(
+    X: Any, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
+) -> None:
+    """Score chosen rows anew for the classes that moved since they were last looked at.
+
+    The weights come in the rows' own precision, and so do the sums. Four classes share one pass
+    over a row, and a row some way ahead is fetched meanwhile.
+    """
+    n_chosen, n_columns = len(chosen), X.shape[1]
+    stride = LINE_BYTES // X.itemsize
+    for k in range(n_chosen):
+        i, later = chosen[k], chosen[min(k + AHEAD, n_chosen - 1)]
+        for j in range(0, n_columns, stride):
+            prefetch(X, later, j)  # type: ignore[call-arg]
+        row, classes = X[i], stale[slot[i]]
+        last = classes[0]
+        for m in range(1, last + 1, 4):
+            # Past the end of the list its last class is scored again.
+            a, b = classes[m], classes[min(m + 1, last)]
+            c, d = classes[min(m + 2, last)], classes[min(m + 3, last)]
+            of_a, of_b, of_c, of_d = constants[a], constants[b], constants[c], constants[d]
+            for j in range(n_columns):
+                of_a += row[j] * weights[a, j]
+                of_b += row[j] * weights[b, j]
+                of_c += row[j] * weights[c, j]
+                of_d += row[j] * weights[d, j]
+            scores[i, a], scores[i, b], scores[i, c], scores[i, d] = of_a, of_b, of_c, of_d
+
+
+@_sums
+def sparse_refresh(
+    data: Any, indices: Any, indptr: Any, chosen: IntArray, weights: Any, constants: Any,
+    stale: Any, slot: Any, scores: Any,
+) -> None:  # fmt: skip
+    """Do the same for rows in CSR.
+
+    Weights are read at random, so that few of them should be in use at a time: a tile of rows is
+    scored for two classes, then for the next two of the list.
+    """
+    n_chosen = len(chosen)
+    for start in range(0, n_chosen, TILE):
+        stop = min(start + TILE, n_chosen)
+        longest = 0
+        for k in range(start, stop):
+            longest = max(longest, stale[slot[chosen[k]], 0])
+        for m in range(1, longest + 1, 2):
+            for k in range(start, stop):
+                i = chosen[k]
+                classes = stale[slot[i]]
+                if m > classes[0]:
+                    continue
+                a, b = classes[m], classes[min(m + 1, classes[0])]
+                one, two = weights[a], weights[b]
+                of_a, of_b = constants[a], constants[b]
+                for e in range(indptr[i], indptr[i + 1]):
+                    of_a += data[e] * one[indices[e]]
+                    of_b += data[e] * two[indices[e]]
+                scores[i, a], scores[i, b] = of_a, of_b
+
+
+@_sums
+def dense_exact_scores(
+    X: Any, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
+) -> None:
+    """Write all scores of chosen rows in double precision."""
+    for k in range(len(chosen)):
+        for c in range(len(constants)):
+            total = constants[c]
+            for j in range(X.shape[1]):
+                total += X[chosen[k], j] * weights[c, j]
+            out[k, c] = total
+
+
+@_sums
+def sparse_exact_scores(
+    data: Any, indices: Any, indptr: Any, chosen: IntArray, weights: FloatArray,
+    constants: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
+    """Write all scores of chosen rows in double precision."""
+    for k in range(len(chosen)):
+        i = chosen[k]
+        for c in range(len(constants)):
+            total = constants[c]
+            for m in range(indptr[i], indptr[i + 1]):
+                total += data[m] * weights[c, indices[m]]
+            out[k, c] = total
+
+
+@_exact
+def decide(
+    chosen: IntArray,
+    scores: Any,
+    distinct: IntArray,
+    has_twin: Any,
+    row_norms: FloatArray,
+    alpha: float,
+    closeness: float,
+    tie: float,
+    now: int,
+    best: Any,
+    budget: Any,
+    slot: Any,
+    place: Any,
+) -> int:
+    """Find best class, region and budget of chosen rows from single-precision scores.
+
+    Rows too close to call are left alone and moved to the front of `chosen`; their number is
+    returned. The new regions of the others are written to `place`. Of several
+    classes with equal weights only the lowest is in `distinct`.
+    """
+    n_close = 0
+    for k in range(len(chosen)):
+        i = chosen[k]
+        row = scores[i]
+        highest, runner_up, first = LOWEST, LOWEST, -1
+        # Without branches: which class is best is as good as random.
+        for m in range(len(distinct)):
+            value = row[distinct[m]]
+            runner_up = max(runner_up, min(highest, value))
+            first = distinct[m] if value > highest else first
+            highest = max(highest, value)
+        near = closeness * row_norms[i] + SMALLEST
+        lead = np.float64(highest) - np.float64(runner_up)
+        clear = lead > near
+        if not has_twin[max(first, 0)]:
+            room = lead - near
+            if alpha > 0.0:
+                distance = abs(lead - alpha)
+                clear = clear and distance > near
+                room = min(room, distance - near)
+            inside = lead >= alpha
+        else:
+            room = lead - near
+            inside = alpha <= tie * row_norms[i]
+        if row_norms[i] == 0.0 or not clear or not np.isfinite(room):
+            chosen[n_close], chosen[k] = i, chosen[n_close]
+            n_close += 1
+            continue
+        best[i] = first
+        slot[i] = now
+        budget[i] = room / row_norms[i]
+        place[i] = first if inside else -1
+    return n_close
+
+
+@_exact
+def decide_exactly(
+    chosen: IntArray,
+    scores: FloatArray,
+    row_norms: FloatArray,
+    alpha: float,
+    tie: float,
+    now: int,
+    best: Any,
+    budget: Any,
+    slot: Any,
+    place: Any,
+) -> None:
+    """Find best class and region of chosen rows from double-precision scores, one row each.
+
+    A row belongs to its best class, the lowest on a tie, if it leads every other class by at
+    least `alpha`; otherwise to none (-1). Scores within `tie` times the row's norm are equal:
+    some step rules leave rows exactly level, and the last bit must not decide for them.
+    """
+    n_classes = scores.shape[1]
+    for k in range(len(chosen)):
+        i = chosen[k]
+        allowance = tie * row_norms[i]
+        highest = -np.inf
+        for c in range(n_classes):
+            highest = max(highest, scores[k, c])
+        first = 0
+        while scores[k, first] < highest - allowance:
+            first += 1
+        runner_up = -np.inf
+        for c in range(n_classes):
+            if c != first:
+                runner_up = max(runner_up, scores[k, c])
+        best[i] = first
+        slot[i] = now
+        # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
+        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
+        place[i] = first if scores[k, first] - runner_up >= alpha - allowance else -1
+
+
+@_exact
+def take_places(chosen: IntArray, place: Any, region: Any, moved: Any, before: Any) -> int:
+    """Put chosen rows into their new regions; list those that moved, and from where."""
+    n_moved = 0
+    for i in chosen:
+        if place[i] != region[i]:
+            moved[n_moved], before[n_moved] = i, region[i]
+            region[i] = place[i]
+            n_moved += 1
+    return n_moved
+
+
+@_exact
+def list_stale(distinct: IntArray, moved_at: Any, slot_times: Any, out: Any) -> None:
+    """List, for every slot, the classes that moved since; the first entry is their number."""
+    for s in range(len(slot_times)):
+        count = 0
+        for c in distinct:
+            if moved_at[c] > slot_times[s]:
+                count += 1
+                out[s, count] = c
+        out[s, 0] = count

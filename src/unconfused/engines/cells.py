@@ -1,0 +1,140 @@
+"""What the cells hold: counts and squares, moved along with the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.engines.base import CellTables
+
+if TYPE_CHECKING:
+    from unconfused.engines.local import LocalEngine
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Rows that left a cell (negative weight) or joined one, sorted by cell."""
+
+    rows: IntArray
+    cells: IntArray
+    """Region times the number of codes, plus the code."""
+
+    weights: FloatArray
+
+    @classmethod
+    def all_rows(cls, engine: LocalEngine, region: IntArray) -> Transfer:
+        """Let every row join the cell it is in."""
+        inside = np.flatnonzero(region >= 0)
+        return cls._sorted(engine, inside, region[inside], engine.weights[inside])
+
+    @classmethod
+    def between(
+        cls, engine: LocalEngine, rows: IntArray, before: IntArray, after: IntArray
+    ) -> Transfer:
+        """Let rows change from one region to another; -1 is none."""
+        twice, regions = np.concatenate([rows, rows]), np.concatenate([before, after])
+        weights = engine.weights[rows]
+        weights = np.concatenate([-weights, weights])
+        inside = regions >= 0
+        return cls._sorted(engine, twice[inside], regions[inside], weights[inside])
+
+    @classmethod
+    def _sorted(
+        cls, engine: LocalEngine, rows: IntArray, regions: IntArray, weights: FloatArray
+    ) -> Transfer:
+        cells = regions.astype(np.int64) * engine.n_codes + engine.codes[rows]
+        order = np.argsort(_small(cells), kind="stable")
+        return cls(rows[order], cells[order], weights[order])
+
+    def regions(self, n_codes: int) -> IntArray:
+        """Return the regions that anything happened to, in order."""
+        return np.unique(self.cells // n_codes)
+
+
+class Cells:
+    """Counts and squares of all cells."""
+
+    def __init__(self, engine: LocalEngine, n_classes: int) -> None:
+        self._engine = engine
+        self._shape = n_classes, engine.n_codes
+        self._members = np.zeros(self._shape)
+        self._counts = np.zeros(self._shape)
+        self._squares = np.zeros(self._shape)
+
+    def rebuild(self, transfer: Transfer) -> None:
+        """Count all rows anew."""
+        for table in (self._members, self._counts, self._squares):
+            table.fill(0.0)
+        self.shift(transfer)
+
+    def shift(self, transfer: Transfer) -> None:
+        """Move some rows."""
+        self._members += self._table(transfer, np.sign(transfer.weights))
+        self._counts += self._table(transfer, transfer.weights)
+        squares = transfer.weights * self._engine.squared_norms[transfer.rows]
+        self._squares += self._table(transfer, squares)
+        # Rounding must not leave a trace of rows in a cell that has none.
+        self._counts[self.empty] = self._squares[self.empty] = 0.0
+
+    def exchange(self, first: int, second: int) -> None:
+        """Let two regions change places."""
+        for table in (self._members, self._counts, self._squares):
+            table[[first, second]] = table[[second, first]]
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Number of rows in every region."""
+        return np.asarray(self._members.sum(axis=1))
+
+    @property
+    def empty(self) -> BoolArray:
+        """Which cells hold no row of any weight."""
+        return np.asarray(self._members == 0)
+
+    @property
+    def counts(self) -> FloatArray:
+        """Total weight of the rows in every cell, (Q, S)."""
+        return self._counts
+
+    def tables(self) -> CellTables:
+        """Return what the cells hold."""
+        return CellTables(self._counts.copy(), self._squares.copy())
+
+    def _table(self, transfer: Transfer, weights: FloatArray) -> FloatArray:
+        # astype: bincount of no rows at all counts in integers
+        size = self._shape[0] * self._shape[1]
+        flat = np.bincount(transfer.cells, weights, minlength=size).astype(np.float64)
+        return flat.reshape(self._shape)
+
+
+def worth_exchanging(
+    before: IntArray, after: IntArray, sizes: FloatArray
+) -> tuple[int, int] | None:
+    """Find two regions such that more rows changed between them than stayed, if there are.
+
+    `before` and `after` are the regions of the rows that moved, `sizes` those of all regions
+    before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> worth_exchanging(np.array([0, 0, 2]), np.array([1, 1, 1]), np.array([3.0, 0.0, 9.0]))
+    (0, 1)
+    """
+    n_classes = len(sizes)
+    inside = (before >= 0) & (after >= 0)
+    pairs = before[inside] * n_classes + after[inside]
+    flow = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    leaving = np.bincount(before[before >= 0], minlength=n_classes)
+    first, second = (int(r) for r in np.unravel_index(flow.argmax(), flow.shape))
+    between = flow[first, second] + flow[second, first]
+    staying = sizes[[first, second]].sum() - leaving[[first, second]].sum()
+    return (first, second) if between > staying else None
+
+
+def _small(cells: IntArray) -> IntArray:
+    """Return the numbers in 16 bits if they fit: those are sorted in one sweep, not by merging."""
+    return cells.astype(np.uint16) if len(cells) and cells.max() < 2**16 else cells

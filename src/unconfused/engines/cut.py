@@ -1,0 +1,166 @@
+"""Which region every row is in, kept up to date by looking at few rows.
+
+The scores a row had when it was last looked at are kept in single precision, 4 bytes per row and
+class, and for rows of single precision they are also summed in it. That is enough to tell, for
+nearly all rows, which class is best. Those too close to call, by a bound on all rounding, are
+scored again in double precision, so that regions are those of exact scores in every case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.movement import Movement
+from unconfused.engines.twins import Twins
+
+if TYPE_CHECKING:
+    from unconfused.engines.local import LocalEngine
+
+TIE = 1e-12
+"""Scores of a row closer than this share of their scale are tied."""
+
+SINGLE = 2.0**-24
+"""Relative error of a number kept in single precision."""
+
+EXACT_ROWS = 1024
+"""Rows that are scored in double precision at once."""
+
+
+class RowCut:
+    """Regions of the rows of an engine, for weights that move.
+
+    Parameters
+    ----------
+    engine : the rows
+    n_classes : number of classes
+    alpha : lead over all other classes that a row must have to be in a region
+    skip : whether rows that cannot have changed are passed over; the regions are the same
+    """
+
+    def __init__(
+        self, engine: LocalEngine, n_classes: int, alpha: float, *, skip: bool = True
+    ) -> None:
+        self._engine = engine
+        self._alpha = alpha
+        self._skip = skip
+        n_rows, n_columns = engine.rows.n_rows, engine.rows.n_columns
+        number = np.int32 if n_rows < 2**31 else np.int64
+        self.region: Any = np.zeros(n_rows, dtype=np.int32)
+        """Best class of every row, -1 where its lead is less than alpha."""
+
+        self._best = np.zeros(n_rows, dtype=np.int32)
+        self._slot = np.zeros(n_rows, dtype=np.uint8)
+        self._budget = np.empty(n_rows, dtype=np.float32)
+        self._scores = np.empty((n_rows, n_classes), dtype=np.float32)
+        self._chosen: Any = np.empty(n_rows, dtype=number)
+        self._place = np.empty(n_rows, dtype=np.int32)
+        self._moved: Any = np.empty(n_rows, dtype=number)
+        self._before: Any = np.empty(n_rows, dtype=np.int32)
+        self._weights = np.zeros((n_classes, n_columns))
+        self._constants = np.zeros(n_classes)
+        own = engine.rows.dtype
+        # In the rows' own precision; in double precision these are the same arrays.
+        self._quick = self._weights.astype(own, copy=False)
+        self._quick_constants = self._constants.astype(own, copy=False)
+        sums = (engine.rows.longest + 2) * np.finfo(own).eps
+        self._closeness = float(sums + 6 * SINGLE)
+        """Scores closer than this share of their scale are not compared: the rounding of two sums
+        and of keeping them, and of the budget."""
+
+        self._squared_norms = np.zeros(n_classes)
+        self._movement = Movement(n_classes, engine.n_features)
+        self._twins = Twins(n_classes)
+        self._moved_at = np.zeros(n_classes, dtype=np.int64)
+        self._stale = np.zeros((self._movement.n_slots, n_classes + 1), dtype=np.int32)
+        self.looked_at = 0
+        """How many rows were looked at last time."""
+
+    def restart(self, weights: FloatArray) -> None:
+        """Find all regions for these weights, (Q, features)."""
+        columns = self._engine.rows.n_columns
+        self._weights[:] = weights[:, :columns]
+        self._constants[:] = weights[:, columns] if self._engine.intercept else 0.0
+        self._quick[:] = self._weights
+        self._quick_constants[:] = self._constants
+        self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
+        self._twins.restart(weights)
+        self._movement.restart()
+        self._moved_at.fill(1)  # later than the time 0 that all rows are stamped with
+        self._slot.fill(0)
+        self._budget.fill(-np.inf)
+        self._look(self._movement.bounds())
+        self._moved_at.fill(0)
+
+    def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
+        """Move the weights of every class c by ``steps[c] * direction``.
+
+        Returns the rows that changed their region, in order, and where they were before.
+        """
+        columns = self._engine.rows.n_columns
+        movers = np.flatnonzero(steps)
+        for c in movers:
+            self._weights[c] += steps[c] * direction[:columns]
+            if self._engine.intercept:
+                self._constants[c] += steps[c] * direction[columns]
+            self._quick[c], self._quick_constants[c] = self._weights[c], self._constants[c]
+            own = self._weights[c]
+            self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
+        self._movement.add(steps, direction)
+        parted, promoted = self._twins.move(steps)
+        self._movement.forget(parted)
+        self._moved_at[movers] = self._moved_at[promoted] = self._movement.now
+        bounds = self._movement.bounds(4.0 * TIE * self._scale)
+        if not self._skip:
+            bounds.fill(np.inf)
+        moved = self._look(bounds)
+        self._movement.take_slot()
+        return moved
+
+    @property
+    def _scale(self) -> float:
+        return float(np.sqrt(self._squared_norms.max()))
+
+    def _look(self, bounds: FloatArray) -> tuple[IntArray, IntArray]:
+        """Look at the rows whose budget does not exceed their bound; list those that moved."""
+        from unconfused.engines._look_kernels import find_unsafe, list_stale, take_places
+
+        list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
+        found: dict[int, tuple[int, int]] = {}
+
+        def run(start: int, stop: int) -> None:
+            count = find_unsafe(
+                self._budget, self._slot, self._best, bounds, start, stop, self._chosen
+            )
+            chosen = self._chosen[start : start + count]
+            self._engine.rows.refresh(
+                chosen, self._quick, self._quick_constants, self._stale, self._slot, self._scores
+            )
+            self._decide(chosen)
+            moved, before = self._moved[start:stop], self._before[start:stop]
+            found[start] = count, take_places(chosen, self._place, self.region, moved, before)
+
+        self._engine.in_threads(run, uneven=True)
+        self.looked_at = sum(count for count, _ in found.values())
+        places = [np.arange(start, start + found[start][1]) for start in sorted(found)]
+        taken = np.concatenate(places)
+        # In the order of the rows, however many threads there were: sums then round alike.
+        order = np.argsort(self._moved[taken], kind="stable")
+        return self._moved[taken][order], self._before[taken][order]
+
+    def _decide(self, chosen: Any) -> None:
+        from unconfused.engines._look_kernels import decide, decide_exactly
+
+        scale, slot, norms = self._scale, self._movement.slot, self._engine.row_norms
+        into = (self._best, self._budget, self._slot, self._place)
+        n_close = decide(
+            chosen, self._scores, self._twins.lowest, self._twins.has_twin, norms, self._alpha,
+            self._closeness * scale, TIE * scale, slot, *into,
+        )  # fmt: skip
+        for first in range(0, n_close, EXACT_ROWS):
+            close = chosen[first : min(first + EXACT_ROWS, n_close)]
+            scores = np.empty((len(close), len(self._constants)))
+            self._engine.rows.exact_scores(close, self._weights, self._constants, scores)
+            decide_exactly(close, scores, norms, self._alpha, TIE * scale, slot, *into)

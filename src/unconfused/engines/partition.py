@@ -1,0 +1,127 @@
+"""The rows of a local engine, cut into cells; only what an update moved is touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.base import CellTables
+from unconfused.engines.cells import Cells, Transfer, worth_exchanging
+from unconfused.engines.cut import RowCut
+from unconfused.engines.sums import cell_sums
+
+if TYPE_CHECKING:
+    from unconfused.engines.local import LocalEngine
+
+SKIP_ROWS = True
+"""Whether rows that cannot have changed their region are passed over."""
+
+
+class LocalPartition:
+    """Rows cut into cells, with predictions, tables and sums kept between updates."""
+
+    def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
+        self._engine = engine
+        self._coefficients = np.ascontiguousarray(unmixing.coefficients)
+        self._n_classes = unmixing.n_classes
+        self._total = float(engine.weights.sum())
+        self._cut = RowCut(engine, unmixing.n_classes, alpha, skip=SKIP_ROWS)
+        self._cells = Cells(engine, unmixing.n_classes)
+        self._sums = cell_sums(engine, unmixing.n_classes, self._cut.region, self._cells)
+        self._norms = np.zeros((unmixing.n_classes, unmixing.n_classes))
+        self._dirty = np.ones(unmixing.n_classes, dtype=bool)
+        self._everywhere = True
+        self._outdated = True
+        self._transferred = 0
+
+    def restart(self, weights: FloatArray) -> None:
+        """Cut afresh by these weights; with all of them 0, every row is in every class."""
+        self._everywhere = not weights.any()
+        self._outdated = True
+        if self._everywhere:
+            self._cut.region.fill(0)
+        else:
+            self._cut.restart(weights)
+
+    def move(self, steps: FloatArray, direction: FloatArray) -> None:
+        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
+        if self._everywhere:
+            self.restart(np.outer(steps, direction))
+            return
+        rows, before = self._cut.move(steps, direction)
+        if self._outdated or len(rows) == 0:
+            return
+        transfer = self._transfer(rows, before)
+        self._transferred += len(transfer.rows)
+        # Rounding cannot pile up in the sums: they are made anew once every row could have moved.
+        if self._transferred > 2 * self._engine.rows.n_rows:
+            self._outdated = True
+            return
+        self._cells.shift(transfer)
+        self._sums.shift(transfer)
+        self._dirty[transfer.regions(self._engine.n_codes)] = True
+
+    def _transfer(self, rows: IntArray, before: IntArray) -> Transfer:
+        """Say which rows have to change cells; exchange two regions first if that spares rows.
+
+        While the weights are young an update can send all rows of one class to another.
+        """
+        region = self._cut.region
+        exchange = worth_exchanging(before, region[rows], self._cells.sizes)
+        if exchange is None:
+            return Transfer.between(self._engine, rows, before, region[rows])
+        first, second = exchange
+        for table in (self._norms, self._dirty):
+            table[[first, second]] = table[[second, first]]
+        self._cells.exchange(first, second)
+        self._sums.exchange(first, second)
+        names = np.arange(-1, self._n_classes)  # the last, for -1, comes first
+        names[[first + 1, second + 1]] = second, first
+        old = region.copy()
+        old[rows] = before
+        old = names[old + 1]
+        changed = np.flatnonzero(old != region)
+        return Transfer.between(self._engine, changed, old[changed], region[changed])
+
+    def tables(self) -> CellTables:
+        """Return what the cells hold."""
+        self._rebuild_if_outdated()
+        tables = self._cells.tables()
+        if not self._everywhere:
+            return tables
+        return CellTables(
+            self._for_every_class(tables.counts), self._for_every_class(tables.squares)
+        )
+
+    def pair_norms(self) -> FloatArray:
+        """Return the norm of every update vector, (Q, Q)."""
+        self._rebuild_if_outdated()
+        dirty = np.flatnonzero(self._dirty) if not self._everywhere else np.zeros(1, dtype=np.intp)
+        squared = self._sums.squared_norms(dirty, self._coefficients)
+        self._norms[dirty] = np.sqrt(squared) / self._total
+        self._dirty[:] = False
+        if self._everywhere:
+            self._norms[:] = self._norms[0]
+        return self._norms.copy()
+
+    def update_vector(self, predicted: int, true: int) -> FloatArray:
+        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        self._rebuild_if_outdated()
+        region = 0 if self._everywhere else predicted
+        return self._sums.unmixed(region, self._coefficients[:, true]) / self._total
+
+    def _rebuild_if_outdated(self) -> None:
+        if not self._outdated:
+            return
+        transfer = Transfer.all_rows(self._engine, self._cut.region)
+        self._cells.rebuild(transfer)
+        self._sums.rebuild(transfer)
+        self._dirty[:] = True
+        self._outdated = False
+        self._transferred = 0
+
+    def _for_every_class(self, table: FloatArray) -> FloatArray:
+        return np.tile(table[:1], (self._n_classes, 1))

@@ -1,0 +1,154 @@
+"""`unconfused estimate`, `audit`, `corrupt` and `export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pets import KINDS, NOISE, invoke, pets, pets_csv, refused, succeed, succeed_json
+
+from unconfused import load, noise
+from unconfused._columns import prepare_frame
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pets_csv("pets.csv")
+
+
+def test_estimate_shows_intervals_and_writes_what_fit_reads():
+    printed = succeed(
+        "estimate", "pets.csv", "-l", "kind", "-t", "checked", "-o", "C.csv", "--smoothing", "1"
+    )
+    assert "are probably wrong" in printed.splitlines()[0]
+    assert "Below each share: 95% interval." in printed and "Matrix: C.csv" in printed
+    found = succeed_json("estimate", "pets.csv", "-l", "kind", "-t", "checked", "--level", "0.99")
+    inside = (np.array(found["low"]) <= NOISE) & (np.array(found["high"]) >= NOISE)
+    assert found["level"] == 0.99 and inside[NOISE > 0].all()
+    fitted = succeed_json("fit", "pets.csv", "-l", "kind", "-c", "C.csv", "--ignore", "checked")
+    written = pd.read_csv("C.csv", index_col=0)
+    np.testing.assert_allclose(fitted["confusion"], written.to_numpy(), atol=1e-5)
+    assert written.index.tolist() == fitted["classes"] == ["cat", "dog", "hen"]
+
+
+def test_a_guess_and_its_caveat():
+    found = succeed_json("estimate", "pets.csv", "-l", "kind", "--ignore", "checked")
+    assert "No truth was seen" in found["verdict"]["quality"]
+    assert found["verdict"]["kind"] == "nothing"
+
+
+def test_many_classes_get_a_line_each():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(26, size=2000)
+    frame = pd.DataFrame(
+        {"truth": truth, "label": noise.corrupt_labels(truth, noise.pairwise(26, 0.3), 0)}
+    )
+    frame.to_csv("many.csv", index=False)
+    printed = succeed("estimate", "many.csv", "-l", "label", "-t", "truth")
+    assert "else mostly" in printed and "6 classes that are right more often" in printed
+    assert max(len(line) for line in printed.splitlines() if line.startswith("│")) <= 80
+
+
+def test_a_class_nobody_checked_is_named_with_the_way_out():
+    frame = pets().drop(columns="truth")
+    frame.loc[frame["checked"] == "hen", "checked"] = None
+    frame.to_csv("few.csv", index=False)
+    said = refused("estimate", "few.csv", "-l", "kind", "-t", "checked")
+    assert "'hen'" in said and "--smoothing 1" in said and "from_trusted" not in said
+    succeed("estimate", "few.csv", "-l", "kind", "-t", "checked", "--smoothing", "1")
+
+
+def test_audit_finds_wrong_labels():
+    printed = succeed(
+        "audit", "pets.csv", "-l", "kind", "-t", "checked", "--id", "name", "--text", "remark",
+        "-o", "check.csv",
+    )  # fmt: skip
+    assert "are probably wrong" in printed.splitlines()[0] and "most suspicious" in printed
+    rows, truth = pd.read_csv("check.csv"), pets()
+    assert len(rows) == truth["checked"].isna().sum()
+    assert rows["probability_wrong"].is_monotonic_decreasing
+    assert rows["name"].tolist() == [f"p{row}" for row in rows["row"]]
+    assert rows["label"].tolist() == truth["kind"].iloc[rows["row"]].tolist()
+    first = rows.head(20)
+    assert (first["suggested"] == truth["truth"].iloc[first["row"]].to_numpy()).mean() > 0.7
+
+
+def test_corrupt_and_learn_again():
+    pets()[["size", "legs", "coat", "truth"]].to_csv("clean.csv", index=False)
+    arguments = ("corrupt", "clean.csv", "-l", "truth", "--pairwise", "0.3", "--reveal", "0.25")
+    found = succeed_json(*arguments, "-o", "noisy.csv", "--seed", "3")
+    noisy, clean = pd.read_csv("noisy.csv"), pd.read_csv("clean.csv")
+    assert found["columns"] == ["noisy_truth"] and 0.2 < found["wrong_share"] < 0.4
+    assert np.mean(noisy["noisy_truth"] != clean["truth"]) == pytest.approx(found["wrong_share"])
+    known = noisy["truth"].notna()
+    assert known.sum() == found["rows_with_truth"] and 0.15 < known.mean() < 0.35
+    assert (noisy["truth"][known] == clean["truth"][known]).all()
+    pd.testing.assert_frame_equal(noisy[["size", "coat"]], clean[["size", "coat"]])
+    succeed(*arguments, "-o", "again.csv", "--seed", "3")
+    assert Path("again.csv").read_bytes() == Path("noisy.csv").read_bytes()
+    succeed("fit", "noisy.csv", "--label", "noisy_truth", "--truth", "truth")
+
+
+def test_corrupt_says_what_to_do_next_and_hides_the_truth():
+    pets()[["size", "truth"]].to_csv("clean.csv", index=False)
+    printed = succeed(
+        "corrupt", "clean.csv", "-l", "truth", "--symmetric", "0.2", "--annotators", "3",
+        "-o", "crowd.csv",
+    )  # fmt: skip
+    names = ["noisy_truth_1", "noisy_truth_2", "noisy_truth_3"]
+    assert pd.read_csv("crowd.csv").columns.tolist() == ["size", *names]
+    following = printed.splitlines()[-1].removeprefix("Next: unconfused ").split()
+    assert following[:3] == ["fit", "crowd.csv", "--annotators"]
+    succeed(*following)
+
+
+def test_corrupt_by_a_matrix_with_names_in_any_order():
+    pets()[["size", "truth"]].to_csv("clean.csv", index=False)
+    order = [2, 0, 1]
+    rows = [f"{KINDS[t]},{','.join(str(float(t == k)) for k in (1, 2, 0))}" for t in order]
+    Path("C.csv").write_text("\n".join([",dog,hen,cat", *rows]))
+    succeed("corrupt", "clean.csv", "-l", "truth", "-c", "C.csv", "--reveal", "1", "-o", "same.csv")
+    found = pd.read_csv("same.csv")
+    # Rows t, columns in the order dog, hen, cat: class t gets the label of place t there.
+    assert (found["noisy_truth"] == found["truth"].map(dict(zip(KINDS, KINDS, strict=True)))).all()
+
+
+def test_corrupt_refuses():
+    np.savez("rows.npz", X=np.eye(3), y=[0, 1, 2])
+    out = ("-o", "out.csv")
+    assert "names no columns" in refused(
+        "corrupt", "rows.npz", "-l", "y", "--symmetric", "0.2", *out
+    )
+    both = invoke("corrupt", "pets.csv", "-l", "kind", "--symmetric", "1", "--pairwise", "1", *out)
+    assert both.exit_code == 2 and "one of --symmetric" in both.stderr
+    assert "measurements" in refused(
+        "corrupt", "pets.csv", "-l", "size", "--symmetric", "0.1", *out
+    )
+    assert "--column" in refused(
+        "corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "--column", "legs", *out
+    )
+
+
+def test_export_needs_the_model_alone():
+    ort = pytest.importorskip("onnxruntime")
+    options = ("-l", "kind", "-t", "checked", "--text", "remark")
+    succeed("fit", "pets.csv", *options)
+    found = succeed_json("export", "model.skops", "--onnx", "--locale", "C.UTF-8")
+    assert found["inputs"] == ["size", "legs", "coat", "remark"]
+    model, rows = load("model.skops"), pets().head(30)
+    ready = prepare_frame(model, rows)
+    session = ort.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    inputs = {name: ready[[name]].to_numpy(dtype=np.float32) for name in ("size", "legs")} | {
+        name: ready[[name]].fillna("nan").to_numpy(dtype=str) for name in ("coat", "remark")
+    }
+    labels, shares = session.run(["label", "probabilities"], inputs)
+    assert labels.tolist() == model.predict(ready).tolist()
+    np.testing.assert_allclose(shares, model.predict_proba(ready), atol=1e-4)
+    assert "--locale" in refused(
+        "export", "model.skops", "--onnx", "-o", "m.onnx", "--locale", "xx_XX.UTF-8"
+    )
+    assert "--force" in refused("export", "model.skops", "--onnx")
+    assert invoke("export", "model.skops").exit_code == 2

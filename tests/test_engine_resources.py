@@ -1,0 +1,101 @@
+"""What the engine takes of a machine: memory and threads."""
+
+import subprocess
+import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from problems import make_problem
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused.estimators._base import thread_count
+
+
+def traced_peak(fit):
+    fit()  # what is compiled or imported once is not counted
+    tracemalloc.start()
+    try:
+        fit()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def make_rows_on_disk(path, n=20_000, d=500):
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(path, "w+", np.float32, (n, d))
+    true = rng.integers(4, size=n)
+    X[:] = rng.standard_normal(X.shape, dtype=np.float32)
+    X[np.arange(n), true] += 4
+    X.flush()
+    return np.load(path, mmap_mode="r"), true
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "clf",
+    [
+        UMAClassifier(max_iter=20, tol=1e-6, n_jobs=2),
+        UnconfusedLogisticRegression(np.eye(4), refine=False, noisy_weight=1.0, max_iter=5),
+    ],
+    ids=["uma", "likelihood"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_on_disk_stay_there(tmp_path, clf):
+    X, true = make_rows_on_disk(tmp_path / "rows.npy")
+    # 40 MB of rows; at most 40 bytes per row and class and a block of rows are ours.
+    assert traced_peak(lambda: clf.fit(X, true)) < 0.5 * X.nbytes
+    assert clf.score(X[:1000], true[:1000]) > 0.9
+
+
+def test_sparse_rows_are_not_copied():
+    rng = np.random.RandomState(0)
+    X = sparse.random(4000, 500, 0.4, format="csr", random_state=rng, dtype=np.float64)
+    true = rng.randint(4, size=4000)
+    clf = UMAClassifier(max_iter=10, tol=1e-6)
+    assert traced_peak(lambda: clf.fit(X, true)) < 0.3 * (X.data.nbytes + X.indices.nbytes)
+
+
+def test_fits_in_several_threads_at_once(monkeypatch):
+    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    problem = make_problem(1, n=400)
+
+    def fit(_):
+        clf = UMAClassifier(problem.C, tol=1e-6, max_iter=40, n_jobs=2)
+        return clf.fit(problem.X, problem.y).coef_
+
+    with ThreadPoolExecutor(4) as pool:
+        models = list(pool.map(fit, range(8)))
+    for model in models:
+        np.testing.assert_array_equal(model, models[0])
+
+
+@pytest.mark.parametrize("room", [0, 600, 2**30])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_any_number_of_threads_gives_the_same_weights(monkeypatch, storage, room):
+    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.sums.KEPT_BYTES", room)
+    problem = make_problem(2, n=300)
+    settings = {"tol": 1e-6, "max_iter": 60}
+    models = [
+        UMAClassifier(problem.C, n_jobs=n_jobs, **settings).fit(storage(problem.X), problem.y).coef_
+        for n_jobs in (1, 2, 5)
+    ]
+    np.testing.assert_array_equal(models[0], models[1])
+    np.testing.assert_array_equal(models[0], models[2])
+
+
+def test_limits_on_threads_are_respected():
+    with threadpool_limits(1):
+        assert thread_count(None) == 1
+        assert thread_count(3) == 3
+    assert thread_count(None) >= 1
+
+
+def test_importing_compiles_nothing():
+    code = "import sys, unconfused; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,144 @@
+"""Looking at few rows gives the regions of looking at all: a law, for any rows and any moves."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import make_problem
+from scipy import sparse
+
+from unconfused import UMAClassifier
+from unconfused._matrix import Unmixing
+from unconfused.engines import LocalEngine, movement, partition
+from unconfused.engines.cut import RowCut
+from unconfused.steps import STEPS
+
+seeds = st.integers(0, 2**16)
+alphas = st.sampled_from([0.0, 1e-13, 0.05, 0.5])
+storages = st.sampled_from([np.asarray, sparse.csr_matrix])
+dtypes = st.sampled_from([np.float32, np.float64])
+
+
+def make_rows(rng, n, d, dtype):
+    """Rows of all lengths, some of them zero, some of them twice, some with few entries."""
+    X = rng.randn(n, d) * 10.0 ** rng.randint(-2, 2, (n, 1))
+    X[rng.rand(n, d) < 0.4] = 0.0
+    X[::7] = 0.0
+    X[1::7] = X[2::7][: len(X[1::7])]
+    X[3::7] = np.round(X[3::7])
+    return X.astype(dtype)
+
+
+def make_moves(rng, n_moves, Q, d):
+    """Small moves after large ones, along few directions; some classes never move."""
+    for t in range(n_moves):
+        steps = np.zeros(Q)
+        up, down = rng.choice(max(Q - 1, 2), 2, replace=False)
+        steps[up], steps[down] = 1.0, -1.0
+        if t % 3 == 0:
+            rivals = rng.permutation(Q)[: rng.randint(1, Q)]
+            steps[:] = 0.0
+            steps[rivals] = -1.0 / len(rivals)
+            steps[up] = 1.0 - (up in rivals) / len(rivals)
+        direction = rng.randn(d) / (1.0 + t) ** 1.5
+        yield steps, np.round(direction, 2) if t % 5 == 0 else direction
+
+
+def exact_regions(X, W, alpha):
+    """Regions as the paper has them, with the library's meaning of a tie, row by row."""
+    scores = X.astype(np.float64) @ W.T
+    norms = np.linalg.norm(X.astype(np.float64), axis=1)
+    near = 1e-12 * norms * np.sqrt((W**2).sum(axis=1).max())
+    best = (scores >= scores.max(axis=1, keepdims=True) - near[:, None]).argmax(axis=1)
+    own = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+    np.put_along_axis(scores, best[:, None], -np.inf, axis=1)
+    return np.where(own - scores.max(axis=1) >= alpha - near, best, -1)
+
+
+@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6))
+def test_regions_are_those_of_all_rows_looked_at(seed, alpha, storage, dtype, intercept, Q):
+    rng = np.random.RandomState(seed)
+    X = make_rows(rng, 80, 3, dtype)
+    engine = LocalEngine(storage(X), np.zeros(80, dtype=np.intp), 1, intercept=intercept)
+    cuts = [RowCut(engine, Q, alpha, skip=skip) for skip in (True, False)]
+    full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
+    W = np.round(rng.randn(Q, engine.n_features), 1)
+    W[-1] = W[0]  # equal until one of them moves
+    if seed % 3 == 0:
+        W[1:] = 0.0
+    for cut in cuts:
+        cut.restart(W)
+    for steps, direction in make_moves(rng, 80, Q, engine.n_features):
+        before = cuts[0].region.copy()
+        (moved, origin), _ = (cut.move(steps, direction) for cut in cuts)
+        W = W + np.outer(steps, direction)
+        np.testing.assert_array_equal(cuts[0].region, cuts[1].region)
+        np.testing.assert_array_equal(cuts[0].region, exact_regions(full, W, alpha))
+        np.testing.assert_array_equal(moved, np.flatnonzero(before != cuts[0].region))
+        np.testing.assert_array_equal(origin, before[moved])
+    assert cuts[0].looked_at <= cuts[1].looked_at == 80
+
+
+@pytest.mark.filterwarnings("ignore:UMA stopped")
+@given(seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes)
+def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage, dtype):
+    problem = make_problem(seed, n=120)
+    X = storage(problem.X.astype(dtype))
+    weights = []
+    for skip in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(partition, "SKIP_ROWS", skip)
+            clf = UMAClassifier(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
+            weights.append(clf.fit(X, problem.y)._state.weights)
+    np.testing.assert_array_equal(*weights)
+
+
+def test_a_third_class_can_overtake():
+    # Neither the row's best class nor its runner-up moves, and still its region changes.
+    engine = LocalEngine(np.array([[1.0, 0.0]]), np.zeros(1, dtype=np.intp), 1, intercept=False)
+    cut = RowCut(engine, 4, 0.0)
+    cut.restart(np.array([[1.0, 0.0], [0.8, 0.0], [0.1, 0.0], [0.0, 0.0]]))
+    for _ in range(3):
+        cut.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.4, 0.0]))
+    assert cut.region.tolist() == [2]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_most_rows_are_passed_over(storage):
+    rng = np.random.RandomState(0)
+    means = 5 * np.eye(4, 6)
+    true = rng.randint(4, size=2000)
+    X = storage(means[true] + rng.randn(2000, 6))
+    engine = LocalEngine(X, true, 4)
+    cut = RowCut(engine, 4, 0.0)
+    cut.restart(np.hstack([means, np.zeros((4, 1))]))
+    looked_at = []
+    for _ in range(2 * movement.WINDOW):
+        cut.move(np.array([0.01, -0.01, 0.0, 0.0]), rng.randn(7))
+        looked_at.append(cut.looked_at)
+    assert np.mean(looked_at) < 0.1 * 2000
+    assert np.min(looked_at) < 0.02 * 2000
+
+
+@given(seeds, storages, st.sampled_from([0.0, 0.05]), st.sampled_from([0, 300, 2**30]))
+def test_tables_and_norms_follow_the_rows(seed, storage, alpha, room):
+    # However much of the sums is kept, many moves leave what a fresh cut finds.
+    problem = make_problem(seed, n=90)
+    rng = np.random.RandomState(seed)
+    engine = LocalEngine(storage(problem.X), problem.y, 4, rng.rand(90))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unconfused.engines.sums.KEPT_BYTES", room)
+        unmixing = Unmixing(problem.C)
+        moved, fresh = (engine.partition(unmixing, alpha) for _ in range(2))
+    W = rng.randn(4, 5)
+    moved.restart(W)
+    moved.pair_norms()
+    for steps, direction in make_moves(rng, 25, 4, 5):
+        moved.move(steps, direction)
+        W = W + np.outer(steps, direction)
+        fresh.restart(W)
+        np.testing.assert_allclose(moved.tables().counts, fresh.tables().counts, atol=1e-9)
+        np.testing.assert_allclose(moved.tables().squares, fresh.tables().squares, atol=1e-9)
+        np.testing.assert_allclose(moved.pair_norms(), fresh.pair_norms(), atol=1e-7)
+        vectors = [cut.update_vector(1, 2) for cut in (moved, fresh)]
+        np.testing.assert_allclose(*vectors, atol=1e-9)
