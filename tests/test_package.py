@@ -7,7 +7,7 @@ import pytest
 
 import unconfused
 
-EXTRAS = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "skops", "skl2onnx", "onnx"]
+EXTRAS = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "skops", "skl2onnx", "onnx", "dask"]
 
 
 def run(code, *arguments):

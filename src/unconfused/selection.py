@@ -70,6 +70,10 @@ class ByError:
         """Return the pair with the largest norm."""
         return highest_pair(norms, selectable)
 
+    def scale(self, prior: FloatArray) -> FloatArray:
+        """Return the factors by true class: the highest norm times its factor is chosen."""
+        return np.ones_like(prior)
+
 
 @dataclass(frozen=True)
 class ByConfusion:
@@ -92,6 +96,10 @@ class ByConfusion:
     ) -> tuple[int, int]:
         """Return the pair with the largest norm over the share of its true class."""
         return highest_pair(norms / prior[np.newaxis, :], selectable)
+
+    def scale(self, prior: FloatArray) -> FloatArray:
+        """Return the factors by true class: the highest norm times its factor is chosen."""
+        return np.asarray(1 / prior)
 
 
 @dataclass(frozen=True)

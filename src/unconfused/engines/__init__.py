@@ -1,6 +1,19 @@
 """Engines: the only part of the library that sees rows and columns."""
 
-from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
+from unconfused.engines.base import (
+    BoundedPartition,
+    CellTables,
+    Engine,
+    LikelihoodPass,
+    Partition,
+)
 from unconfused.engines.local import LocalEngine
 
-__all__ = ["CellTables", "Engine", "LikelihoodPass", "LocalEngine", "Partition"]
+__all__ = [
+    "BoundedPartition",
+    "CellTables",
+    "Engine",
+    "LikelihoodPass",
+    "LocalEngine",
+    "Partition",
+]

@@ -11,8 +11,9 @@ and cell sums between updates and touch only what an update moved.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
@@ -77,6 +78,19 @@ class Partition(Protocol):
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        ...
+
+
+@runtime_checkable
+class BoundedPartition(Partition, Protocol):
+    """A partition that knows bounds on the norms at once, and exact ones when asked for them."""
+
+    def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
+        ...
+
+    def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Make the bounds on these pairs' norms exact."""
         ...
 
 

@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from unconfused._labels import known_truth, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused.estimators._lazy import is_dask, lazy_on_dask
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -36,6 +37,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         """Return X as a C-ordered array or CSR matrix of float32 or float64, copied only if not."""
+        if is_dask(X):
+            raise TypeError(
+                f"{type(self).__name__} needs rows in memory here, not a Dask collection: pass "
+                "X.compute()."
+            )
         X = validate_data(
             self,
             X,
@@ -81,6 +87,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 f"({self.classes_.tolist()})."
             )
 
+    @lazy_on_dask
     def decision_function(self, X: Any) -> FloatArray:
         """Score every class on every row.
 
@@ -93,6 +100,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return np.asarray(scores.ravel() if len(self.classes_) == 2 else scores)
 
+    @lazy_on_dask
     def predict(self, X: Any) -> Labels:
         """Predict the class of every row; on a tie, the lowest."""
         scores = self.decision_function(X)
@@ -111,7 +119,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         Against noisy labels this is the agreement with the noise, not the accuracy a user cares
         for. With `y_true`, only rows whose truth is known count.
         """
-        predicted = self.predict(X)
+        predicted = np.asarray(self.predict(X))
         if y_true is None:
             labels = one_column(y)
             return float(accuracy_score(labels, predicted, sample_weight=sample_weight))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
@@ -14,8 +14,11 @@ from unconfused._matrix import align_confusion, aligned_counts, confusion_classe
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
+from unconfused.engines.base import Engine
+from unconfused.engines.dask import DaskRows
 from unconfused.engines.local import LocalEngine
 from unconfused.estimators._base import LinearClassifier, thread_count
+from unconfused.estimators._lazy import is_dask
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class NoisyData:
     X: Rows
     labels: EncodedLabels
     sample_weight: FloatArray | None
+
+    can_hold_out: ClassVar[bool] = True
+    """Whether rows can be left out of a fit one by one."""
 
     @property
     def known(self) -> BoolArray:
@@ -51,6 +57,12 @@ class NoisyData:
         """Count how the trusted rows were labelled."""
         labels = self.labels
         return count_pairs(labels.truth, labels.observed, len(labels.classes), self.sample_weight)
+
+    def trusted_rows(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
+        """Return rows, codes, their number and weights where the truth is known and not held."""
+        rows = np.flatnonzero(self.known if held is None else self.known & ~held)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return self.X[rows], self.codes[rows], self.n_codes, weight
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,10 @@ class NoisyLabelClassifier(LinearClassifier):
         *,
         reset: bool,
     ) -> NoisyData:
+        if is_dask(X):
+            from unconfused.estimators._dask_data import check_dask
+
+            return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
         X = self._check_rows(X, reset=reset)
         observed = self._check_labels(y, X)
         labels = encode_noisy(observed, y_true, self.confusion, classes, self.missing_label)
@@ -173,10 +189,15 @@ class NoisyLabelClassifier(LinearClassifier):
         )
         return weight
 
-    def _engine(
+    def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
+        """Wrap rows, label codes and weights for the solvers."""
+        if isinstance(X, DaskRows):  # these bring their codes and weights
+            return X.engine(n_codes, intercept=self.fit_intercept)
+        return self._local_engine(X, codes, n_codes, weight)
+
+    def _local_engine(
         self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
     ) -> LocalEngine:
-        """Wrap rows, label codes and weights for the solvers."""
         return LocalEngine(
             X,
             codes,

@@ -9,6 +9,7 @@ import numpy as np
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.estimators._base import one_column
+from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._noisy import NoisyLabelClassifier
 
 
@@ -17,6 +18,7 @@ class SoftmaxClassifier(NoisyLabelClassifier):
 
     confusion_: FloatArray
 
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every true class for every row, (n, Q)."""
         scores = np.asarray(self.decision_function(X), dtype=np.float64)
@@ -25,6 +27,7 @@ class SoftmaxClassifier(NoisyLabelClassifier):
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
+    @lazy_on_dask
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
@@ -35,6 +38,8 @@ class SoftmaxClassifier(NoisyLabelClassifier):
 
         One minus the entry of the observed label is the probability that this label is wrong.
         """
+        if is_dask(X):
+            raise TypeError("label_posterior needs rows in memory: pass it X and y by blocks.")
         shares = self.predict_proba(X)
         labels = encode_labels(
             one_column(y), classes=self.classes_, missing_label=self.missing_label

@@ -106,7 +106,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
 
         Parameters
         ----------
-        X : array, CSR matrix or frame of shape (n, d)
+        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
         y : the observed labels; may be missing where `y_true` is given
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
         sample_weight : how many rows each row stands for

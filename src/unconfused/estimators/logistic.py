@@ -17,7 +17,7 @@ from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
-from unconfused.engines.local import LocalEngine
+from unconfused.engines.base import Engine
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -186,7 +186,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
 
         Parameters
         ----------
-        X : array, CSR matrix or frame of shape (n, d)
+        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
         y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
             the result of `confusion.votes_from_long`, are votes, one annotator each
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
@@ -248,7 +248,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         _refuse_no_rows(noisy, bool(np.any(truth >= 0)))
         if noisy < 1:
             weight = np.where(truth >= 0, 1.0, noisy) * (1.0 if weight is None else weight)
-        engine = self._engine(X, np.arange(n_rows), n_rows, weight)
+        engine = self._local_engine(X, np.arange(n_rows), n_rows, weight)
         settings = Likelihood(
             float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )
@@ -270,6 +270,12 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             return float(self.noisy_weight)
         if not data.trusted or data.known.all():
             return 1.0
+        if not data.can_hold_out:
+            raise ValueError(
+                'With Dask collections noisy_weight="auto" cannot hold out trusted rows. Pass a '
+                "number: 1.0 if noisy rows should count like trusted ones, or what a fit to a "
+                "sample in memory finds (`noisy_weight_`)."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
         def fit_without(
@@ -309,9 +315,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
         if not data.known.all():
-            rows = np.flatnonzero(data.known if held is None else data.known & ~held)
-            weight = None if data.sample_weight is None else data.sample_weight[rows]
-            engine = self._engine(data.X[rows], data.codes[rows], data.n_codes, weight)
+            engine = self._engine(*data.trusted_rows(held))
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
             state.n_iter, state.objective = 0, []
@@ -336,7 +340,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             return bool(self.refine)
         return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
 
-    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> LocalEngine:
+    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> Engine:
         weight = data.sample_weight
         if held is not None:
             weight = np.where(held, 0.0, 1.0 if weight is None else weight)

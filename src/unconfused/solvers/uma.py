@@ -16,6 +16,7 @@ from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
+from unconfused.solvers.contest import contested_norms
 from unconfused.solvers.means import estimated_hits, start_at_means
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.significance import pair_statistics
@@ -155,18 +156,21 @@ class UMA:
         state: UMAState,
     ) -> bool:
         """Make one update; return False when no pair is left that could make one."""
-        norms = partition.pair_norms()
         tables = partition.tables()
-        statistics = pair_statistics(tables, norms, unmixing, total)
-        selectable = ~np.eye(len(norms), dtype=bool)
-        if not np.all(np.isfinite(norms)):
-            raise ValueError("The sums over rows overflow: scale the features down.")
+        # Which pairs stand out does not depend on the norms, which may be dear.
+        statistics = pair_statistics(tables, np.zeros_like(unmixing.matrix), unmixing, total)
+        selectable = ~np.eye(unmixing.n_classes, dtype=bool)
         if self.tol is None:
-            selectable &= (norms > 0) & statistics.stands_out
-        else:
-            selectable &= norms > self.tol
+            selectable &= statistics.stands_out
+        floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
-        while selectable.any():
+        while True:
+            norms = contested_norms(partition, self.selection, prior, selectable, floor)
+            if not np.all(np.isfinite(norms)):
+                raise ValueError("The sums over rows overflow: scale the features down.")
+            selectable &= norms > floor
+            if not selectable.any():
+                return False
             p, q = self._select(norms, prior, selectable, state)
             z = partition.update_vector(p, q)
             # einsum sums every row alike: classes with equal weights keep exactly equal scores.
@@ -175,11 +179,10 @@ class UMA:
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # its error set is empty: nothing to learn from it
-        else:
-            return False
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
-        noise = float(np.sqrt(statistics.squared_noise[p, q]))
+        squared_noise = float(statistics.squared_noise[p, q] - norms[p, q] ** 2 / total)
+        noise = max(squared_noise, 0.0) ** 0.5
         significance = float(statistics.significance[p, q])
         state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
         if state.weights.any():

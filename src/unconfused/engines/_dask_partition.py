@@ -1,0 +1,198 @@
+"""A cut of rows that lie on Dask workers: exact pair norms from few vectors.
+
+The norm of an update vector z is that of a sum over workers, which no worker knows. Sending every
+worker's Q x Q vectors would cost Q x Q x d numbers for each update. But an update moves z only a
+little from the last value r that the client had of it, and about that much is known cheaply:
+
+    |z|^2 = 2 r.z - |r|^2 + |z - r|^2
+
+Here r.z adds up over workers, and |z - r| is at most the sum of the workers' own distances. So two
+Q x Q tables bound every norm, with an error of second order, and only pairs that could still be
+the one looked for are asked for: mostly one or two.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray
+from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
+from unconfused.engines._dask_pool import PartPool
+from unconfused.engines.base import CellTables
+
+ROUNDING = 1e-12
+"""Share by which bounds are widened, as their terms are rounded."""
+
+REFERENCE_BYTES = 256 * 2**20
+"""References are kept, here and on every worker, while they fit into this."""
+
+
+class DaskPartition:
+    """The partition protocol, and bounds on the pair norms (`norm_bounds`)."""
+
+    def __init__(
+        self, pool: PartPool, n_features: int, unmixing: Unmixing, alpha: float, total: float
+    ) -> None:
+        self._pool, self._unmixing, self._alpha, self._total = pool, unmixing, alpha, total
+        self._cut = uuid.uuid4().hex
+        n_classes = unmixing.n_classes
+        self._weights = np.zeros((n_classes, n_features))
+        self._serial = self._epoch = 0
+        self._step: tuple[FloatArray, FloatArray] | None = None
+        self._answer: Answer | None = None
+        self._references: dict[Pair, FloatArray] = {}
+        self._news: dict[Pair, FloatArray] = {}
+        self._exact: set[Pair] = set()
+        self._in_doubt = False
+        self.restart(self._weights)
+
+    def restart(self, weights: FloatArray) -> None:
+        """Cut afresh by these weights; with all of them 0, every row is in every class."""
+        self._weights = weights.copy()
+        self._change(None)
+        self._forget()
+
+    def move(self, steps: FloatArray, direction: FloatArray) -> None:
+        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
+        in_step = self._answer is not None and self._weights.any()
+        for r in np.flatnonzero(steps):
+            self._weights[r] += steps[r] * direction
+        self._change((steps.copy(), direction.copy()) if in_step else None)
+        if not in_step:
+            self._forget()
+
+    def tables(self) -> CellTables:
+        """Return what the cells hold."""
+        # After a step the bounds are wanted next: ask for both at once.
+        tables = self._cut_rows(drift=self._step is not None).tables
+        assert tables is not None
+        return tables
+
+    def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
+        answer = self._cut_rows(drift=True)
+        products, distances = answer.products, answer.distances
+        assert products is not None
+        assert distances is not None
+        squares = np.zeros_like(products)
+        for pair, vector in self._references.items():
+            squares[pair] = np.einsum("j,j->", vector, vector)
+        norms = np.sqrt(squares)
+        along = np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0)
+        # Rounding is a share of the terms, which may all but cancel: widen before the root.
+        slack = ROUNDING * (norms + distances)
+        largest = np.maximum(2 * products - squares, 0.0) + distances**2 + slack * norms
+        lower = np.maximum(np.maximum(along, norms - distances) - slack, 0.0)
+        upper = np.minimum(np.sqrt(largest), norms + distances) + slack
+        for pair in self._exact:
+            lower[pair] = upper[pair] = norms[pair]
+        if self._everywhere:
+            lower, upper = np.tile(lower[:1], (len(lower), 1)), np.tile(upper[:1], (len(upper), 1))
+        return lower / self._total, upper / self._total
+
+    def measure(self, pairs: Sequence[Pair]) -> None:
+        """Ask for these update vectors, so that the bounds on their norms meet."""
+        wanted = tuple({self._place(pair): None for pair in pairs if not self._knows(pair)})
+        if not wanted:
+            return
+        self._cut_rows()
+        answer = self._cut_rows(pairs=wanted)
+        found = dict(zip(wanted, answer.vectors, strict=True))
+        self._references |= found
+        self._news |= found
+        self._exact |= found.keys()
+
+    def pair_norms(self) -> FloatArray:
+        """Return the norm of every update vector, (Q, Q); asks for all vectors not yet known."""
+        n_classes = self._unmixing.n_classes
+        lower, upper = self.norm_bounds()
+        while np.any(lower < upper):  # a lost worker can make known ones unknown again
+            self.measure(list(np.ndindex(n_classes, n_classes)))
+            lower, upper = self.norm_bounds()
+        return upper
+
+    def update_vector(self, predicted: int, true: int) -> FloatArray:
+        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        self.measure([(predicted, true)])
+        return self._references[self._place((predicted, true))] / self._total
+
+    @property
+    def _everywhere(self) -> bool:
+        return not self._weights.any()
+
+    def _place(self, pair: Pair) -> Pair:
+        """Return the pair that stands for this one: all regions are one while weights are 0."""
+        return (0, pair[1]) if self._everywhere else pair
+
+    def _knows(self, pair: Pair) -> bool:
+        return self._place(pair) in self._exact
+
+    def _change(self, step: tuple[FloatArray, FloatArray] | None) -> None:
+        self._step, self._answer = step, None
+        self._exact = set()
+
+    def _forget(self) -> None:
+        """Drop all references, here and with the next command on the workers."""
+        self._epoch += 1
+        self._references, self._news, self._exact = {}, {}, set()
+        if self._answer is not None:  # distances from what is forgotten mean nothing
+            self._answer = replace(self._answer, products=None, distances=None)
+
+    def _cut_rows(self, drift: bool = False, pairs: tuple[Pair, ...] = ()) -> Answer:
+        """Have all parts cut by the current weights, and add up what they say."""
+        known = self._answer
+        if known is not None and not pairs and (known.products is not None or not drift):
+            return known
+        if drift and not (self._pool.kept and self._references_fit()):
+            self._forget()
+        parts = range(len(self._pool))
+        behind = set(parts) if self._must_restart() else set()
+        self._serial += 1
+        self._in_doubt = True
+        while True:
+            commands = [self._command(i in behind, drift, pairs) for i in parts]
+            answers = self._pool.ask(carry_out, commands)
+            behind = {i for i in parts if answers[i] is None}
+            if not behind:
+                break
+            # Whoever lost its cut has lost its references too: all that was known of them is void.
+            self._forget()
+            self._pool.find_homes()
+        self._news, self._in_doubt = {}, False
+        answer: Answer = reduce(add, answers)
+        if answer.tables is not None:
+            self._answer = answer
+        return answer
+
+    def _references_fit(self) -> bool:
+        return len(self._references) * self._weights.shape[1] * 8 <= REFERENCE_BYTES
+
+    def _must_restart(self) -> bool:
+        """Say whether the parts cannot go on from their last command."""
+        if self._in_doubt:  # an interrupt left some of them behind
+            self._forget()
+            return True
+        return not self._pool.kept or (self._answer is None and self._step is None)
+
+    def _command(self, restart: bool, drift: bool, pairs: tuple[Pair, ...]) -> Command:
+        steps, direction = self._step or (None, None)
+        return Command(
+            cut=self._cut,
+            serial=self._serial,
+            epoch=self._epoch,
+            weights=self._weights if restart else None,
+            unmixing=self._unmixing if restart else None,
+            alpha=self._alpha if restart else 0.0,
+            steps=None if restart or self._answer is not None else steps,
+            direction=None if restart or self._answer is not None else direction,
+            references=self._news,
+            pairs=pairs,
+            drift=drift,
+        )

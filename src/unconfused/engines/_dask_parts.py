@@ -1,0 +1,202 @@
+"""What runs on a Dask worker: a local engine over its rows, and the cut it remembers.
+
+A task gets a part of the rows and a command, and returns small tables. The part is an ordinary
+Dask result that can be made again from its inputs. What it remembers between tasks (scores,
+predictions, cell sums: `Cut`) only saves time: it stays behind when the part moves or is written
+to disk, and a command that finds it missing or out of date says so by returning None.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.base import CellTables, Partition
+from unconfused.engines.local import LocalEngine
+
+Pair = tuple[int, int]
+Block = tuple[Any, IntArray, FloatArray]
+"""Rows, their label codes, their weights."""
+
+
+@dataclass
+class Cut:
+    """A local partition, the last command it carried out, and what was asked of it."""
+
+    partition: Partition
+    n_classes: int
+    serial: int = -1
+    epoch: int = -1
+    asked: dict[Pair, FloatArray] = field(default_factory=dict)
+    """Own update vectors as they were when the client last asked for them."""
+
+    references: dict[Pair, FloatArray] = field(default_factory=dict)
+    """The same over all parts: the sums that the client made of them."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the client wants from every part."""
+
+    cut: str
+    serial: int
+    """A cut goes on only from the command before this one. (There may be an older copy.)"""
+
+    epoch: int
+    """References of another epoch are void."""
+
+    weights: FloatArray | None = None
+    """All weights, (Q, features), for a part that cannot go on from the last command."""
+
+    unmixing: Unmixing | None = None
+    alpha: float = 0.0
+    steps: FloatArray | None = None
+    direction: FloatArray | None = None
+    references: dict[Pair, FloatArray] = field(default_factory=dict)
+    pairs: tuple[Pair, ...] = ()
+    """Pairs whose update vectors are wanted."""
+
+    drift: bool = False
+    """Whether it is wanted how far all update vectors are from their references."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a part says; answers of all parts add up."""
+
+    tables: CellTables | None
+    """What the cells hold; not where nothing but vectors was asked for."""
+
+    vectors: FloatArray
+    """Sums (not means) of the pairs asked for, (pairs, features)."""
+
+    products: FloatArray | None = None
+    """Products of the update sums with the references, (Q, Q); 0 without a reference."""
+
+    distances: FloatArray | None = None
+    """Distances of the own update sums from those last asked for, or from 0."""
+
+    def __add__(self, other: Answer) -> Answer:
+        """Join the answers of two parts."""
+        return Answer(
+            _plus(self.tables, other.tables),
+            self.vectors + other.vectors,
+            _plus(self.products, other.products),
+            _plus(self.distances, other.distances),
+        )
+
+
+def _plus(one: Any, other: Any) -> Any:
+    return None if one is None or other is None else one + other
+
+
+class Part:
+    """A local engine over some rows, and the cuts it remembers."""
+
+    def __init__(self, block: Block, n_codes: int, intercept: bool) -> None:
+        self._made_of = (block, n_codes, intercept)
+        X, codes, weights = block
+        self.engine = LocalEngine(X, codes, n_codes, weights, intercept=intercept)
+        self.total = float(weights.sum())
+        self.forget()
+
+    def forget(self) -> None:
+        """Lose the cuts; nothing but time is lost with them."""
+        self.cuts: dict[str, Cut] = {}
+        # An interrupted client may ask again while the task it gave up is still running.
+        self.lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let the rows travel, not the cuts."""
+        return Part, self._made_of
+
+    def __sizeof__(self) -> int:
+        """Tell Dask what moving this costs, so that it moves the tasks instead."""
+        X, codes, weights = self._made_of[0]
+        return int(X.data.nbytes + codes.nbytes + weights.nbytes)
+
+
+def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept: bool) -> Part:
+    """Join blocks of rows into one local engine: copied once if there are several, never again."""
+    filled = [block for block in blocks if block[0].shape[0]]
+    if not filled:
+        raise ValueError("A part of the rows is empty.")
+    if len(filled) == 1:
+        X, codes, weights = filled[0]
+    else:
+        rows, all_codes, all_weights = zip(*filled, strict=True)
+        if any(sparse.issparse(block) for block in rows):
+            X = sparse.vstack(rows, format="csr")
+        else:
+            X = np.concatenate(rows)
+        codes, weights = np.concatenate(all_codes), np.concatenate(all_weights)
+    if X.shape[1] != n_columns:
+        raise ValueError(f"A block of X has {X.shape[1]} columns, not {n_columns}.")
+    return Part((X, codes, weights), n_codes, intercept)
+
+
+def carry_out(part: Part, command: Command) -> Answer | None:
+    """Cut as commanded and say what the cells hold; None if the weights are needed for that."""
+    with part.lock:
+        cut = _up_to_date(part, command)
+        if cut is None:
+            return None
+        vectors = [_own_sum(part, cut, pair) for pair in command.pairs]
+        cut.asked.update(zip(command.pairs, vectors, strict=True))
+        wanted = np.array(vectors).reshape(len(vectors), part.engine.n_features)
+        products, distances = _drift(part, cut) if command.drift else (None, None)
+        tables = cut.partition.tables() if command.drift or not command.pairs else None
+        return Answer(tables, wanted, products, distances)
+
+
+def _up_to_date(part: Part, command: Command) -> Cut | None:
+    cut = part.cuts.get(command.cut)
+    if command.weights is not None:
+        if cut is None:
+            assert command.unmixing is not None
+            partition = part.engine.partition(command.unmixing, command.alpha)
+            cut = Cut(partition, command.unmixing.n_classes)
+            part.cuts[command.cut] = cut
+        cut.serial = -1  # in case it is interrupted
+        cut.partition.restart(command.weights)
+    elif cut is None or cut.serial not in (command.serial - 1, command.serial):
+        return None
+    elif cut.serial < command.serial and command.steps is not None:
+        assert command.direction is not None
+        cut.serial = -1
+        cut.partition.move(command.steps, command.direction)
+    cut.serial = command.serial
+    if cut.epoch != command.epoch:
+        cut.epoch = command.epoch
+        cut.asked, cut.references = {}, {}
+    cut.references.update(command.references)
+    return cut
+
+
+def _own_sum(part: Part, cut: Cut, pair: Pair) -> FloatArray:
+    return cut.partition.update_vector(*pair) * part.total
+
+
+def _drift(part: Part, cut: Cut) -> tuple[FloatArray, FloatArray]:
+    """Compare all update sums with what was last asked for."""
+    shape = (cut.n_classes, cut.n_classes)
+    products, distances = np.zeros(shape), np.zeros(shape)
+    for pair in np.ndindex(*shape):
+        own = _own_sum(part, cut, pair)
+        if pair in cut.references:
+            products[pair] = np.einsum("j,j->", cut.references[pair], own)
+            own = own - cut.asked[pair]
+        distances[pair] = np.sqrt(np.einsum("j,j->", own, own))
+    return products, distances
+
+
+def ask_engine(part: Part, question: Callable[[LocalEngine], Any]) -> Any:
+    """Ask the local engine one thing."""
+    return question(part.engine)

@@ -1,0 +1,115 @@
+"""The engine for rows in Dask collections: a local engine per worker thread, then ``+``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add, methodcaller
+from typing import Any
+
+import numpy as np
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray
+from unconfused.engines._dask_partition import DaskPartition
+from unconfused.engines._dask_parts import ask_engine
+from unconfused.engines._dask_pool import PartPool, part_builder
+from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.local import LocalEngine
+
+
+@dataclass(frozen=True)
+class DaskRows:
+    """Checked blocks of rows with their label codes and weights, not computed yet.
+
+    Parameters
+    ----------
+    blocks : one Delayed (rows, codes, weights) per block, rows C-ordered or CSR
+    shape : (rows, columns); the number of rows may be NaN
+    dtype : of the rows
+    n_rows : rows of every block; NaN where not known
+    n_bytes : size of all rows; NaN where not known
+    homes : for each block, the worker that has it already; None if none has
+    """
+
+    blocks: Sequence[Any]
+    shape: tuple[float, int]
+    dtype: Any
+    n_rows: FloatArray
+    n_bytes: float
+    homes: Sequence[str | None]
+
+    def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
+        """Put the rows into local engines, one per worker thread."""
+        build = part_builder(self.shape[1], n_codes, intercept)
+        pool = PartPool(self.blocks, self.homes, self.n_rows, self.n_bytes, build)
+        return DaskEngine(pool, self.shape[1] + intercept, intercept)
+
+
+class DaskEngine:
+    """Rows on workers; see `unconfused.engines.base.Engine`."""
+
+    def __init__(self, pool: PartPool, n_features: int, intercept: bool) -> None:
+        self._pool, self._n_features, self.intercept = pool, n_features, intercept
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the weights, the intercept's included."""
+        return self._n_features
+
+    @property
+    def code_counts(self) -> FloatArray:
+        """Total weight of the rows with each label code."""
+        return np.asarray(self._code_totals[0])
+
+    @property
+    def code_squares(self) -> FloatArray:
+        """Weighted sum of the squared norms of the rows with each label code."""
+        return np.asarray(self._code_totals[1])
+
+    @cached_property
+    def _code_totals(self) -> FloatArray:
+        totals: FloatArray = self._sum(_code_totals)
+        return totals
+
+    @cached_property
+    def _code_sums(self) -> FloatArray:
+        sums: FloatArray = self._sum(methodcaller("code_sums"))
+        return sums
+
+    def code_sums(self) -> FloatArray:
+        """Return the weighted sum of the rows with each label code, (S, features)."""
+        return self._code_sums.copy()
+
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        moment: FloatArray = self._sum(methodcaller("second_moment"))
+        return moment
+
+    def second_moment_product(self, vectors: FloatArray) -> FloatArray:
+        """Return the second moment times vectors, (features, k), without writing it out."""
+        product: FloatArray = self._sum(methodcaller("second_moment_product", vectors))
+        return product
+
+    def partition(self, unmixing: Unmixing, alpha: float) -> DaskPartition:
+        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        total = float(self.code_counts.sum())
+        return DaskPartition(self._pool, self.n_features, unmixing, alpha, total)
+
+    def likelihood(
+        self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
+    ) -> LikelihoodPass:
+        """Measure weights against the labels."""
+        measured: LikelihoodPass = self._sum(
+            methodcaller("likelihood", weights, mixing, code_weights)
+        )
+        return measured
+
+    def _sum(self, question: Callable[[LocalEngine], Any]) -> Any:
+        # In the order of the parts, whichever worker was first: the same sum every time.
+        return reduce(add, self._pool.ask_all(ask_engine, question))
+
+
+def _code_totals(engine: LocalEngine) -> FloatArray:
+    return np.array([engine.code_counts, engine.code_squares])

@@ -1,0 +1,44 @@
+"""Pair norms as exact as a selection needs them.
+
+Where rows are far away, exact norms of all pairs are dear and bounds on them are cheap. A selection
+that takes the highest of norms times a factor per class needs only few of them exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unconfused._typing import BoolArray, FloatArray
+from unconfused.engines.base import BoundedPartition, Partition
+from unconfused.selection import TIE, Selection
+
+
+def contested_norms(
+    partition: Partition,
+    selection: Selection,
+    prior: FloatArray,
+    selectable: BoolArray,
+    floor: float,
+) -> FloatArray:
+    """Return norms (Q, Q) by which `selection` chooses as it would by the exact ones.
+
+    Every pair that comes highest, or ties with it, has its exact norm, and that is above `floor`
+    unless no selectable pair's is. Others may have an upper bound that does not reach it.
+    """
+    scale = getattr(selection, "scale", None)
+    if scale is None or not isinstance(partition, BoundedPartition):
+        return partition.pair_norms()
+    factors, asked = np.asarray(scale(prior))[np.newaxis, :], 1
+    while True:
+        lower, upper = partition.norm_bounds()
+        offered = selectable & (upper > floor)
+        if not offered.any():
+            return upper
+        highest = float((lower * factors)[offered & (lower > floor)].max(initial=0.0))
+        open_pairs = offered & (lower < upper) & (upper * factors >= highest * (1 - 2 * TIE))
+        if not open_pairs.any():
+            return upper
+        places = np.argwhere(open_pairs)
+        first = np.argsort(-(upper * factors)[open_pairs], kind="stable")[:asked]
+        partition.measure([(int(p), int(q)) for p, q in places[first]])
+        asked *= 2  # seldom more than one is needed; if so, many may be

@@ -1,0 +1,173 @@
+"""Workers that die in mid-fit, on a real cluster of processes: nothing is lost but time.
+
+``pytest -s`` shows how long each fit took beside the same fit without a fault.
+"""
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from problems import make_problem
+
+from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused.engines._dask_pool import PartPool
+
+dask = pytest.importorskip("dask", reason="needs the extra `dask`")
+da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
+distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs POSIX signals"),
+    # Connections to a worker that was killed are closed by nobody.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
+
+SECONDS = 150
+"""A fit that takes longer than this hangs."""
+
+MODELS = {
+    "UMA": lambda C: UMAClassifier(C, max_iter=25),
+    "likelihood": lambda C: UnconfusedLogisticRegression(C, l2=1e-3, tol=1e-7),
+}
+SHORT = {"UMA": {"max_iter": 1}, "likelihood": {"tol": 1.0}}
+
+
+@pytest.fixture
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=3,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit="1GB",
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def time_limit(seconds):
+    def give_up(*_):
+        raise TimeoutError(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def rows(problem):
+    return da.from_array(problem.X, chunks=(500, -1)), da.from_array(problem.y, chunks=500)
+
+
+def at_pass(number, action, monkeypatch):
+    """Do something a moment after a pass over the rows has begun; return the list of passes."""
+    whole, passes = PartPool.ask, []
+
+    def ask(self, function, arguments):
+        passes.append(time.perf_counter())
+        if len(passes) == number:
+            threading.Timer(0.01, action).start()
+        return whole(self, function, arguments)
+
+    monkeypatch.setattr(PartPool, "ask", ask)
+    return passes
+
+
+def fit_with_fault(name, client, action, monkeypatch, capsys, fault):
+    """Fit without and with a fault; the weights must be those of the fit in memory."""
+    problem = make_problem(0, n=3000, d=8, Q=4)
+    local = MODELS[name](problem.C).fit(problem.X, problem.y)
+    MODELS[name](problem.C).set_params(**SHORT[name]).fit(*rows(problem))  # loads the code
+    started = time.perf_counter()
+    MODELS[name](problem.C).fit(*rows(problem))
+    undisturbed = time.perf_counter() - started
+    passes = at_pass(8, action, monkeypatch)
+    started = time.perf_counter()
+    with time_limit(SECONDS):
+        model = MODELS[name](problem.C).fit(*rows(problem))
+    took = time.perf_counter() - started
+    assert len(passes) > 10  # the fault did come in mid-fit
+    np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
+    assert model.n_iter_ == local.n_iter_
+    with capsys.disabled():
+        print(f"\n{name}, {fault}: nothing lost, {took:.1f} s (undisturbed {undisturbed:.1f} s)")
+
+
+def kill(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_worker_is_killed(name, cluster, monkeypatch, capsys):
+    pids = list(cluster.run(os.getpid).values())
+    fit_with_fault(name, cluster, lambda: kill(pids[:1]), monkeypatch, capsys, "one of 3 killed")
+    assert sorted(cluster.run(os.getpid).values()) != sorted(pids)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_all_workers_but_one_are_killed(name, cluster, monkeypatch, capsys):
+    pids = list(cluster.run(os.getpid).values())
+    fit_with_fault(name, cluster, lambda: kill(pids[1:]), monkeypatch, capsys, "2 of 3 killed")
+
+
+def eat_memory():
+    eaten = []
+    while True:
+        eaten.append(np.ones(5 * 2**20))  # 40 MB, written to
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_worker_runs_out_of_memory(name, cluster, monkeypatch, capsys):
+    victim, pid = next(iter(cluster.run(os.getpid).items()))
+    eaters = []
+
+    def feed():
+        # It holds the worker's only thread: the fit waits until the worker is paused or gone.
+        eaters.append(cluster.submit(eat_memory, workers=[victim], pure=False))
+
+    fit_with_fault(name, cluster, feed, monkeypatch, capsys, "one of 3 out of memory")
+    # Other workers take over as soon as this one is paused; it may be killed only now.
+    with time_limit(SECONDS):
+        while pid in cluster.run(os.getpid).values():
+            time.sleep(0.2)
+    for eater in eaters:
+        eater.cancel()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_client_is_interrupted(name, cluster, monkeypatch, capsys):
+    problem = make_problem(1, n=3000, d=8, Q=4)
+    local = MODELS[name](problem.C).fit(problem.X, problem.y)
+    model = MODELS[name](problem.C).set_params(warm_start=True)
+    at_pass(14, lambda: os.kill(os.getpid(), signal.SIGINT), monkeypatch)
+    with time_limit(SECONDS), pytest.raises(KeyboardInterrupt):
+        model.fit(*rows(problem))
+    done = model.n_iter_
+    assert 0 < done < local.n_iter_
+    assert model.coef_.shape == local.coef_.shape
+    if name == "UMA":
+        model.set_params(max_iter=25 - done)
+    started = time.perf_counter()
+    with time_limit(SECONDS):
+        model.fit(*rows(problem))
+    # The likelihood's minimiser starts afresh from where it was: the same minimum, another way.
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-9 if name == "UMA" else 1e-4)
+    with capsys.disabled():
+        took = time.perf_counter() - started
+        print(f"\n{name}, interrupted after {done} steps: nothing lost, the rest in {took:.1f} s")

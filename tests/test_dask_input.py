@@ -1,0 +1,102 @@
+"""What Dask collections are refused, and in which words."""
+
+import numpy as np
+import pytest
+from problems import make_problem
+
+from unconfused import UMAClassifier, UnconfusedLogisticRegression
+
+dask = pytest.importorskip("dask", reason="needs the extra `dask`")
+da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
+
+
+@pytest.fixture
+def rows():
+    problem = make_problem(0, n=60, Q=3)
+    return da.from_array(problem.X, chunks=(20, -1)), da.from_array(problem.y, chunks=20)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def test_a_nan_in_some_block(rows):
+    X, y = rows
+    holed = X.map_blocks(lambda block: np.where(block > 0.9, np.nan, block))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        UMAClassifier().fit(holed, y)
+
+
+def test_a_negative_weight(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="egative"):
+        UMAClassifier().fit(X, y, sample_weight=-np.ones(60))
+
+
+def test_too_few_labels(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="y has 40 rows but X has 60"):
+        UMAClassifier().fit(X, y[:40])
+    with pytest.raises(ValueError, match="y has 59 rows but X has 60"):
+        UMAClassifier().fit(X, y.compute()[:59])
+
+
+def test_blocks_of_unknown_length(rows):
+    X, y = rows
+    some = X[X[:, 0] > 0]
+    with pytest.raises(ValueError, match=r"X.compute_chunk_sizes\(\)"):
+        UMAClassifier().fit(some, np.zeros(3))
+    fitted = UMAClassifier(max_iter=5).fit(some, y[X[:, 0] > 0])
+    assert fitted.predict(some).compute().shape == (int((X[:, 0] > 0).sum().compute()),)
+    with pytest.raises(ValueError, match="labels where that of X has"):
+        UMAClassifier().fit(some, y)
+
+
+def test_no_labels_at_all(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        UMAClassifier().fit(X, None)
+    with pytest.raises(ValueError, match="neither an observed label nor a truth"):
+        UMAClassifier().fit(X, y.map_blocks(lambda b: np.where(b == 0, np.nan, b), dtype=float))
+    with pytest.raises(ValueError, match="at least two classes"):
+        UMAClassifier().fit(X, da.zeros(60, chunks=20, dtype=int))
+
+
+def test_no_rows_at_all(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="0 sample"):
+        UMAClassifier().fit(X[:0], y[:0])
+
+
+def test_labels_of_mixed_types_and_measurements(rows):
+    X, y = rows
+    mixed = y.compute().astype(object)
+    mixed[30:] = "three"
+    with pytest.raises(ValueError, match="different types"):
+        UMAClassifier().fit(X, da.from_array(mixed, chunks=20))
+    with pytest.raises(ValueError, match="continuous"):
+        UMAClassifier().fit(X, X[:, 0])
+
+
+def test_rows_without_columns_and_columns_of_labels(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="rows and columns"):
+        UMAClassifier().fit(y, y)
+    with pytest.raises(ValueError, match="one value per row"):
+        UMAClassifier().fit(X, da.stack([y, y], axis=1))
+
+
+def test_the_search_for_a_weight_of_noisy_rows(rows):
+    X, y = rows
+    truth = da.where(da.arange(60, chunks=20) < 30, y, -1)
+    with pytest.raises(ValueError, match="Pass a number"):
+        UnconfusedLogisticRegression().fit(X, y, truth)
+
+
+def test_another_number_of_features(rows):
+    X, y = rows
+    model = UMAClassifier(max_iter=3).fit(X, y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, :2])
