@@ -47,8 +47,7 @@ class ArrayPartition:
         """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
         # An upper bound is enough: it only sets how close scores must be to count as equal.
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
-        previous = self._region
-        moved = self._advance(steps, direction)
+        moved, left = self._advance(steps, direction)
         n_moved = int(moved.shape[0])
         self._moved_since_rebuilt += n_moved
         # A row that moves is read twice, for the cell it leaves and the one it comes to.
@@ -60,7 +59,7 @@ class ArrayPartition:
             self._everywhere = False
             self._rebuild()
         else:
-            self._shift(moved, previous)
+            self._shift(moved, left)
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""
@@ -87,13 +86,14 @@ class ArrayPartition:
                 scores = scores + by_feature[-1, :]
             self._scores[:, start:stop] = scores.T
 
-    def _advance(self, steps: FloatArray, direction: FloatArray) -> Any:
-        """Move the scores, cut again, and return which rows changed their region."""
+    def _advance(self, steps: FloatArray, direction: FloatArray) -> tuple[Any, Any]:
+        """Move the scores, cut again; return which rows moved, and the regions they left."""
         projection = self._engine.products(self._space.put(direction))
         for r in np.flatnonzero(steps).tolist():
             self._scores[r, :] = self._scores[r, :] + float(steps[r]) * projection
         previous, self._region = self._region, self._cut()
-        return self._space.xp.nonzero(self._region != previous)[0]
+        moved = self._space.xp.nonzero(self._region != previous)[0]
+        return moved, self._space.xp.take(previous, moved, axis=0)
 
     def _cut(self) -> Any:
         """Return the class every row belongs to, -1 for none.
@@ -120,14 +120,14 @@ class ArrayPartition:
         rows = self._space.indices(engine.n_rows)
         self._add(rows, self._region, engine.row_codes, engine.row_weights)
 
-    def _shift(self, moved: Any, previous: Any) -> None:
+    def _shift(self, moved: Any, left: Any) -> None:
         """Take rows from the cells they were in, and add them to those they are in now."""
         if not moved.shape[0]:
             return
         xp, engine = self._space.xp, self._engine
-        codes, weights, left, entered = (
+        codes, weights, entered = (
             xp.take(values, moved, axis=0)
-            for values in (engine.row_codes, engine.row_weights, previous, self._region)
+            for values in (engine.row_codes, engine.row_weights, self._region)
         )
         self._add(
             *(

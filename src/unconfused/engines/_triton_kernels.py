@@ -1,0 +1,178 @@
+"""Loops over rows on a CUDA device, fused so that the rows are read once.
+
+They calculate what `_array_cells` and `_array_likelihood` say, and nothing else. Triton passes a
+Python float in single precision, so what must be exact comes in arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def project(
+    X: Any, z: Any, out: Any, n_rows: Any, n_columns: Any, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+) -> None:
+    """Multiply every row by a vector, whose last entry is the intercept's, in float64."""
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = rows < n_rows
+    total = tl.zeros([ROWS], tl.float64)
+    for first in range(0, n_columns, COLUMNS):
+        columns = first + tl.arange(0, COLUMNS)
+        there = columns < n_columns
+        mask = inside[:, None] & there[None, :]
+        x = tl.load(X + rows[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
+        direction = tl.load(z + columns, mask=there, other=0.0)
+        total += tl.sum(x.to(tl.float64) * direction[None, :], axis=1)
+    tl.store(out + rows, total + tl.load(z + n_columns), mask=inside)
+
+
+@triton.jit
+def follow(
+    scores: Any,
+    projection: Any,
+    steps: Any,
+    changed: Any,
+    limits: Any,
+    norms: Any,
+    region: Any,
+    top: Any,
+    bound: Any,
+    waiting: Any,
+    counters: Any,
+    n_rows: Any,
+    n_changed: Any,
+    ROWS: tl.constexpr,
+) -> None:
+    """Move the scores that change; list the rows whose best class may be another one now.
+
+    `top` is the score of a row's class, `bound` is at least that of every other. While they are
+    further apart than a tie and the margin, the other classes need not be looked at.
+    """
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = rows < n_rows
+    along = tl.load(projection + rows, mask=inside, other=0.0)
+    own = tl.load(region + rows, mask=inside, other=0)
+    step = tl.load(steps + tl.maximum(own, 0))
+    highest = tl.load(top + rows, mask=inside, other=0.0) + step * along
+    others = tl.load(bound + rows, mask=inside, other=0.0)
+    for place in range(n_changed):
+        r = tl.load(changed + place)
+        at = scores + r.to(tl.int64) * n_rows + rows
+        score = tl.load(at, mask=inside, other=0.0) + tl.load(steps + r) * along
+        tl.store(at, score, mask=inside)
+        others = tl.where(own == r, others, tl.maximum(others, score))
+    tl.store(top + rows, highest, mask=inside)
+    tl.store(bound + rows, others, mask=inside)
+    allowance = tl.load(limits) * tl.load(norms + rows, mask=inside, other=0.0)
+    apart = highest - others > tl.maximum(allowance, tl.load(limits + 1))
+    unsure = inside & ((own < 0) | (apart == 0))
+    count = unsure.to(tl.int32)
+    place = tl.atomic_add(counters, tl.sum(count)) + tl.cumsum(count) - 1
+    tl.store(waiting + place, rows.to(tl.int32), mask=unsure)
+
+
+@triton.jit
+def settle(
+    scores: Any,
+    limits: Any,
+    norms: Any,
+    region: Any,
+    top: Any,
+    bound: Any,
+    waiting: Any,
+    counters: Any,
+    moved: Any,
+    left: Any,
+    n_rows: Any,
+    n_classes: Any,
+    ROWS: tl.constexpr,
+    CLASSES: tl.constexpr,
+) -> None:
+    """Find the class of every row that waits, and list those that moved to another."""
+    n_waiting = tl.load(counters)
+    for start in range(tl.program_id(0) * ROWS, n_waiting, tl.num_programs(0) * ROWS):
+        places = start + tl.arange(0, ROWS)
+        inside = places < n_waiting
+        rows = tl.load(waiting + places, mask=inside, other=0).to(tl.int64)
+        allowance = tl.load(limits) * tl.load(norms + rows, mask=inside, other=0.0)
+        highest = tl.full([ROWS], float("-inf"), tl.float64)
+        second = tl.full([ROWS], float("-inf"), tl.float64)
+        for first in range(0, n_classes, CLASSES):
+            classes = first + tl.arange(0, CLASSES)
+            mask = (classes < n_classes)[:, None] & inside[None, :]
+            at = scores + classes.to(tl.int64)[:, None] * n_rows + rows[None, :]
+            score = tl.load(at, mask=mask, other=float("-inf"))
+            here, index = tl.max(score, axis=0, return_indices=True)
+            alone = classes[:, None] == first + index[None, :]
+            next_here = tl.max(tl.where(alone, float("-inf"), score), axis=0)
+            second = tl.maximum(tl.minimum(highest, here), tl.maximum(second, next_here))
+            highest = tl.maximum(highest, here)
+        # The lowest class that is level with the highest.
+        best = tl.full([ROWS], 2147483647, tl.int32)
+        level = highest - allowance
+        for first in range(0, n_classes, CLASSES):
+            classes = first + tl.arange(0, CLASSES)
+            mask = (classes < n_classes)[:, None] & inside[None, :]
+            at = scores + classes.to(tl.int64)[:, None] * n_rows + rows[None, :]
+            score = tl.load(at, mask=mask, other=float("-inf"))
+            leading = tl.where(mask & (score >= level[None, :]), classes[:, None], 2147483647)
+            best = tl.minimum(best, tl.min(leading, axis=0))
+        best = tl.where(inside, best, 0)
+        own_score = tl.load(scores + best.to(tl.int64) * n_rows + rows, mask=inside, other=0.0)
+        # Whichever is level but lower in number leaves the highest score to another class.
+        runner_up = tl.where(own_score < highest, highest, second)
+        wide = own_score - runner_up >= tl.load(limits + 1) - allowance
+        new = tl.where(wide, best, -1)
+        old = tl.load(region + rows, mask=inside, other=-1)
+        tl.store(region + rows, new, mask=inside)
+        tl.store(top + rows, own_score, mask=inside)
+        tl.store(bound + rows, runner_up, mask=inside)
+        changes = inside & (new != old)
+        count = changes.to(tl.int32)
+        place = tl.atomic_add(counters + 1, tl.sum(count)) + tl.cumsum(count) - 1
+        tl.store(moved + place, rows, mask=changes)
+        tl.store(left + place, old.to(tl.int64), mask=changes)
+
+
+@triton.jit
+def add_rows(
+    X: Any,
+    rows: Any,
+    cells: Any,
+    weights: Any,
+    squares: Any,
+    sums: Any,
+    n_entries: Any,
+    n_columns: Any,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+) -> None:
+    """Add rows, times weights, to the sums of their cells; entries are sorted by cell."""
+    entries = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = entries < n_entries
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    there = columns < n_columns
+    row = tl.load(rows + entries, mask=inside, other=0)
+    cell = tl.load(cells + entries, mask=inside, other=0)
+    weight = tl.load(weights + entries, mask=inside, other=0.0)
+    mask = inside[:, None] & there[None, :]
+    x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
+    values = x.to(tl.float64) * weight[:, None]
+    lowest = tl.min(tl.where(inside, cell, 9223372036854775807), axis=0)
+    square = tl.load(squares + row, mask=inside, other=0.0) * weight
+    width = n_columns + 2
+    if lowest == tl.max(tl.where(inside, cell, -1), axis=0):
+        tl.atomic_add(sums + lowest * width + columns, tl.sum(values, axis=0), mask=there)
+        if tl.program_id(1) == 0:
+            tl.atomic_add(sums + lowest * width + n_columns, tl.sum(weight, axis=0))
+            tl.atomic_add(sums + lowest * width + n_columns + 1, tl.sum(square, axis=0))
+    else:
+        at = sums + cell[:, None] * width + columns[None, :]
+        tl.atomic_add(at, values, mask=mask)
+        if tl.program_id(1) == 0:
+            tl.atomic_add(sums + cell * width + n_columns, weight, mask=inside)
+            tl.atomic_add(sums + cell * width + n_columns + 1, square, mask=inside)
