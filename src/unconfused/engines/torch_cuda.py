@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines import _triton_kernels as kernels
 from unconfused.engines._array_cells import ArrayPartition
+from unconfused.engines._torch_likelihood import can_measure, measure_fused, power_of_two
 from unconfused.engines.array_api import ArrayEngine
+from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.local import TIE
 
 PROJECT_ROWS, PROJECT_WARPS = 32, 4
@@ -19,11 +22,6 @@ SETTLE_ROWS, SETTLE_CLASSES, SETTLE_PROGRAMS = 64, 16, 132 * 16
 ADD_ROWS = 16
 LARGEST_TILE = 256
 """Columns held at once."""
-
-
-def power_of_two(n: int) -> int:
-    """Return the smallest power of 2 that is at least n."""
-    return 1 << max(0, n - 1).bit_length()
 
 
 class TorchEngine(ArrayEngine):
@@ -56,6 +54,20 @@ class TorchEngine(ArrayEngine):
             len(rows), self.n_columns, ADD_ROWS, tile,
         )  # fmt: skip
         return sums
+
+    @cached_property
+    def rows_by_code(self) -> tuple[Any, Any]:
+        """Label codes in order, and the rows that have them."""
+        codes, order = self.row_codes.sort()
+        return codes, order
+
+    def likelihood(
+        self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
+    ) -> LikelihoodPass:
+        """Measure weights against the labels."""
+        if can_measure(self, len(weights)):
+            return measure_fused(self, weights, mixing, code_weights)
+        return super().likelihood(weights, mixing, code_weights)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
