@@ -1,6 +1,18 @@
 """Engines: the only part of the library that sees rows and columns."""
 
+from unconfused.engines._array_space import ArraySpace
+from unconfused.engines.array_api import ArrayEngine
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
+from unconfused.engines.choose import make_engine
 from unconfused.engines.local import LocalEngine
 
-__all__ = ["CellTables", "Engine", "LikelihoodPass", "LocalEngine", "Partition"]
+__all__ = [
+    "ArrayEngine",
+    "ArraySpace",
+    "CellTables",
+    "Engine",
+    "LikelihoodPass",
+    "LocalEngine",
+    "Partition",
+    "make_engine",
+]

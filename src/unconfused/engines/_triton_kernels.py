@@ -6,16 +6,14 @@ Python float in single precision, so what must be exact comes in arrays.
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def project(
-    X: Any, z: Any, out: Any, n_rows: Any, n_columns: Any, ROWS: tl.constexpr, COLUMNS: tl.constexpr
-) -> None:
+    X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
     """Multiply every row by a vector, whose last entry is the intercept's, in float64."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = rows < n_rows
@@ -32,21 +30,21 @@ def project(
 
 @triton.jit
 def follow(
-    scores: Any,
-    projection: Any,
-    steps: Any,
-    changed: Any,
-    limits: Any,
-    norms: Any,
-    region: Any,
-    top: Any,
-    bound: Any,
-    waiting: Any,
-    counters: Any,
-    n_rows: Any,
-    n_changed: Any,
+    scores,
+    projection,
+    steps,
+    changed,
+    limits,
+    norms,
+    region,
+    top,
+    bound,
+    waiting,
+    counters,
+    n_rows,
+    n_changed,
     ROWS: tl.constexpr,
-) -> None:
+):
     """Move the scores that change; list the rows whose best class may be another one now.
 
     `top` is the score of a row's class, `bound` is at least that of every other. While they are
@@ -77,21 +75,21 @@ def follow(
 
 @triton.jit
 def settle(
-    scores: Any,
-    limits: Any,
-    norms: Any,
-    region: Any,
-    top: Any,
-    bound: Any,
-    waiting: Any,
-    counters: Any,
-    moved: Any,
-    left: Any,
-    n_rows: Any,
-    n_classes: Any,
+    scores,
+    limits,
+    norms,
+    region,
+    top,
+    bound,
+    waiting,
+    counters,
+    moved,
+    left,
+    n_rows,
+    n_classes,
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
-) -> None:
+):
     """Find the class of every row that waits, and list those that moved to another."""
     n_waiting = tl.load(counters)
     for start in range(tl.program_id(0) * ROWS, n_waiting, tl.num_programs(0) * ROWS):
@@ -140,17 +138,17 @@ def settle(
 
 @triton.jit
 def add_rows(
-    X: Any,
-    rows: Any,
-    cells: Any,
-    weights: Any,
-    squares: Any,
-    sums: Any,
-    n_entries: Any,
-    n_columns: Any,
+    X,
+    rows,
+    cells,
+    weights,
+    squares,
+    sums,
+    n_entries,
+    n_columns,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
-) -> None:
+):
     """Add rows, times weights, to the sums of their cells; entries are sorted by cell."""
     entries = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = entries < n_entries

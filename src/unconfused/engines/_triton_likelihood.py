@@ -6,8 +6,6 @@ With many, both are products of matrices, and a kernel turns the scores into the
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -16,7 +14,7 @@ NEGLIGIBLE = tl.constexpr(1e-30)
 
 
 @triton.jit
-def _posterior(scores: Any, chances: Any, classes: Any) -> Any:
+def _posterior(scores, chances, classes):
     """Return -log P(label), P(class) - P(class | label) and P(class | label) of every row."""
     scores = scores - tl.max(scores, axis=1)[:, None]
     shares = tl.exp(scores)
@@ -36,31 +34,31 @@ def _posterior(scores: Any, chances: Any, classes: Any) -> Any:
 
 @triton.jit
 def few_classes(
-    X: Any,
-    by_feature: Any,
-    offsets: Any,
-    chances: Any,
-    counted: Any,
-    codes: Any,
-    weights: Any,
-    losses: Any,
-    slope: Any,
-    table: Any,
-    n_rows: Any,
-    n_columns: Any,
-    n_classes: Any,
-    n_codes: Any,
+    X,
+    by_feature,
+    offsets,
+    chances,
+    counted,
+    codes,
+    weights,
+    losses,
+    slope,
+    table,
+    n_rows,
+    n_columns,
+    n_classes,
+    n_codes,
     GROUPS: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     CLASSES: tl.constexpr,
     CODES: tl.constexpr,
-) -> None:
+):
     """Make the whole pass over the rows of one program: loss, gradient and posterior table."""
     columns, classes = tl.arange(0, COLUMNS), tl.arange(0, CLASSES)
     there, known = columns < n_columns, classes < n_classes
-    at = by_feature + columns[:, None] * n_classes + classes[None, :]
-    weight_tile = tl.load(at, mask=there[:, None] & known[None, :], other=0.0)
+    features = by_feature + columns[:, None] * n_classes + classes[None, :]
+    weight_tile = tl.load(features, mask=there[:, None] & known[None, :], other=0.0)
     offset = tl.load(offsets + classes, mask=known, other=float("-inf"))
     pulls = tl.zeros([CLASSES, COLUMNS], tl.float32)
     offset_pulls = tl.zeros([CLASSES], tl.float32)
@@ -74,8 +72,8 @@ def few_classes(
         code = tl.load(codes + rows, mask=inside, other=0)
         own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32)
         own = own * tl.load(counted + code)
-        at = chances + code[:, None] * n_classes + classes[None, :]
-        chance = tl.load(at, mask=known[None, :], other=0.0)
+        entries = chances + code[:, None] * n_classes + classes[None, :]
+        chance = tl.load(entries, mask=known[None, :], other=0.0)
         scores = tl.dot(x, weight_tile, input_precision="tf32x3") + offset[None, :]
         lost, pull, posterior = _posterior(scores, chance, classes)
         loss += (own * lost).to(tl.float64)
@@ -86,32 +84,32 @@ def few_classes(
         by_code += tl.dot(shown, own[:, None] * posterior, input_precision="tf32x3")
     tl.store(losses + tl.program_id(0), tl.sum(loss, axis=0))
     width = n_columns + 1
-    at = slope + classes[:, None] * width + columns[None, :]
-    tl.atomic_add(at, pulls.to(tl.float64), mask=known[:, None] & there[None, :])
+    parts = slope + classes[:, None] * width + columns[None, :]
+    tl.atomic_add(parts, pulls.to(tl.float64), mask=known[:, None] & there[None, :])
     tl.atomic_add(slope + classes * width + n_columns, offset_pulls.to(tl.float64), mask=known)
     label = tl.arange(0, CODES)
-    at = table + label[:, None] * n_classes + classes[None, :]
-    mask = (label < n_codes)[:, None] & known[None, :]
-    tl.atomic_add(at, by_code.to(tl.float64), mask=mask)
+    cells = table + label[:, None] * n_classes + classes[None, :]
+    seen = (label < n_codes)[:, None] & known[None, :]
+    tl.atomic_add(cells, by_code.to(tl.float64), mask=seen)
 
 
 @triton.jit
 def scores_to_pulls(
-    scores: Any,
-    order: Any,
-    codes: Any,
-    weights: Any,
-    chances: Any,
-    counted: Any,
-    losses: Any,
-    offset_slope: Any,
-    table: Any,
-    n_rows: Any,
-    n_classes: Any,
+    scores,
+    order,
+    codes,
+    weights,
+    chances,
+    counted,
+    losses,
+    offset_slope,
+    table,
+    n_rows,
+    n_classes,
     GROUPS: tl.constexpr,
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
-) -> None:
+):
     """Turn scores into the loss's gradient by them, in place; rows are taken by label code."""
     classes = tl.arange(0, CLASSES)
     known = classes < n_classes
@@ -128,8 +126,8 @@ def scores_to_pulls(
         code = tl.load(codes + places, mask=inside, other=0)
         own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32)
         own = own * tl.load(counted + code)
-        at = chances + code[:, None] * n_classes + classes[None, :]
-        chance = tl.load(at, mask=known[None, :], other=0.0)
+        entries = chances + code[:, None] * n_classes + classes[None, :]
+        chance = tl.load(entries, mask=known[None, :], other=0.0)
         at = scores + rows[:, None] * n_classes + classes[None, :]
         mask = inside[:, None] & known[None, :]
         other = tl.where(known, 0.0, float("-inf"))[None, :]
@@ -143,8 +141,8 @@ def scores_to_pulls(
         if alike:
             together += tl.sum(posterior, axis=0)
         else:
-            at = table + code[:, None] * n_classes + classes[None, :]
-            tl.atomic_add(at, posterior.to(tl.float64), mask=mask)
+            cells = table + code[:, None] * n_classes + classes[None, :]
+            tl.atomic_add(cells, posterior.to(tl.float64), mask=mask)
     tl.store(losses + tl.program_id(0), tl.sum(loss, axis=0))
     tl.atomic_add(offset_slope + classes, offset_pulls.to(tl.float64), mask=known)
     if alike:

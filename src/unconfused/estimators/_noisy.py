@@ -14,7 +14,8 @@ from unconfused._matrix import align_confusion, aligned_counts, confusion_classe
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
-from unconfused.engines.local import LocalEngine
+from unconfused.engines import ArrayEngine, LocalEngine, make_engine
+from unconfused.estimators._array_input import array_space, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 
 
@@ -162,28 +163,29 @@ class NoisyLabelClassifier(LinearClassifier):
     ) -> NoisyData:
         X = self._check_rows(X, reset=reset)
         observed = self._check_labels(y, X)
-        labels = encode_noisy(observed, y_true, self.confusion, classes, self.missing_label)
+        labels = encode_noisy(observed, to_numpy(y_true), self.confusion, classes, self.missing_label)
         return NoisyData(X, labels, self._check_weight(sample_weight, X))
 
     def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
         if sample_weight is None:
             return None
         weight: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            to_numpy(sample_weight), X, dtype=np.float64, ensure_non_negative=True
         )
         return weight
 
     def _engine(
         self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
-    ) -> LocalEngine:
+    ) -> LocalEngine | ArrayEngine:
         """Wrap rows, label codes and weights for the solvers."""
-        return LocalEngine(
+        return make_engine(
             X,
             codes,
             n_codes,
             weight,
             intercept=self.fit_intercept,
             n_threads=thread_count(self.n_jobs),
+            space=array_space(X),
         )
 
     def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:

@@ -17,7 +17,8 @@ from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
-from unconfused.engines.local import LocalEngine
+from unconfused.engines import ArrayEngine, LocalEngine
+from unconfused.estimators._array_input import like, rows_at, to_numpy
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -296,7 +297,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         if not data.known.all():
             rows = np.flatnonzero(data.known if held is None else data.known & ~held)
             weight = None if data.sample_weight is None else data.sample_weight[rows]
-            engine = self._engine(data.X[rows], data.codes[rows], data.n_codes, weight)
+            engine = self._engine(rows_at(data.X, rows), data.codes[rows], data.n_codes, weight)
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
             state.n_iter, state.objective = 0, []
@@ -321,7 +322,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             return bool(self.refine)
         return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
 
-    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> LocalEngine:
+    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> LocalEngine | ArrayEngine:
         weight = data.sample_weight
         if held is not None:
             weight = np.where(held, 0.0, 1.0 if weight is None else weight)
@@ -334,7 +335,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()
-        self._publish_weights(state.weights, X.dtype, self.fit_intercept)
+        self._publish_weights(state.weights, X, self.fit_intercept)
         if state.interrupted:
             raise KeyboardInterrupt
         if state.exhausted:
@@ -353,11 +354,13 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         """
         if not are_votes(y):
             return super().label_posterior(X, y)
-        shares = self.predict_proba(X)
+        probabilities = self.predict_proba(X)
+        shares = to_numpy(probabilities)
         if not hasattr(self, "annotator_confusion_"):
             raise ValueError("y holds votes, but the model was fitted with one label per row.")
         votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
         refuse_other_annotators(votes.annotators, self.annotators_)
         check_consistent_length(shares, truth)
         joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
-        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+        posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
+        return posterior
