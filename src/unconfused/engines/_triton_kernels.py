@@ -32,9 +32,7 @@ def project(
 def follow(
     scores,
     projection,
-    steps,
-    changed,
-    limits,
+    settings,
     norms,
     region,
     top,
@@ -42,14 +40,18 @@ def follow(
     waiting,
     counters,
     n_rows,
-    n_changed,
+    n_classes,
     ROWS: tl.constexpr,
 ):
     """Move the scores that change; list the rows whose best class may be another one now.
 
     `top` is the score of a row's class, `bound` is at least that of every other. While they are
-    further apart than a tie and the margin, the other classes need not be looked at.
+    further apart than a tie and the margin, the other classes need not be looked at. `settings`
+    holds the allowance for ties, the margin, how many classes have a step, the steps, and those
+    classes.
     """
+    steps = settings + 3
+    changed = steps + n_classes
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = rows < n_rows
     along = tl.load(projection + rows, mask=inside, other=0.0)
@@ -57,26 +59,26 @@ def follow(
     step = tl.load(steps + tl.maximum(own, 0))
     highest = tl.load(top + rows, mask=inside, other=0.0) + step * along
     others = tl.load(bound + rows, mask=inside, other=0.0)
-    for place in range(n_changed):
-        r = tl.load(changed + place)
+    for place in range(tl.load(settings + 2).to(tl.int32)):
+        r = tl.load(changed + place).to(tl.int32)
         at = scores + r.to(tl.int64) * n_rows + rows
         score = tl.load(at, mask=inside, other=0.0) + tl.load(steps + r) * along
         tl.store(at, score, mask=inside)
         others = tl.where(own == r, others, tl.maximum(others, score))
     tl.store(top + rows, highest, mask=inside)
     tl.store(bound + rows, others, mask=inside)
-    allowance = tl.load(limits) * tl.load(norms + rows, mask=inside, other=0.0)
-    apart = highest - others > tl.maximum(allowance, tl.load(limits + 1))
+    allowance = tl.load(settings) * tl.load(norms + rows, mask=inside, other=0.0)
+    apart = highest - others > tl.maximum(allowance, tl.load(settings + 1))
     unsure = inside & ((own < 0) | (apart == 0))
     count = unsure.to(tl.int32)
-    place = tl.atomic_add(counters, tl.sum(count)) + tl.cumsum(count) - 1
-    tl.store(waiting + place, rows.to(tl.int32), mask=unsure)
+    spot = tl.atomic_add(counters, tl.sum(count)) + tl.cumsum(count) - 1
+    tl.store(waiting + spot, rows.to(tl.int32), mask=unsure)
 
 
 @triton.jit
 def settle(
     scores,
-    limits,
+    settings,
     norms,
     region,
     top,
@@ -96,7 +98,7 @@ def settle(
         places = start + tl.arange(0, ROWS)
         inside = places < n_waiting
         rows = tl.load(waiting + places, mask=inside, other=0).to(tl.int64)
-        allowance = tl.load(limits) * tl.load(norms + rows, mask=inside, other=0.0)
+        allowance = tl.load(settings) * tl.load(norms + rows, mask=inside, other=0.0)
         highest = tl.full([ROWS], float("-inf"), tl.float64)
         second = tl.full([ROWS], float("-inf"), tl.float64)
         for first in range(0, n_classes, CLASSES):
@@ -123,7 +125,7 @@ def settle(
         own_score = tl.load(scores + best.to(tl.int64) * n_rows + rows, mask=inside, other=0.0)
         # Whichever is level but lower in number leaves the highest score to another class.
         runner_up = tl.where(own_score < highest, highest, second)
-        wide = own_score - runner_up >= tl.load(limits + 1) - allowance
+        wide = own_score - runner_up >= tl.load(settings + 1) - allowance
         new = tl.where(wide, best, -1)
         old = tl.load(region + rows, mask=inside, other=-1)
         tl.store(region + rows, new, mask=inside)
@@ -137,6 +139,48 @@ def settle(
 
 
 @triton.jit
+def tally(
+    moved,
+    left,
+    region,
+    codes,
+    weights,
+    counters,
+    places,
+    rows,
+    cells,
+    signed,
+    n_codes,
+    ROWS: tl.constexpr,
+    WRITE: tl.constexpr,
+):
+    """Count how many rows leave and enter each cell; or, the second time, list them by cell.
+
+    `places` has one number per cell: how many there are, then where the next one goes.
+    """
+    n_moved = tl.load(counters + 1)
+    for start in range(tl.program_id(0) * ROWS, n_moved, tl.num_programs(0) * ROWS):
+        spots = start + tl.arange(0, ROWS)
+        inside = spots < n_moved
+        row = tl.load(moved + spots, mask=inside, other=0)
+        code = tl.load(codes + row, mask=inside, other=0)
+        old = tl.load(left + spots, mask=inside, other=-1)
+        new = tl.load(region + row, mask=inside, other=-1).to(tl.int64)
+        leaving, entering = inside & (old >= 0), inside & (new >= 0)
+        from_cell, to_cell = old * n_codes + code, new * n_codes + code
+        left_at = tl.atomic_add(places + from_cell, 1, mask=leaving)
+        entered_at = tl.atomic_add(places + to_cell, 1, mask=entering)
+        if WRITE:
+            weight = tl.load(weights + row, mask=inside, other=0.0)
+            tl.store(rows + left_at, row, mask=leaving)
+            tl.store(cells + left_at, from_cell, mask=leaving)
+            tl.store(signed + left_at, -weight, mask=leaving)
+            tl.store(rows + entered_at, row, mask=entering)
+            tl.store(cells + entered_at, to_cell, mask=entering)
+            tl.store(signed + entered_at, weight, mask=entering)
+
+
+@triton.jit
 def add_rows(
     X,
     rows,
@@ -144,33 +188,35 @@ def add_rows(
     weights,
     squares,
     sums,
-    n_entries,
+    count,
     n_columns,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Add rows, times weights, to the sums of their cells; entries are sorted by cell."""
-    entries = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    inside = entries < n_entries
+    """Add rows, times weights, to the sums of their cells; `count` entries, sorted by cell."""
+    n_entries = tl.load(count).to(tl.int32)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     there = columns < n_columns
-    row = tl.load(rows + entries, mask=inside, other=0)
-    cell = tl.load(cells + entries, mask=inside, other=0)
-    weight = tl.load(weights + entries, mask=inside, other=0.0)
-    mask = inside[:, None] & there[None, :]
-    x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
-    values = x.to(tl.float64) * weight[:, None]
-    lowest = tl.min(tl.where(inside, cell, 9223372036854775807), axis=0)
-    square = tl.load(squares + row, mask=inside, other=0.0) * weight
     width = n_columns + 2
-    if lowest == tl.max(tl.where(inside, cell, -1), axis=0):
-        tl.atomic_add(sums + lowest * width + columns, tl.sum(values, axis=0), mask=there)
-        if tl.program_id(1) == 0:
-            tl.atomic_add(sums + lowest * width + n_columns, tl.sum(weight, axis=0))
-            tl.atomic_add(sums + lowest * width + n_columns + 1, tl.sum(square, axis=0))
-    else:
-        at = sums + cell[:, None] * width + columns[None, :]
-        tl.atomic_add(at, values, mask=mask)
-        if tl.program_id(1) == 0:
-            tl.atomic_add(sums + cell * width + n_columns, weight, mask=inside)
-            tl.atomic_add(sums + cell * width + n_columns + 1, square, mask=inside)
+    for start in range(tl.program_id(0) * ROWS, n_entries, tl.num_programs(0) * ROWS):
+        entries = start + tl.arange(0, ROWS)
+        inside = entries < n_entries
+        row = tl.load(rows + entries, mask=inside, other=0)
+        cell = tl.load(cells + entries, mask=inside, other=0)
+        weight = tl.load(weights + entries, mask=inside, other=0.0)
+        mask = inside[:, None] & there[None, :]
+        x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
+        values = x.to(tl.float64) * weight[:, None]
+        square = tl.load(squares + row, mask=inside, other=0.0) * weight
+        lowest = tl.min(tl.where(inside, cell, 9223372036854775807), axis=0)
+        if lowest == tl.max(tl.where(inside, cell, -1), axis=0):
+            own = sums + lowest * width
+            tl.atomic_add(own + columns, tl.sum(values, axis=0), mask=there)
+            if tl.program_id(1) == 0:
+                tl.atomic_add(own + n_columns, tl.sum(weight, axis=0))
+                tl.atomic_add(own + n_columns + 1, tl.sum(square, axis=0))
+        else:
+            tl.atomic_add(sums + cell[:, None] * width + columns[None, :], values, mask=mask)
+            if tl.program_id(1) == 0:
+                tl.atomic_add(sums + cell * width + n_columns, weight, mask=inside)
+                tl.atomic_add(sums + cell * width + n_columns + 1, square, mask=inside)

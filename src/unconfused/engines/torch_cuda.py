@@ -5,23 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines import _triton_kernels as kernels
-from unconfused.engines._array_cells import ArrayPartition
+from unconfused.engines._torch_cells import TorchPartition
 from unconfused.engines._torch_likelihood import can_measure, measure_fused, power_of_two
 from unconfused.engines.array_api import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
-from unconfused.engines.local import TIE
 
-PROJECT_ROWS, PROJECT_WARPS = 32, 4
-FOLLOW_ROWS = 256
-SETTLE_ROWS, SETTLE_CLASSES, SETTLE_PROGRAMS = 64, 16, 132 * 16
-ADD_ROWS = 16
-LARGEST_TILE = 256
-"""Columns held at once."""
+PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
+ADD_ROWS, ADD_COLUMNS, ADD_PROGRAMS = 16, 256, 132 * 16
 
 
 class TorchEngine(ArrayEngine):
@@ -30,36 +23,38 @@ class TorchEngine(ArrayEngine):
     def __init__(self, X: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(X.contiguous(), *args, **kwargs)
 
-    def products(self, vectors: Any) -> Any:
-        """Return the product of every row with vectors, (features,) or (features, k)."""
-        if vectors.ndim > 1:
-            return super().products(vectors)
-        last = vectors if self.intercept else self.space.xp.concat([vectors, self.space.zeros(1)])
-        out = self.space.zeros(self.n_rows)
-        tile = min(LARGEST_TILE, power_of_two(self.n_columns))
-        kernels.project[(-(-self.n_rows // PROJECT_ROWS),)](
-            self.X, last, out, self.n_rows, self.n_columns, PROJECT_ROWS, tile,
-            num_warps=PROJECT_WARPS,
-        )  # fmt: skip
-        return out
-
-    def add(self, rows: Any, cells: Any, weights: Any, sums: Any) -> Any:
-        """Return sums by cell with chosen rows, times their weights, added (in place)."""
-        # Sorted, most groups of rows are of one cell: they are summed before they are written.
-        cells, order = cells.sort()
-        tile = min(LARGEST_TILE, power_of_two(self.n_columns))
-        grid = (-(-len(rows) // ADD_ROWS), -(-self.n_columns // tile))
-        kernels.add_rows[grid](
-            self.X, rows[order], cells, weights[order], self.squared_norms, sums,
-            len(rows), self.n_columns, ADD_ROWS, tile,
-        )  # fmt: skip
-        return sums
-
     @cached_property
     def rows_by_code(self) -> tuple[Any, Any]:
         """Label codes in order, and the rows that have them."""
         codes, order = self.row_codes.sort()
         return codes, order
+
+    def project(self, direction: Any, out: Any) -> None:
+        """Write the product of every row with a vector whose last entry is the intercept's."""
+        tile = min(PROJECT_COLUMNS, power_of_two(self.n_columns))
+        kernels.project[(-(-self.n_rows // PROJECT_ROWS),)](
+            self.X, direction, out, self.n_rows, self.n_columns, PROJECT_ROWS, tile,
+            num_warps=PROJECT_WARPS,
+        )  # fmt: skip
+
+    def add(self, rows: Any, cells: Any, weights: Any, sums: Any) -> Any:
+        """Return sums by cell with chosen rows, times their weights, added (in place)."""
+        cells, order = cells.sort()
+        count = self.space.xp.asarray([len(rows)], device=self.space.device)
+        self.add_sorted(rows[order], cells, weights[order], count, sums)
+        return sums
+
+    def add_sorted(self, rows: Any, cells: Any, weights: Any, count: Any, sums: Any) -> None:
+        """Add the first `count` rows; sorted by cell, most groups are summed before written."""
+        tile = min(ADD_COLUMNS, power_of_two(self.n_columns))
+        kernels.add_rows[(ADD_PROGRAMS, -(-self.n_columns // tile))](
+            self.X, rows, cells, weights, self.squared_norms, sums, count, self.n_columns,
+            ADD_ROWS, tile,
+        )  # fmt: skip
+
+    def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
+        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        return TorchPartition(self, unmixing, alpha)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
@@ -68,65 +63,3 @@ class TorchEngine(ArrayEngine):
         if can_measure(self, len(weights)):
             return measure_fused(self, weights, mixing, code_weights)
         return super().likelihood(weights, mixing, code_weights)
-
-    def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
-        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
-        return TorchPartition(self, unmixing, alpha)
-
-
-class TorchPartition(ArrayPartition):
-    """Cells that look at all classes of a row only where its class may have changed."""
-
-    def __init__(self, engine: TorchEngine, unmixing: Unmixing, alpha: float) -> None:
-        xp, place = engine.space.xp, {"device": engine.space.device}
-        n_rows = engine.n_rows
-        self._top, self._bound = engine.space.zeros(n_rows), engine.space.zeros(n_rows)
-        self._waiting = xp.zeros(n_rows, dtype=xp.int32, **place)
-        self._moved = xp.zeros(n_rows, dtype=xp.int64, **place)
-        self._left = xp.zeros(n_rows, dtype=xp.int64, **place)
-        self._counters = xp.zeros(2, dtype=xp.int32, **place)
-        self._still = engine.space.zeros(n_rows)
-        super().__init__(engine, unmixing, alpha)
-
-    def restart(self, weights: FloatArray) -> None:
-        """Cut afresh by these weights; with all of them 0, every row is in every class."""
-        super().restart(weights)
-        if self._everywhere:
-            self._forget()
-
-    def _forget(self) -> None:
-        """Make the next look a full one."""
-        self._bound[:] = self._space.xp.inf
-
-    def _cut(self) -> Any:
-        self._region = self._space.xp.full(
-            self._engine.n_rows, -1, dtype=self._space.xp.int32, device=self._space.device
-        )
-        self._forget()
-        self._look(np.zeros(self._n_classes), self._still)
-        return self._region
-
-    def _advance(self, steps: FloatArray, direction: FloatArray) -> tuple[Any, Any]:
-        if self._everywhere:
-            self._region = self._space.xp.astype(self._region, self._space.xp.int32)
-        self._look(steps, self._engine.products(self._space.put(direction)))
-        n_moved = int(self._counters[1])
-        return self._moved[:n_moved], self._left[:n_moved]
-
-    def _look(self, steps: FloatArray, projection: Any) -> None:
-        engine, n_rows = self._engine, self._engine.n_rows
-        changed = np.flatnonzero(steps)
-        limits = np.array([TIE * self._largest_norm, self._alpha])
-        numbers = self._space.put(np.concatenate([limits, steps]))
-        limits, steps = numbers[:2], numbers[2:]
-        self._counters[:] = 0
-        kernels.follow[(-(-n_rows // FOLLOW_ROWS),)](
-            self._scores, projection, steps, self._space.put(changed), limits, engine.row_norms,
-            self._region, self._top, self._bound, self._waiting, self._counters,
-            n_rows, len(changed), FOLLOW_ROWS,
-        )  # fmt: skip
-        kernels.settle[(SETTLE_PROGRAMS,)](
-            self._scores, limits, engine.row_norms, self._region, self._top, self._bound,
-            self._waiting, self._counters, self._moved, self._left,
-            n_rows, self._n_classes, SETTLE_ROWS, SETTLE_CLASSES,
-        )  # fmt: skip
