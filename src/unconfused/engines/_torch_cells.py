@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
@@ -22,8 +23,18 @@ if TYPE_CHECKING:
 FOLLOW_ROWS = 256
 SETTLE_ROWS, SETTLE_CLASSES = 64, 16
 TALLY_ROWS = 128
+ADD_ROWS = 16
+"""Rows of one cell that are summed before they are added to it."""
+
 PROGRAMS = 132 * 16
 """Programs that share a list whose length only the device knows."""
+
+
+def aligned_starts(counts: Any) -> tuple[Any, Any]:
+    """Return where each cell's list begins, at multiples of `ADD_ROWS`, and where the last ends."""
+    rooms = (counts + (ADD_ROWS - 1)) // ADD_ROWS * ADD_ROWS
+    ends = rooms.cumsum(0)
+    return ends - rooms, ends[-1:]
 
 
 class TorchPartition(ArrayPartition):
@@ -47,11 +58,17 @@ class TorchPartition(ArrayPartition):
         # How many wait to be looked at, how many moved.
         self._counters = integers(2, xp.int32)
         self._places = integers(n_cells, xp.int64)
-        self._listed_rows = integers(2 * n_rows, xp.int64)
-        self._listed_cells = integers(2 * n_rows, xp.int64)
-        self._listed_weights = zeros(2 * n_rows)
+        room = 2 * n_rows + ADD_ROWS * n_cells
+        self._lists = integers(room, xp.int64), integers(room, xp.int64), zeros(room)
         self._sums = zeros(n_cells, engine.n_columns + 2)
         self._settings = zeros(3 + 2 * n_classes + engine.n_columns + 1)
+        pinned = engine.space.device.type == "cuda"
+        # Where the host writes and reads, in memory the device can reach by itself.
+        self._outgoing = torch.zeros(len(self._settings), dtype=xp.float64, pin_memory=pinned)
+        size = n_classes * n_classes + 2 * n_cells + engine.n_features + 3
+        self._incoming = torch.zeros(size, dtype=xp.float64, pin_memory=pinned)
+        self._answers = zeros(size)
+        self._collected = True
         self._graph: Any = None
         self._chains = 0
         super().__init__(engine, unmixing, alpha)
@@ -95,20 +112,19 @@ class TorchPartition(ArrayPartition):
     def _send(self, steps: FloatArray, direction: FloatArray) -> None:
         """Bring all that an update needs to the device, in one transfer."""
         n_classes, changed = self._n_classes, np.flatnonzero(steps)
-        numbers = np.zeros(len(self._settings))
+        if not self._collected:
+            self._received()  # what was sent last must have arrived before it is written over
+        numbers = self._outgoing.numpy()
+        numbers[:] = 0.0
         numbers[:3] = TIE * self._largest_norm, self._alpha, len(changed)
         numbers[3 : 3 + n_classes] = steps
         numbers[3 + n_classes : 3 + n_classes + len(changed)] = changed
         vector = numbers[3 + 2 * n_classes :]
         vector[: len(direction)] = direction
-        import torch
-
-        self._settings.copy_(torch.from_numpy(numbers))
+        self._settings.copy_(self._outgoing, non_blocking=True)
 
     def _run_chain(self) -> None:
         """Make the update: launched one by one at first, then recorded, then replayed."""
-        import torch
-
         self._chains += 1
         if self._space.device.type != "cuda" or self._chains == 1:
             self._chain()
@@ -144,21 +160,20 @@ class TorchPartition(ArrayPartition):
     def _add_moved(self) -> None:
         """Take rows from the cells they were in, and add them to those they are in now."""
         engine = self._engine
-        lists = (self._listed_rows, self._listed_cells, self._listed_weights)
         rest = (
             self._moved, self._left, self._region, engine.row_codes, engine.row_weights,
-            self._counters, self._places, *lists, self._n_codes, TALLY_ROWS,
+            self._counters, self._places, *self._lists, self._n_codes, TALLY_ROWS,
         )  # fmt: skip
         self._places.zero_()
         kernels.tally[(PROGRAMS,)](*rest, False)
-        ends = self._places.cumsum(0)
-        self._places.copy_(ends - self._places)
+        starts, total = aligned_starts(self._places)
+        self._places.copy_(starts)
         kernels.tally[(PROGRAMS,)](*rest, True)
-        engine.add_sorted(*lists, ends[-1:], self._sums)
+        engine.add_listed(self._lists, self._places, total, self._sums)
 
     def _rebuild(self) -> None:
         """Sum all cells afresh: as if every row came from nowhere."""
-        self._moved_since_rebuilt = 0
+        self._moved_since_rebuilt = -self._engine.n_rows  # the answer will count all as moved
         self._sums.zero_()
         self._moved.copy_(self._space.indices(self._engine.n_rows))
         self._left.fill_(-1)
@@ -181,20 +196,24 @@ class TorchPartition(ArrayPartition):
             norms / self._total, by_region[..., -2], by_region[..., -1], vector[0, :features],
             longest, self._counters,
         )  # fmt: skip
-        answer = self._space.xp.concat([part.double().reshape(-1) for part in parts])
-        if not hasattr(self, "_answers"):
-            self._answers = answer.clone()
-        self._answers.copy_(answer)
+        torch.cat([part.double().reshape(-1) for part in parts], out=self._answers)
+        self._incoming.copy_(self._answers, non_blocking=True)
+
+    def _received(self) -> FloatArray:
+        if self._space.device.type == "cuda":
+            torch.cuda.current_stream(self._space.device).synchronize()
+        found: FloatArray = self._incoming.numpy().copy()
+        return found
 
     def _collect(self) -> None:
         if self._collected:
             return
         self._collected = True
-        found = self._engine.host(self._answers)
+        found = self._received()
         self._moved_since_rebuilt += int(found[-1])
         if self._moved_since_rebuilt > REBUILD_AFTER * self._engine.n_rows:
             self._rebuild()
-            found = self._engine.host(self._answers)
+            found = self._received()
             self._collected = True
         square, cells = self._n_classes**2, self._n_classes * self._n_codes
         ends = np.cumsum([square, cells, cells, self._engine.n_features])

@@ -13,11 +13,7 @@ from unconfused.engines.base import LikelihoodPass
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-FEW_CLASSES, FEW_CODES, FEW_COLUMNS = 32, 64, 512
-"""Up to so many, a program holds the whole gradient."""
-
-FEW_ROWS, FEW_GROUPS, FEW_WARPS = 64, 64, 8
-PULL_ROWS, PULL_GROUPS = 16, 16
+PULL_ROWS, PULL_GROUPS, PULL_WARPS = 4, 32, 1
 CHUNK = 4096
 """Rows whose part of the gradient is summed in single precision."""
 
@@ -40,58 +36,47 @@ def measure_fused(
     engine: TorchEngine, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
 ) -> LikelihoodPass:
     """Make one pass over the rows; see `Engine.likelihood`."""
-    few = (
-        len(weights) <= FEW_CLASSES
-        and len(mixing) <= FEW_CODES
-        and engine.n_columns <= FEW_COLUMNS
+    space, columns, (n_codes, n_classes) = engine.space, engine.n_columns, mixing.shape
+    offsets = weights[:, columns] if engine.intercept else np.zeros(n_classes)
+    by_feature = np.zeros((columns, padded(n_classes)))
+    by_feature[:, :n_classes] = weights[:, :columns].T
+    pulls = engine.X @ _single(engine, by_feature)
+    programs = -(-engine.n_rows // (PULL_ROWS * PULL_GROUPS))
+    losses, table, offset_slope = (
+        space.zeros(programs), space.zeros(n_codes, n_classes), space.zeros(n_classes),
+    )  # fmt: skip
+    codes, order = engine.rows_by_code
+    kernels.scores_to_pulls[(programs,)](
+        pulls, _single(engine, offsets), order, codes, engine.row_weights,
+        _single(engine, mixing), _single(engine, code_weights), losses, offset_slope, table,
+        engine.n_rows, n_classes, pulls.shape[1], PULL_GROUPS, PULL_ROWS,
+        power_of_two(pulls.shape[1]), num_warps=PULL_WARPS,
+    )  # fmt: skip
+    slope = engine.host(_outer_sum(pulls, engine.X))[:n_classes]
+    flat = engine.host(
+        space.xp.concat([losses.sum().reshape(1), offset_slope, table.reshape(-1)])
     )
-    columns = engine.n_columns
-    offsets = weights[:, columns] if engine.intercept else np.zeros(len(weights))
-    numbers = [weights[:, :columns].T, offsets, mixing, code_weights]
-    loss, slope, table = (_few if few else _many)(engine, *(_single(engine, n) for n in numbers))
-    parts = [loss.reshape(1), slope.reshape(-1), table.reshape(-1)]
-    flat = engine.host(engine.space.xp.concat(parts))
-    gradient = flat[1 : 1 + slope.numel()].reshape(tuple(slope.shape))
-    posterior = flat[1 + slope.numel() :].reshape(mixing.shape)
-    return LikelihoodPass(float(flat[0]), gradient[:, : engine.n_features].copy(), posterior)
+    if engine.intercept:
+        slope = np.column_stack([slope, flat[1 : 1 + n_classes]])
+    return LikelihoodPass(float(flat[0]), slope, flat[1 + n_classes :].reshape(mixing.shape))
+
+
+def padded(n_classes: int) -> int:
+    """Return how wide a row of scores is made: products of odd widths are much slower."""
+    step = 128 if n_classes > 64 else 16
+    return -(-n_classes // step) * step
 
 
 def _single(engine: TorchEngine, array: FloatArray) -> Any:
     return engine.space.xp.astype(engine.space.put(array), engine.space.xp.float32)
 
 
-def _few(engine: TorchEngine, by_feature: Any, offsets: Any, chances: Any, counted: Any) -> Any:
-    """Read every row once."""
-    space, (n_codes, n_classes) = engine.space, chances.shape
-    programs = -(-engine.n_rows // (FEW_ROWS * FEW_GROUPS))
-    losses, table = space.zeros(programs), space.zeros(n_codes, n_classes)
-    slope = space.zeros(n_classes, engine.n_columns + 1)
-    kernels.few_classes[(programs,)](
-        engine.X, by_feature, offsets, chances, counted, engine.row_codes, engine.row_weights,
-        losses, slope, table, engine.n_rows, engine.n_columns, n_classes, n_codes,
-        FEW_GROUPS, FEW_ROWS, power_of_two(engine.n_columns, 16), power_of_two(n_classes, 16),
-        power_of_two(n_codes, 16), num_warps=FEW_WARPS,
-    )  # fmt: skip
-    return losses.sum(), slope, table
-
-
-def _many(engine: TorchEngine, by_feature: Any, offsets: Any, chances: Any, counted: Any) -> Any:
-    """Multiply matrices, with one kernel in between."""
-    space, (n_codes, n_classes) = engine.space, chances.shape
-    pulls = engine.X @ by_feature
-    pulls += offsets
-    programs = -(-engine.n_rows // (PULL_ROWS * PULL_GROUPS))
-    losses, table = space.zeros(programs), space.zeros(n_codes, n_classes)
-    offset_slope = space.zeros(n_classes)
-    codes, order = engine.rows_by_code
-    kernels.scores_to_pulls[(programs,)](
-        pulls, order, codes, engine.row_weights, chances, counted, losses, offset_slope, table,
-        engine.n_rows, n_classes, PULL_GROUPS, PULL_ROWS, power_of_two(n_classes, 16),
-    )  # fmt: skip
-    whole = engine.n_rows // CHUNK * CHUNK
-    slope = (pulls[whole:].T @ engine.X[whole:]).double()
+def _outer_sum(pulls: Any, X: Any) -> Any:
+    """Return the sum over rows of pull times row: in single precision over `CHUNK` rows only."""
+    whole = len(X) // CHUNK * CHUNK
+    total = (pulls[whole:].T @ X[whole:]).double()
     if whole:
         shape = (whole // CHUNK, CHUNK, -1)
-        chunks = pulls[:whole].reshape(shape).transpose(1, 2) @ engine.X[:whole].reshape(shape)
-        slope += chunks.sum(dim=0, dtype=slope.dtype)
-    return losses.sum(), space.xp.concat([slope, offset_slope[:, None]], axis=1), table
+        chunks = pulls[:whole].reshape(shape).transpose(1, 2) @ X[:whole].reshape(shape)
+        total += chunks.sum(dim=0, dtype=total.dtype)
+    return total

@@ -101,6 +101,7 @@ def settle(
         allowance = tl.load(settings) * tl.load(norms + rows, mask=inside, other=0.0)
         highest = tl.full([ROWS], float("-inf"), tl.float64)
         second = tl.full([ROWS], float("-inf"), tl.float64)
+        best = tl.zeros([ROWS], tl.int32)
         for first in range(0, n_classes, CLASSES):
             classes = first + tl.arange(0, CLASSES)
             mask = (classes < n_classes)[:, None] & inside[None, :]
@@ -109,18 +110,20 @@ def settle(
             here, index = tl.max(score, axis=0, return_indices=True)
             alone = classes[:, None] == first + index[None, :]
             next_here = tl.max(tl.where(alone, float("-inf"), score), axis=0)
+            best = tl.where(here > highest, first + index, best)
             second = tl.maximum(tl.minimum(highest, here), tl.maximum(second, next_here))
             highest = tl.maximum(highest, here)
-        # The lowest class that is level with the highest.
-        best = tl.full([ROWS], 2147483647, tl.int32)
-        level = highest - allowance
-        for first in range(0, n_classes, CLASSES):
-            classes = first + tl.arange(0, CLASSES)
-            mask = (classes < n_classes)[:, None] & inside[None, :]
-            at = scores + classes.to(tl.int64)[:, None] * n_rows + rows[None, :]
-            score = tl.load(at, mask=mask, other=float("-inf"))
-            leading = tl.where(mask & (score >= level[None, :]), classes[:, None], 2147483647)
-            best = tl.minimum(best, tl.min(leading, axis=0))
+        if tl.max((inside & (second >= highest - allowance)).to(tl.int32), axis=0) > 0:
+            # Some are level: the lowest class that is level with the highest.
+            level = highest - allowance
+            best = tl.full([ROWS], 2147483647, tl.int32)
+            for first in range(0, n_classes, CLASSES):
+                classes = first + tl.arange(0, CLASSES)
+                mask = (classes < n_classes)[:, None] & inside[None, :]
+                at = scores + classes.to(tl.int64)[:, None] * n_rows + rows[None, :]
+                score = tl.load(at, mask=mask, other=float("-inf"))
+                leading = tl.where(mask & (score >= level[None, :]), classes[:, None], 2147483647)
+                best = tl.minimum(best, tl.min(leading, axis=0))
         best = tl.where(inside, best, 0)
         own_score = tl.load(scores + best.to(tl.int64) * n_rows + rows, mask=inside, other=0.0)
         # Whichever is level but lower in number leaves the highest score to another class.
@@ -188,35 +191,32 @@ def add_rows(
     weights,
     squares,
     sums,
+    ends,
     count,
     n_columns,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Add rows, times weights, to the sums of their cells; `count` entries, sorted by cell."""
+    """Add rows, times weights, to the sums of their cells.
+
+    The entries of a cell begin at a multiple of `ROWS` and stop at its end: every group of them
+    is of one cell, and is summed before it is written.
+    """
     n_entries = tl.load(count).to(tl.int32)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     there = columns < n_columns
-    width = n_columns + 2
     for start in range(tl.program_id(0) * ROWS, n_entries, tl.num_programs(0) * ROWS):
+        cell = tl.load(cells + start)
         entries = start + tl.arange(0, ROWS)
-        inside = entries < n_entries
+        inside = entries < tl.load(ends + cell)
         row = tl.load(rows + entries, mask=inside, other=0)
-        cell = tl.load(cells + entries, mask=inside, other=0)
         weight = tl.load(weights + entries, mask=inside, other=0.0)
         mask = inside[:, None] & there[None, :]
         x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
-        values = x.to(tl.float64) * weight[:, None]
-        square = tl.load(squares + row, mask=inside, other=0.0) * weight
-        lowest = tl.min(tl.where(inside, cell, 9223372036854775807), axis=0)
-        if lowest == tl.max(tl.where(inside, cell, -1), axis=0):
-            own = sums + lowest * width
-            tl.atomic_add(own + columns, tl.sum(values, axis=0), mask=there)
-            if tl.program_id(1) == 0:
-                tl.atomic_add(own + n_columns, tl.sum(weight, axis=0))
-                tl.atomic_add(own + n_columns + 1, tl.sum(square, axis=0))
-        else:
-            tl.atomic_add(sums + cell[:, None] * width + columns[None, :], values, mask=mask)
-            if tl.program_id(1) == 0:
-                tl.atomic_add(sums + cell * width + n_columns, weight, mask=inside)
-                tl.atomic_add(sums + cell * width + n_columns + 1, square, mask=inside)
+        own = sums + cell * (n_columns + 2)
+        total = tl.sum(x.to(tl.float64) * weight[:, None], axis=0)
+        tl.atomic_add(own + columns, total, mask=there)
+        if tl.program_id(1) == 0:
+            square = tl.load(squares + row, mask=inside, other=0.0) * weight
+            tl.atomic_add(own + n_columns, tl.sum(weight, axis=0))
+            tl.atomic_add(own + n_columns + 1, tl.sum(square, axis=0))

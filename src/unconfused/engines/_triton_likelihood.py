@@ -1,7 +1,6 @@
 """The likelihood of labels on a CUDA device, for rows in single precision.
 
-With few classes one kernel reads every row once, for its scores and for its part of the gradient.
-With many, both are products of matrices, and a kernel turns the scores into the gradient by them.
+Scores and gradient are products of matrices; this is what happens in between.
 """
 
 from __future__ import annotations
@@ -23,79 +22,23 @@ def _posterior(scores, chances, classes):
     seen = tl.sum(joint, axis=1)
     likely = seen > NEGLIGIBLE
     divisor = tl.where(likely, seen, 1.0)
-    possible = chances > 0
-    levels = tl.where(possible, scores + tl.log(tl.where(possible, chances, 1.0)), float("-inf"))
-    level, best = tl.max(levels, axis=1, return_indices=True)
-    alone = (classes[None, :] == best[:, None]).to(tl.float32)
-    posterior = tl.where(likely[:, None], joint / divisor[:, None], alone)
-    losses = tl.log(total) - tl.where(likely, tl.log(divisor), level)
-    return losses, shares / total[:, None] - posterior, posterior
-
-
-@triton.jit
-def few_classes(
-    X,
-    by_feature,
-    offsets,
-    chances,
-    counted,
-    codes,
-    weights,
-    losses,
-    slope,
-    table,
-    n_rows,
-    n_columns,
-    n_classes,
-    n_codes,
-    GROUPS: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    CLASSES: tl.constexpr,
-    CODES: tl.constexpr,
-):
-    """Make the whole pass over the rows of one program: loss, gradient and posterior table."""
-    columns, classes = tl.arange(0, COLUMNS), tl.arange(0, CLASSES)
-    there, known = columns < n_columns, classes < n_classes
-    features = by_feature + columns[:, None] * n_classes + classes[None, :]
-    weight_tile = tl.load(features, mask=there[:, None] & known[None, :], other=0.0)
-    offset = tl.load(offsets + classes, mask=known, other=float("-inf"))
-    pulls = tl.zeros([CLASSES, COLUMNS], tl.float32)
-    offset_pulls = tl.zeros([CLASSES], tl.float32)
-    by_code = tl.zeros([CODES, CLASSES], tl.float32)
-    loss = tl.zeros([ROWS], tl.float64)
-    for group in range(GROUPS):
-        rows = (tl.program_id(0).to(tl.int64) * GROUPS + group) * ROWS + tl.arange(0, ROWS)
-        inside = rows < n_rows
-        mask = inside[:, None] & there[None, :]
-        x = tl.load(X + rows[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
-        code = tl.load(codes + rows, mask=inside, other=0)
-        own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32)
-        own = own * tl.load(counted + code)
-        entries = chances + code[:, None] * n_classes + classes[None, :]
-        chance = tl.load(entries, mask=known[None, :], other=0.0)
-        scores = tl.dot(x, weight_tile, input_precision="tf32x3") + offset[None, :]
-        lost, pull, posterior = _posterior(scores, chance, classes)
-        loss += (own * lost).to(tl.float64)
-        pull = own[:, None] * pull
-        pulls += tl.dot(tl.trans(pull), x, input_precision="tf32x3")
-        offset_pulls += tl.sum(pull, axis=0)
-        shown = (tl.arange(0, CODES)[:, None] == code[None, :]).to(tl.float32)
-        by_code += tl.dot(shown, own[:, None] * posterior, input_precision="tf32x3")
-    tl.store(losses + tl.program_id(0), tl.sum(loss, axis=0))
-    width = n_columns + 1
-    parts = slope + classes[:, None] * width + columns[None, :]
-    tl.atomic_add(parts, pulls.to(tl.float64), mask=known[:, None] & there[None, :])
-    tl.atomic_add(slope + classes * width + n_columns, offset_pulls.to(tl.float64), mask=known)
-    label = tl.arange(0, CODES)
-    cells = table + label[:, None] * n_classes + classes[None, :]
-    seen = (label < n_codes)[:, None] & known[None, :]
-    tl.atomic_add(cells, by_code.to(tl.float64), mask=seen)
+    posterior = joint * (1.0 / divisor)[:, None]
+    level = tl.log(divisor)
+    if tl.min(likely.to(tl.int32), axis=0) == 0:
+        possible = chances > 0
+        logs = tl.log(tl.where(possible, chances, 1.0))
+        levels = tl.where(possible, scores + logs, float("-inf"))
+        highest, best = tl.max(levels, axis=1, return_indices=True)
+        alone = (classes[None, :] == best[:, None]).to(tl.float32)
+        posterior = tl.where(likely[:, None], posterior, alone)
+        level = tl.where(likely, level, highest)
+    return tl.log(total) - level, shares * (1.0 / total)[:, None] - posterior, posterior
 
 
 @triton.jit
 def scores_to_pulls(
     scores,
+    offsets,
     order,
     codes,
     weights,
@@ -106,18 +49,23 @@ def scores_to_pulls(
     table,
     n_rows,
     n_classes,
+    width,
     GROUPS: tl.constexpr,
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
 ):
-    """Turn scores into the loss's gradient by them, in place; rows are taken by label code."""
+    """Turn scores into the loss's gradient by them, in place; rows are taken by label code.
+
+    `width` is what a row of scores takes, at least the number of classes; the rest becomes 0.
+    """
     classes = tl.arange(0, CLASSES)
     known = classes < n_classes
+    offset = tl.load(offsets + classes, mask=known, other=float("-inf"))
     begin = tl.program_id(0).to(tl.int64) * GROUPS * ROWS
     first = tl.load(codes + begin)
     alike = first == tl.load(codes + tl.minimum(begin + GROUPS * ROWS, n_rows) - 1)
-    offset_pulls = tl.zeros([CLASSES], tl.float32)
-    together = tl.zeros([CLASSES], tl.float32)
+    offset_pulls = tl.zeros([ROWS, CLASSES], tl.float32)
+    together = tl.zeros([ROWS, CLASSES], tl.float32)
     loss = tl.zeros([ROWS], tl.float64)
     for group in range(GROUPS):
         places = begin + group * ROWS + tl.arange(0, ROWS)
@@ -128,22 +76,23 @@ def scores_to_pulls(
         own = own * tl.load(counted + code)
         entries = chances + code[:, None] * n_classes + classes[None, :]
         chance = tl.load(entries, mask=known[None, :], other=0.0)
-        at = scores + rows[:, None] * n_classes + classes[None, :]
-        mask = inside[:, None] & known[None, :]
-        other = tl.where(known, 0.0, float("-inf"))[None, :]
-        score = tl.where(mask, tl.load(at, mask=mask, other=0.0), other)
+        at = scores + rows[:, None] * width + classes[None, :]
+        mask = inside[:, None] & (classes < width)[None, :]
+        score = tl.load(at, mask=mask, other=0.0) + offset[None, :]
         lost, pull, posterior = _posterior(score, chance, classes)
         loss += (own * lost).to(tl.float64)
         pull = own[:, None] * pull
         tl.store(at, pull, mask=mask)
-        offset_pulls += tl.sum(pull, axis=0)
+        offset_pulls += pull
         posterior = own[:, None] * posterior
         if alike:
-            together += tl.sum(posterior, axis=0)
+            together += posterior
         else:
             cells = table + code[:, None] * n_classes + classes[None, :]
-            tl.atomic_add(cells, posterior.to(tl.float64), mask=mask)
+            tl.atomic_add(cells, posterior.to(tl.float64), mask=mask & known[None, :])
     tl.store(losses + tl.program_id(0), tl.sum(loss, axis=0))
-    tl.atomic_add(offset_slope + classes, offset_pulls.to(tl.float64), mask=known)
+    pulled = tl.sum(offset_pulls.to(tl.float64), axis=0)
+    tl.atomic_add(offset_slope + classes, pulled, mask=known)
     if alike:
-        tl.atomic_add(table + first * n_classes + classes, together.to(tl.float64), mask=known)
+        shared = tl.sum(together.to(tl.float64), axis=0)
+        tl.atomic_add(table + first * n_classes + classes, shared, mask=known)

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.estimators._array_input import like
 from unconfused.estimators._noisy import confusion_for
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.discriminant import fit_discriminant
