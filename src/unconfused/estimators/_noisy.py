@@ -169,8 +169,10 @@ class NoisyLabelClassifier(LinearClassifier):
     def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
         if sample_weight is None:
             return None
+        # Weights are NumPy's, whatever the rows are: the check needs to know how many there are.
+        rows = np.empty((X.shape[0], 0))
         weight: FloatArray = _check_sample_weight(
-            to_numpy(sample_weight), X, dtype=np.float64, ensure_non_negative=True
+            to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
         )
         return weight
 
