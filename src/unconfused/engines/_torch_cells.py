@@ -20,10 +20,13 @@ from unconfused.engines.local import TIE
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-FOLLOW_ROWS = 256
+FOLLOW_ROWS = 512
 SETTLE_ROWS, SETTLE_CLASSES = 64, 16
 TALLY_ROWS = 128
-ADD_ROWS = 16
+BINS = 2**15
+"""Lists, about, that rows which move are put on; a cell has one or several of them."""
+
+ADD_ROWS = 32
 """Rows of one cell that are summed before they are added to it."""
 
 PROGRAMS = 132 * 16
@@ -57,8 +60,9 @@ class TorchPartition(ArrayPartition):
         self._moved, self._left = integers(n_rows, xp.int64), integers(n_rows, xp.int64)
         # How many wait to be looked at, how many moved.
         self._counters = integers(2, xp.int32)
-        self._places = integers(n_cells, xp.int64)
-        room = 2 * n_rows + ADD_ROWS * n_cells
+        self._shares = min(64, max(1, BINS // n_cells))
+        self._places = integers(n_cells * self._shares, xp.int64)
+        room = 2 * n_rows + ADD_ROWS * len(self._places)
         self._lists = integers(room, xp.int64), integers(room, xp.int64), zeros(room)
         self._sums = zeros(n_cells, engine.n_columns + 2)
         self._settings = zeros(3 + 2 * n_classes + engine.n_columns + 1)
@@ -149,7 +153,7 @@ class TorchPartition(ArrayPartition):
         kernels.follow[(-(-n_rows // FOLLOW_ROWS),)](
             self._scores, self._projection, self._settings, engine.row_norms,
             self._region, self._top, self._bound, self._waiting, self._counters,
-            n_rows, self._n_classes, FOLLOW_ROWS,
+            self._moved, self._left, n_rows, self._n_classes, FOLLOW_ROWS,
         )  # fmt: skip
         kernels.settle[(PROGRAMS,)](
             self._scores, self._settings, engine.row_norms, self._region, self._top, self._bound,
@@ -162,14 +166,14 @@ class TorchPartition(ArrayPartition):
         engine = self._engine
         rest = (
             self._moved, self._left, self._region, engine.row_codes, engine.row_weights,
-            self._counters, self._places, *self._lists, self._n_codes, TALLY_ROWS,
+            self._counters, self._places, *self._lists, self._n_codes, self._shares, TALLY_ROWS,
         )  # fmt: skip
         self._places.zero_()
         kernels.tally[(PROGRAMS,)](*rest, False)
         starts, total = aligned_starts(self._places)
         self._places.copy_(starts)
         kernels.tally[(PROGRAMS,)](*rest, True)
-        engine.add_listed(self._lists, self._places, total, self._sums)
+        engine.add_listed(self._lists, self._places, total, self._sums, self._shares)
 
     def _rebuild(self) -> None:
         """Sum all cells afresh: as if every row came from nowhere."""

@@ -13,7 +13,7 @@ from unconfused.engines.base import LikelihoodPass
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-PULL_ROWS, PULL_GROUPS, PULL_WARPS = 4, 32, 1
+PULL_ROWS, PULL_GROUPS, PULL_WARPS = 2, 64, 1
 CHUNK = 4096
 """Rows whose part of the gradient is summed in single precision."""
 
@@ -37,38 +37,41 @@ def measure_fused(
 ) -> LikelihoodPass:
     """Make one pass over the rows; see `Engine.likelihood`."""
     space, columns, (n_codes, n_classes) = engine.space, engine.n_columns, mixing.shape
-    offsets = weights[:, columns] if engine.intercept else np.zeros(n_classes)
-    by_feature = np.zeros((columns, padded(n_classes)))
+    width = padded(n_classes)
+    by_feature = np.zeros((columns, width))
     by_feature[:, :n_classes] = weights[:, :columns].T
-    pulls = engine.X @ _single(engine, by_feature)
+    offsets = weights[:, columns] if engine.intercept else np.zeros(n_classes)
+    by_feature, offsets, chances, counted = _send(engine, by_feature, offsets, mixing, code_weights)
+    pulls = engine.X @ by_feature
     programs = -(-engine.n_rows // (PULL_ROWS * PULL_GROUPS))
-    losses, table, offset_slope = (
-        space.zeros(programs), space.zeros(n_codes, n_classes), space.zeros(n_classes),
-    )  # fmt: skip
+    losses, found = space.zeros(programs), space.zeros(n_classes * (1 + n_codes))
     codes, order = engine.rows_by_code
     kernels.scores_to_pulls[(programs,)](
-        pulls, _single(engine, offsets), order, codes, engine.row_weights,
-        _single(engine, mixing), _single(engine, code_weights), losses, offset_slope, table,
-        engine.n_rows, n_classes, pulls.shape[1], PULL_GROUPS, PULL_ROWS,
-        power_of_two(pulls.shape[1]), num_warps=PULL_WARPS,
+        pulls, offsets, order, codes, engine.row_weights, chances, counted,
+        losses, found, found[n_classes:], engine.n_rows, n_classes, width,
+        PULL_GROUPS, PULL_ROWS, power_of_two(width), num_warps=PULL_WARPS,
     )  # fmt: skip
-    slope = engine.host(_outer_sum(pulls, engine.X))[:n_classes]
-    flat = engine.host(
-        space.xp.concat([losses.sum().reshape(1), offset_slope, table.reshape(-1)])
-    )
+    slope = _outer_sum(pulls, engine.X)[:n_classes]
+    parts = [losses.sum().reshape(1), slope.reshape(-1), found]
+    answer = engine.host(space.xp.concat(parts))
+    loss, slope, offset_slope, table = np.split(answer, np.cumsum([1, slope.numel(), n_classes]))
+    gradient = slope.reshape(n_classes, columns)
     if engine.intercept:
-        slope = np.column_stack([slope, flat[1 : 1 + n_classes]])
-    return LikelihoodPass(float(flat[0]), slope, flat[1 + n_classes :].reshape(mixing.shape))
+        gradient = np.column_stack([gradient, offset_slope])
+    return LikelihoodPass(float(loss[0]), gradient, table.reshape(mixing.shape))
 
 
 def padded(n_classes: int) -> int:
     """Return how wide a row of scores is made: products of odd widths are much slower."""
-    step = 128 if n_classes > 64 else 16
-    return -(-n_classes // step) * step
+    return -(-n_classes // 16) * 16
 
 
-def _single(engine: TorchEngine, array: FloatArray) -> Any:
-    return engine.space.xp.astype(engine.space.put(array), engine.space.xp.float32)
+def _send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
+    """Bring arrays to the device in single precision, in one transfer."""
+    flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
+    there = engine.space.xp.asarray(flat, device=engine.space.device)
+    pieces = there.split([array.size for array in arrays])
+    return [piece.reshape(array.shape) for piece, array in zip(pieces, arrays, strict=True)]
 
 
 def _outer_sum(pulls: Any, X: Any) -> Any:

@@ -11,9 +11,7 @@ import triton.language as tl
 
 
 @triton.jit
-def project(
-    X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
-):
+def project(X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """Multiply every row by a vector, whose last entry is the intercept's, in float64."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = rows < n_rows
@@ -39,14 +37,17 @@ def follow(
     bound,
     waiting,
     counters,
+    moved,
+    left,
     n_rows,
     n_classes,
     ROWS: tl.constexpr,
 ):
-    """Move the scores that change; list the rows whose best class may be another one now.
+    """Move the scores that change, and list the rows that move with them.
 
     `top` is the score of a row's class, `bound` is at least that of every other. While they are
-    further apart than a tie and the margin, the other classes need not be looked at. `settings`
+    further apart than a tie and the margin, also after the step, the classes without a step need
+    not be looked at; the other rows are put on the list of those that wait for it. `settings`
     holds the allowance for ties, the margin, how many classes have a step, the steps, and those
     classes.
     """
@@ -59,17 +60,29 @@ def follow(
     step = tl.load(steps + tl.maximum(own, 0))
     highest = tl.load(top + rows, mask=inside, other=0.0) + step * along
     others = tl.load(bound + rows, mask=inside, other=0.0)
+    best = own
     for place in range(tl.load(settings + 2).to(tl.int32)):
         r = tl.load(changed + place).to(tl.int32)
         at = scores + r.to(tl.int64) * n_rows + rows
         score = tl.load(at, mask=inside, other=0.0) + tl.load(steps + r) * along
         tl.store(at, score, mask=inside)
-        others = tl.where(own == r, others, tl.maximum(others, score))
+        higher = (own != r) & (score > highest)
+        lower = tl.where(higher, highest, score)
+        others = tl.where(own == r, others, tl.maximum(others, lower))
+        highest = tl.where(higher, score, highest)
+        best = tl.where(higher, r, best)
     tl.store(top + rows, highest, mask=inside)
     tl.store(bound + rows, others, mask=inside)
     allowance = tl.load(settings) * tl.load(norms + rows, mask=inside, other=0.0)
     apart = highest - others > tl.maximum(allowance, tl.load(settings + 1))
-    unsure = inside & ((own < 0) | (apart == 0))
+    sure = (own >= 0) & apart
+    changes = inside & sure & (best != own)
+    tl.store(region + rows, best, mask=changes)
+    count = changes.to(tl.int32)
+    spot = tl.atomic_add(counters + 1, tl.sum(count)) + tl.cumsum(count) - 1
+    tl.store(moved + spot, rows, mask=changes)
+    tl.store(left + spot, own.to(tl.int64), mask=changes)
+    unsure = inside & (sure == 0)
     count = unsure.to(tl.int32)
     spot = tl.atomic_add(counters, tl.sum(count)) + tl.cumsum(count) - 1
     tl.store(waiting + spot, rows.to(tl.int32), mask=unsure)
@@ -151,17 +164,20 @@ def tally(
     counters,
     places,
     rows,
-    cells,
+    bins,
     signed,
     n_codes,
+    SHARES: tl.constexpr,
     ROWS: tl.constexpr,
     WRITE: tl.constexpr,
 ):
     """Count how many rows leave and enter each cell; or, the second time, list them by cell.
 
-    `places` has one number per cell: how many there are, then where the next one goes.
+    `places` has one number per bin: how many there are, then where the next one goes. A cell has
+    `SHARES` bins, so that not all programs wait for one number.
     """
     n_moved = tl.load(counters + 1)
+    share = tl.program_id(0) % SHARES
     for start in range(tl.program_id(0) * ROWS, n_moved, tl.num_programs(0) * ROWS):
         spots = start + tl.arange(0, ROWS)
         inside = spots < n_moved
@@ -170,16 +186,17 @@ def tally(
         old = tl.load(left + spots, mask=inside, other=-1)
         new = tl.load(region + row, mask=inside, other=-1).to(tl.int64)
         leaving, entering = inside & (old >= 0), inside & (new >= 0)
-        from_cell, to_cell = old * n_codes + code, new * n_codes + code
-        left_at = tl.atomic_add(places + from_cell, 1, mask=leaving)
-        entered_at = tl.atomic_add(places + to_cell, 1, mask=entering)
+        from_bin = (old * n_codes + code) * SHARES + share
+        to_bin = (new * n_codes + code) * SHARES + share
+        left_at = tl.atomic_add(places + from_bin, 1, mask=leaving)
+        entered_at = tl.atomic_add(places + to_bin, 1, mask=entering)
         if WRITE:
             weight = tl.load(weights + row, mask=inside, other=0.0)
             tl.store(rows + left_at, row, mask=leaving)
-            tl.store(cells + left_at, from_cell, mask=leaving)
+            tl.store(bins + left_at, from_bin, mask=leaving)
             tl.store(signed + left_at, -weight, mask=leaving)
             tl.store(rows + entered_at, row, mask=entering)
-            tl.store(cells + entered_at, to_cell, mask=entering)
+            tl.store(bins + entered_at, to_bin, mask=entering)
             tl.store(signed + entered_at, weight, mask=entering)
 
 
@@ -187,33 +204,34 @@ def tally(
 def add_rows(
     X,
     rows,
-    cells,
+    bins,
     weights,
     squares,
     sums,
     ends,
     count,
     n_columns,
+    SHARES: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Add rows, times weights, to the sums of their cells.
 
-    The entries of a cell begin at a multiple of `ROWS` and stop at its end: every group of them
-    is of one cell, and is summed before it is written.
+    The entries of a bin begin at a multiple of `ROWS` and stop at its end: every group of them is
+    of one cell, and is summed before it is written.
     """
     n_entries = tl.load(count).to(tl.int32)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     there = columns < n_columns
     for start in range(tl.program_id(0) * ROWS, n_entries, tl.num_programs(0) * ROWS):
-        cell = tl.load(cells + start)
+        own_bin = tl.load(bins + start)
         entries = start + tl.arange(0, ROWS)
-        inside = entries < tl.load(ends + cell)
+        inside = entries < tl.load(ends + own_bin)
         row = tl.load(rows + entries, mask=inside, other=0)
         weight = tl.load(weights + entries, mask=inside, other=0.0)
         mask = inside[:, None] & there[None, :]
         x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
-        own = sums + cell * (n_columns + 2)
+        own = sums + own_bin // SHARES * (n_columns + 2)
         total = tl.sum(x.to(tl.float64) * weight[:, None], axis=0)
         tl.atomic_add(own + columns, total, mask=there)
         if tl.program_id(1) == 0:

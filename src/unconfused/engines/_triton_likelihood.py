@@ -64,6 +64,7 @@ def scores_to_pulls(
     begin = tl.program_id(0).to(tl.int64) * GROUPS * ROWS
     first = tl.load(codes + begin)
     alike = first == tl.load(codes + tl.minimum(begin + GROUPS * ROWS, n_rows) - 1)
+    common = tl.load(chances + first * n_classes + classes, mask=known, other=0.0)
     offset_pulls = tl.zeros([ROWS, CLASSES], tl.float32)
     together = tl.zeros([ROWS, CLASSES], tl.float32)
     loss = tl.zeros([ROWS], tl.float64)
@@ -74,8 +75,11 @@ def scores_to_pulls(
         code = tl.load(codes + places, mask=inside, other=0)
         own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32)
         own = own * tl.load(counted + code)
-        entries = chances + code[:, None] * n_classes + classes[None, :]
-        chance = tl.load(entries, mask=known[None, :], other=0.0)
+        if alike:
+            chance = tl.broadcast_to(common[None, :], [ROWS, CLASSES])
+        else:
+            entries = chances + code[:, None] * n_classes + classes[None, :]
+            chance = tl.load(entries, mask=known[None, :], other=0.0)
         at = scores + rows[:, None] * width + classes[None, :]
         mask = inside[:, None] & (classes < width)[None, :]
         score = tl.load(at, mask=mask, other=0.0) + offset[None, :]

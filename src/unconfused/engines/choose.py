@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
 
 from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.engines._array_space import ArraySpace
@@ -26,11 +25,10 @@ def make_engine(
         return LocalEngine(
             X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
         )
-    kind = _array_engine(space)
-    return kind(X, codes, n_codes, sample_weight, space=space, intercept=intercept)
+    return _array_engine(space)(X, codes, n_codes, sample_weight, space=space, intercept=intercept)
 
 
-def _array_engine(space: ArraySpace) -> Any:
+def _array_engine(space: ArraySpace) -> type[ArrayEngine]:
     """Return the engine with kernels for this kind of array, or the one for every kind."""
     on_cuda = getattr(space.device, "type", None) == "cuda"
     if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):

@@ -14,7 +14,7 @@ from unconfused.engines.array_api import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
 
 PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
-ADD_COLUMNS, ADD_PROGRAMS = 256, 132 * 16
+ADD_COLUMNS, ADD_PROGRAMS, ADD_WARPS = 256, 132 * 16, 4
 
 
 class TorchEngine(ArrayEngine):
@@ -53,12 +53,15 @@ class TorchEngine(ArrayEngine):
         self.add_listed(lists, starts + counts, total, sums)
         return sums
 
-    def add_listed(self, lists: tuple[Any, Any, Any], ends: Any, count: Any, sums: Any) -> None:
-        """Add listed rows, by cell, each cell from an aligned start to its end."""
+    def add_listed(
+        self, lists: tuple[Any, Any, Any], ends: Any, count: Any, sums: Any, shares: int = 1
+    ) -> None:
+        """Add listed rows, bin by bin, each from an aligned start to its end."""
         tile = min(ADD_COLUMNS, power_of_two(self.n_columns))
         kernels.add_rows[(ADD_PROGRAMS, -(-self.n_columns // tile))](
-            self.X, *lists, self.squared_norms, sums, ends, count, self.n_columns, ADD_ROWS, tile
-        )
+            self.X, *lists, self.squared_norms, sums, ends, count, self.n_columns,
+            shares, ADD_ROWS, tile, num_warps=ADD_WARPS,
+        )  # fmt: skip
 
     def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""

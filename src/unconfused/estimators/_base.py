@@ -115,7 +115,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
             return np.asarray(self.classes_[best])
         two = scores.ndim == 1
-        best = space.xp.astype(scores > 0, space.xp.int64) if two else space.xp.argmax(scores, axis=1)
+        best = (
+            space.xp.astype(scores > 0, space.xp.int64) if two else space.xp.argmax(scores, axis=1)
+        )
         if self.classes_.dtype.kind not in "iufb":  # only NumPy has arrays of strings
             return np.asarray(self.classes_[space.to_host(best)])
         predicted: Labels = space.xp.take(like(self.classes_, scores), best, axis=0)

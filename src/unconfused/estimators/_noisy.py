@@ -163,7 +163,9 @@ class NoisyLabelClassifier(LinearClassifier):
     ) -> NoisyData:
         X = self._check_rows(X, reset=reset)
         observed = self._check_labels(y, X)
-        labels = encode_noisy(observed, to_numpy(y_true), self.confusion, classes, self.missing_label)
+        labels = encode_noisy(
+            observed, to_numpy(y_true), self.confusion, classes, self.missing_label
+        )
         return NoisyData(X, labels, self._check_weight(sample_weight, X))
 
     def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
