@@ -92,27 +92,38 @@ def measure_device(
     with threadpool_limits(1):  # the solver's tables are small: threads would only get in the way
         each, state = run_uma(engine, n_classes, updates)
         first = run_uma(engine, n_classes, max(1, first_updates))[0]
-        kernels = kernel_seconds(engine, n_classes, updates)
+        kernels = busy(lambda: run_uma(engine, n_classes, updates), updates)
     weights, mixing = scaled(state.weights), noise.pairwise(n_classes, 0.3).T.copy()
-    passes = seconds(lambda: engine.likelihood(weights, mixing, np.ones(n_classes)))
-    found = engine.likelihood(weights, mixing, np.ones(n_classes))
+
+    def pass_over_rows() -> Any:
+        return engine.likelihood(weights, mixing, np.ones(n_classes))
+
+    passes, found = seconds(pass_over_rows), pass_over_rows()
     pairs = [record[:2] for record in state.records]
     return {
         "update": each,
         "first": first,
-        "kernels": kernels,
+        "kernels": sum(kernels.values()),
         "gradient": passes,
+        "update_kernels": longest(kernels),
+        "gradient_kernels": longest(busy(pass_over_rows, 1)),
         "pairs": pairs,
         "weights": weights,
         "pass": found,
     }
 
 
-def kernel_seconds(engine: Any, n_classes: int, updates: int) -> float:
-    """Return what the device is busy with an update, the host's share left out."""
+def longest(kernels: dict[str, float]) -> dict[str, float]:
+    """Return the five that take longest, in milliseconds."""
+    return {name[:40]: round(1e3 * took, 3) for name, took in list(kernels.items())[:5]}
+
+
+def busy(call: Any, count: int) -> dict[str, float]:
+    """Return what the device is busy with in a call, in seconds per count, the longest first."""
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as watched:
-        run_uma(engine, n_classes, updates)
-    return sum(event.self_device_time_total for event in watched.key_averages()) / updates / 1e6
+        call()
+    events = sorted(watched.key_averages(), key=lambda event: -event.self_device_time_total)
+    return {event.key: event.self_device_time_total / count / 1e6 for event in events}
 
 
 def scaled(weights: np.ndarray) -> np.ndarray:
@@ -160,6 +171,8 @@ def report(rates: dict[str, float], size: int, results: dict[int, Any]) -> None:
                 f"{n_classes:7d}  {what:9s} {1e3 * own:10.3f} {1e3 * limit:10.3f}"
                 f" {limit / own:7.0%} {1e3 * cores:10.1f} {cores / own:8.0f}"
             )
+        print(f"         kernels of an update, ms: {device['update_kernels']}")
+        print(f"         kernels of a gradient, ms: {device['gradient_kernels']}")
         if host:
             print(
                 f"         same pairs: {host['same_pairs']}, gradients differ by "
