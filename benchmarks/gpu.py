@@ -115,7 +115,7 @@ def measure_device(
 
 def longest(kernels: dict[str, float]) -> dict[str, float]:
     """Return the five that take longest, in milliseconds."""
-    return {name[:40]: round(1e3 * took, 3) for name, took in list(kernels.items())[:5]}
+    return {name[:64]: round(1e3 * took, 3) for name, took in list(kernels.items())[:5]}
 
 
 def busy(call: Any, count: int) -> dict[str, float]:

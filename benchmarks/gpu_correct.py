@@ -1,8 +1,8 @@
 """The estimators' sums on a CUDA device against NumPy's, in both precisions.
 
-Run: SCIPY_ARRAY_API=1 python benchmarks/gpu_correct.py. Every line is one problem of 20,000 weighted
-rows: whether 120 updates chose the same pairs, and how far weights, loss and gradient are from
-NumPy's, as a share of the largest entry.
+Run: SCIPY_ARRAY_API=1 python benchmarks/gpu_correct.py. Every line is one problem of 20,000
+weighted rows: whether 120 updates chose the same pairs, and how far weights, loss and gradient are
+from NumPy's, as a share of the largest entry.
 """
 
 from __future__ import annotations
