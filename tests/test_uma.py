@@ -74,13 +74,13 @@ def test_rows_are_not_copied_to_float64(blobs, dtype, order, monkeypatch):
     seen = []
     from unconfused.estimators import _noisy
 
-    real = _noisy.LocalEngine
+    real = _noisy.make_engine
 
     def spy(X, *arguments, **settings):
         seen.append(X)
         return real(X, *arguments, **settings)
 
-    monkeypatch.setattr(_noisy, "LocalEngine", spy)
+    monkeypatch.setattr(_noisy, "make_engine", spy)
     UMAClassifier(C).fit(rows, y)
     assert seen[0].dtype == dtype
     assert np.shares_memory(seen[0], rows) == (order == "C")

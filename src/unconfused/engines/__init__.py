@@ -1,5 +1,7 @@
 """Engines: the only part of the library that sees rows and columns."""
 
+from unconfused.engines._array_space import ArraySpace
+from unconfused.engines.array_api import ArrayEngine
 from unconfused.engines.base import (
     BoundedPartition,
     CellTables,
@@ -7,13 +9,17 @@ from unconfused.engines.base import (
     LikelihoodPass,
     Partition,
 )
+from unconfused.engines.choose import make_engine
 from unconfused.engines.local import LocalEngine
 
 __all__ = [
+    "ArrayEngine",
+    "ArraySpace",
     "BoundedPartition",
     "CellTables",
     "Engine",
     "LikelihoodPass",
     "LocalEngine",
     "Partition",
+    "make_engine",
 ]

@@ -19,6 +19,14 @@ from threadpoolctl import ThreadpoolController
 
 from unconfused._labels import known_truth, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused.estimators._array_input import (
+    array_space,
+    float_types,
+    like,
+    refuse_other_namespace,
+    refuse_unusable,
+    to_numpy,
+)
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
 
 
@@ -42,11 +50,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} needs rows in memory here, not a Dask collection: pass "
                 "X.compute()."
             )
+        refuse_unusable(X)
         X = validate_data(
             self,
             X,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=float_types(X),
             order="C",
             reset=reset,
         )
@@ -69,15 +78,18 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(present[~missing])
         return labels
 
-    def _publish_weights(self, weights: FloatArray, dtype: Any, fit_intercept: bool) -> None:
-        """Set `coef_` and `intercept_`; with two classes, the difference of their weights."""
+    def _publish_weights(self, weights: FloatArray, X: Rows, fit_intercept: bool) -> None:
+        """Set `coef_` and `intercept_`; with two classes, the difference of their weights.
+
+        They are of the type and the library of the rows X, and on their device.
+        """
         shown = weights[1:] - weights[:1] if len(weights) == 2 else weights
         if fit_intercept:
             shown, intercept = shown[:, :-1], shown[:, -1]
         else:
             intercept = np.zeros(len(shown))
-        self.coef_ = np.ascontiguousarray(shown, dtype=dtype)
-        self.intercept_ = np.asarray(intercept, dtype=dtype)
+        self.coef_ = like(shown, X, X.dtype)
+        self.intercept_ = like(intercept, X, X.dtype)
 
     def _refuse_other_classes(self, classes: ArrayLike | None) -> None:
         """Raise if a later call to partial_fit names other classes than the first did."""
@@ -96,16 +108,30 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``
         """
         check_is_fitted(self)
+        refuse_other_namespace(X, self, "decision_function")
         X = self._check_rows(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return np.asarray(scores.ravel() if len(self.classes_) == 2 else scores)
+        if array_space(X) is None:
+            scores = np.asarray(scores)
+        found: FloatArray = scores[:, 0] if len(self.classes_) == 2 else scores
+        return found
 
     @lazy_on_dask
     def predict(self, X: Any) -> Labels:
         """Predict the class of every row; on a tie, the lowest."""
         scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        space = array_space(scores)
+        if space is None:
+            best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+            return np.asarray(self.classes_[best])
+        two = scores.ndim == 1
+        best = (
+            space.xp.astype(scores > 0, space.xp.int64) if two else space.xp.argmax(scores, axis=1)
+        )
+        if self.classes_.dtype.kind not in "iufb":  # only NumPy has arrays of strings
+            return np.asarray(self.classes_[space.to_host(best)])
+        predicted: Labels = space.xp.take(like(self.classes_, scores), best, axis=0)
+        return predicted
 
     def score(
         self,
@@ -119,7 +145,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         Against noisy labels this is the agreement with the noise, not the accuracy a user cares
         for. With `y_true`, only rows whose truth is known count.
         """
-        predicted = np.asarray(self.predict(X))
+        predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
         if y_true is None:
             labels = one_column(y)
             return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
@@ -128,14 +154,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(predicted, truth, sample_weight)
         if missing.all():
             raise ValueError("y_true holds no known truth to score against.")
-        weight = None if sample_weight is None else np.asarray(sample_weight)[~missing]
+        weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
         hits = truth[~missing] == predicted[~missing]
         return float(np.average(hits, weights=weight))
 
 
 def one_column(labels: Any) -> Labels:
     """Return labels as a one-dimensional array; refuse several columns in words."""
-    array = label_array(labels)
+    array = label_array(to_numpy(labels))
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape "

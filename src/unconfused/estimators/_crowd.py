@@ -12,7 +12,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
-from unconfused.engines.local import LocalEngine
+from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 ROUNDS = 50
@@ -97,7 +97,7 @@ def crowd_of(votes: Votes, truth: IntArray) -> Crowd:
 
 
 def fit_votes(
-    engine: LocalEngine,
+    engine: LocalEngine | ArrayEngine,
     votes: Votes,
     truth: IntArray,
     settings: Likelihood,

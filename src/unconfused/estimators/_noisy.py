@@ -14,9 +14,9 @@ from unconfused._matrix import align_confusion, aligned_counts, confusion_classe
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
-from unconfused.engines.base import Engine
+from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
 from unconfused.engines.dask import DaskRows
-from unconfused.engines.local import LocalEngine
+from unconfused.estimators._array_input import array_space, rows_at, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask
 
@@ -62,7 +62,7 @@ class NoisyData:
         """Return rows, codes, their number and weights where the truth is known and not held."""
         rows = np.flatnonzero(self.known if held is None else self.known & ~held)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return self.X[rows], self.codes[rows], self.n_codes, weight
+        return rows_at(self.X, rows), self.codes[rows], self.n_codes, weight
 
 
 @dataclass(frozen=True)
@@ -178,14 +178,18 @@ class NoisyLabelClassifier(LinearClassifier):
             return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
         X = self._check_rows(X, reset=reset)
         observed = self._check_labels(y, X)
-        labels = encode_noisy(observed, y_true, self.confusion, classes, self.missing_label)
+        labels = encode_noisy(
+            observed, to_numpy(y_true), self.confusion, classes, self.missing_label
+        )
         return NoisyData(X, labels, self._check_weight(sample_weight, X))
 
     def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
         if sample_weight is None:
             return None
+        # Weights are NumPy's, whatever the rows are: the check needs to know how many there are.
+        rows = np.empty((X.shape[0], 0))
         weight: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
         )
         return weight
 
@@ -197,14 +201,16 @@ class NoisyLabelClassifier(LinearClassifier):
 
     def _local_engine(
         self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
-    ) -> LocalEngine:
-        return LocalEngine(
+    ) -> LocalEngine | ArrayEngine:
+        """Wrap rows, label codes and weights for the solvers."""
+        return make_engine(
             X,
             codes,
             n_codes,
             weight,
             intercept=self.fit_intercept,
             n_threads=thread_count(self.n_jobs),
+            space=array_space(X),
         )
 
     def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:

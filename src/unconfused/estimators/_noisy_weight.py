@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.likelihood import LikelihoodState
 
 GRID = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -48,7 +49,7 @@ def choose_noisy_weight(
         counted.append(np.ones(int(held.sum())) if sample_weight is None else sample_weight[held])
         for place, weight in enumerate(GRID):
             state = fit_without(held, weight, state)
-            margins[place].append(_margins(state.weights, X[held], truth[held], intercept))
+            margins[place].append(_margins(state.weights, rows_at(X, held), truth[held], intercept))
     if not counted:
         return 1.0, np.zeros(len(GRID))
     rows = np.concatenate(counted)
@@ -74,7 +75,7 @@ def _folds(truth: IntArray, seed: int) -> Iterator[BoolArray]:
 def _margins(weights: FloatArray, X: Rows, truth: IntArray, intercept: bool) -> FloatArray:
     """Return how far every class's score is above that of the true one."""
     columns = X.shape[1]
-    scores = np.asarray(X @ weights[:, :columns].T, dtype=np.float64)
+    scores = np.asarray(to_numpy(X) @ weights[:, :columns].T, dtype=np.float64)
     scores += weights[:, columns] if intercept else 0.0
     return np.asarray(scores - scores[np.arange(len(truth)), truth][:, np.newaxis])
 

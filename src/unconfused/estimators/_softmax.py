@@ -8,6 +8,7 @@ import numpy as np
 
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.estimators._array_input import array_space, like, to_numpy
 from unconfused.estimators._base import one_column
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._noisy import NoisyLabelClassifier
@@ -21,17 +22,24 @@ class SoftmaxClassifier(NoisyLabelClassifier):
     @lazy_on_dask
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every true class for every row, (n, Q)."""
-        scores = np.asarray(self.decision_function(X), dtype=np.float64)
+        scores = self.decision_function(X)
+        space = array_space(scores)
+        xp: Any = np if space is None else space.xp
+        scores = np.asarray(scores, dtype=np.float64) if space is None else space.exact(scores)
         if scores.ndim == 1:
-            scores = np.column_stack([np.zeros_like(scores), scores])
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+            scores = xp.stack([xp.zeros_like(scores), scores], axis=1)
+        shares = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        found: FloatArray = shares / xp.sum(shares, axis=1, keepdims=True)
+        return found
 
     @lazy_on_dask
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`."""
+        shares = self.predict_proba(X)
+        space = array_space(shares)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            logs: FloatArray = (np if space is None else space.xp).log(shares)
+        return logs
 
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
@@ -40,7 +48,8 @@ class SoftmaxClassifier(NoisyLabelClassifier):
         """
         if is_dask(X):
             raise TypeError("label_posterior needs rows in memory: pass it X and y by blocks.")
-        shares = self.predict_proba(X)
+        probabilities = self.predict_proba(X)
+        shares = to_numpy(probabilities)
         labels = encode_labels(
             one_column(y), classes=self.classes_, missing_label=self.missing_label
         )
@@ -49,4 +58,6 @@ class SoftmaxClassifier(NoisyLabelClassifier):
         joint[seen] *= self.confusion_[:, labels.observed[seen]].T
         totals = joint.sum(axis=1, keepdims=True)
         # A label that C calls impossible here says nothing: keep the row's own probabilities.
-        return np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)
+        found = np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)
+        posterior: FloatArray = like(found, probabilities)
+        return posterior

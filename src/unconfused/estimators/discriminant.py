@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.estimators._array_input import like
 from unconfused.estimators._noisy import confusion_for
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.discriminant import fit_discriminant
@@ -127,6 +128,6 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         found = fit_discriminant(engine, unmixing, shrinkage)
         self.classes_, self.confusion_ = data.labels.classes, unmixing.matrix
         self.class_prior_, self.shrinkage_ = found.prior, found.shrinkage
-        self.means_ = found.means.astype(data.X.dtype, copy=False)
-        self._publish_weights(found.weights, data.X.dtype, self.fit_intercept)
+        self.means_ = like(found.means, data.X, data.X.dtype)
+        self._publish_weights(found.weights, data.X, self.fit_intercept)
         return self

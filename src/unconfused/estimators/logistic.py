@@ -17,7 +17,8 @@ from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
-from unconfused.engines.base import Engine
+from unconfused.engines import Engine
+from unconfused.estimators._array_input import like, to_numpy
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -353,7 +354,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()
-        self._publish_weights(state.weights, X.dtype, self.fit_intercept)
+        self._publish_weights(state.weights, X, self.fit_intercept)
         if state.interrupted:
             raise KeyboardInterrupt
         if state.exhausted:
@@ -372,14 +373,16 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         """
         if not are_votes(y):
             return super().label_posterior(X, y)
-        shares = self.predict_proba(X)
+        probabilities = self.predict_proba(X)
+        shares = to_numpy(probabilities)
         if not hasattr(self, "annotator_confusion_"):
             raise ValueError("y holds votes, but the model was fitted with one label per row.")
         votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
         refuse_other_annotators(votes.annotators, self.annotators_)
         check_consistent_length(shares, truth)
         joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
-        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+        posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
+        return posterior
 
 
 def _refuse_no_rows(noisy_weight: float, trusted: bool) -> None:

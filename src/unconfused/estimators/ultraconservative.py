@@ -167,7 +167,7 @@ class UltraconservativeClassifier(LinearClassifier):
         algorithm = Ultraconservative(rule, self.fit_intercept, int(self.verbose))
         state = algorithm.run(X, codes, self._state, max_epochs, rng)
         self.n_iter_, self.n_mistakes_ = state.n_epochs, state.n_mistakes
-        self._publish_weights(state.class_weights(), X.dtype, self.fit_intercept)
+        self._publish_weights(state.class_weights(), X, self.fit_intercept)
         if state.interrupted:
             state.interrupted = False
             raise KeyboardInterrupt

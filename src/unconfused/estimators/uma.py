@@ -292,7 +292,7 @@ class UMAClassifier(NoisyLabelClassifier):
         self.history_ = state.history()
         self._state = state
         weights = state.averaged() if self.average else state.weights
-        self._publish_weights(weights, data.X.dtype, self.fit_intercept)
+        self._publish_weights(weights, data.X, self.fit_intercept)
         if state.stopped == INTERRUPTED:
             raise KeyboardInterrupt
 

@@ -1,0 +1,147 @@
+"""The engine for arrays of other libraries: torch, CuPy, whatever follows the array API standard.
+
+The rows stay where they are. Only tables of classes and single vectors travel to the solvers.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._array_cells import ArrayPartition
+from unconfused.engines._array_likelihood import measure
+from unconfused.engines._array_space import ArraySpace, blocks
+from unconfused.engines.base import LikelihoodPass
+
+
+class ArrayEngine:
+    """Rows in an array of any library that follows the standard, used in place.
+
+    Parameters
+    ----------
+    X : (n, columns), float32 or float64
+    codes : the label code of every row, in 0 .. n_codes - 1, a NumPy array
+    n_codes : number of label codes
+    sample_weight : how many rows each row stands for, a NumPy array; 1 if None
+    space : where X lives
+    intercept : whether a constant 1 is appended to every row
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        codes: IntArray,
+        n_codes: int,
+        sample_weight: FloatArray | None = None,
+        *,
+        space: ArraySpace,
+        intercept: bool = True,
+    ) -> None:
+        self.X = X
+        self.space = space
+        self.codes = codes
+        self.n_codes = n_codes
+        self.intercept = intercept
+        self.n_rows, self.n_columns = X.shape
+        self.weights = np.ones(self.n_rows) if sample_weight is None else sample_weight
+        self.row_codes = space.put(codes.astype(np.int64, copy=False))
+        self.row_weights = space.put(self.weights)
+        self.squared_norms = self._squared_norms()
+        self.row_norms = space.xp.sqrt(self.squared_norms)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the weights, the intercept's included."""
+        return int(self.n_columns + self.intercept)
+
+    @cached_property
+    def code_counts(self) -> FloatArray:
+        """Total weight of the rows with each label code."""
+        return np.bincount(self.codes, self.weights, minlength=self.n_codes).astype(np.float64)
+
+    @cached_property
+    def code_squares(self) -> FloatArray:
+        """Weighted sum of the squared norms of the rows with each label code."""
+        squares = self.weights * self.space.to_host(self.squared_norms)
+        return np.bincount(self.codes, squares, minlength=self.n_codes).astype(np.float64)
+
+    @cached_property
+    def _code_sums(self) -> FloatArray:
+        sums = self.space.zeros(self.n_codes, self.n_columns + 2)
+        everywhere = self.space.indices(self.n_rows)
+        sums = self.add(everywhere, self.row_codes, self.row_weights, sums)
+        return self.host(sums[:, : self.n_features])
+
+    def code_sums(self) -> FloatArray:
+        """Return the weighted sum of the rows with each label code, (S, features)."""
+        return self._code_sums.copy()
+
+    def host(self, array: Any) -> FloatArray:
+        """Bring an array to the solvers."""
+        return np.asarray(self.space.to_host(array), dtype=np.float64)
+
+    def products(self, vectors: Any) -> Any:
+        """Return the product of every row with vectors, (features,) or (features, k)."""
+        columns, exact = vectors[: self.n_columns, ...], self.space.exact
+        parts = [
+            exact(self.X[start:stop, :]) @ columns
+            for start, stop in blocks(self.n_rows, self.n_columns)
+        ]
+        found = parts[0] if len(parts) == 1 else self.space.xp.concat(parts)
+        return found + vectors[-1, ...] if self.intercept else found
+
+    def add(self, rows: Any, cells: Any, weights: Any, sums: Any) -> Any:
+        """Return sums by cell with chosen rows, times their weights, added.
+
+        A cell's sum has the columns of the rows, then the weight, then the squared norm; the
+        weight is at once the intercept's column.
+        """
+        xp, exact, n_cells = self.space.xp, self.space.exact, sums.shape[0]
+        for start, stop in blocks(rows.shape[0], self.n_columns + 2):
+            chosen, own = rows[start:stop], weights[start:stop, None]
+            squares = xp.take(self.squared_norms, chosen, axis=0)[:, None]
+            values = own * exact(xp.take(self.X, chosen, axis=0))
+            columns = xp.concat([values, own, own * squares], axis=1)
+            sums = sums + self.space.sum_by_cell(columns, cells[start:stop], n_cells)
+        return sums
+
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        return self.second_moment_product(np.eye(self.n_features))
+
+    def second_moment_product(self, vectors: FloatArray) -> FloatArray:
+        """Return the second moment times vectors, (features, k), without writing it out."""
+        space = self.space
+        columns = space.put(vectors[: self.n_columns])
+        product = space.zeros(self.n_columns, vectors.shape[1])
+        last = space.zeros(vectors.shape[1])
+        offset = space.put(vectors[-1]) if self.intercept else last
+        for start, stop in blocks(self.n_rows, max(self.n_columns, vectors.shape[1])):
+            block = space.exact(self.X[start:stop, :])
+            scores = self.row_weights[start:stop, None] * (block @ columns + offset)
+            product = product + block.T @ scores
+            last = last + space.xp.sum(scores, axis=0)
+        found = self.host(product)
+        return np.vstack([found, self.host(last)]) if self.intercept else found
+
+    def partition(self, unmixing: Unmixing, alpha: float) -> ArrayPartition:
+        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        return ArrayPartition(self, unmixing, alpha)
+
+    def likelihood(
+        self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
+    ) -> LikelihoodPass:
+        """Measure weights against the labels, a block of rows at a time."""
+        return measure(self, weights, mixing, code_weights)
+
+    def _squared_norms(self) -> Any:
+        xp, exact = self.space.xp, self.space.exact
+        parts = [
+            xp.sum(exact(self.X[start:stop, :]) ** 2, axis=1)
+            for start, stop in blocks(self.n_rows, self.n_columns)
+        ]
+        return xp.concat(parts) + float(self.intercept)

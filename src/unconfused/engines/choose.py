@@ -1,0 +1,38 @@
+"""Which engine the rows want: where they live decides."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from unconfused._typing import FloatArray, IntArray, Rows
+from unconfused.engines._array_space import ArraySpace
+from unconfused.engines.array_api import ArrayEngine
+from unconfused.engines.local import LocalEngine
+
+
+def make_engine(
+    X: Rows,
+    codes: IntArray,
+    n_codes: int,
+    sample_weight: FloatArray | None,
+    *,
+    intercept: bool,
+    n_threads: int,
+    space: ArraySpace | None,
+) -> LocalEngine | ArrayEngine:
+    """Wrap rows, label codes and weights; `space` is None for NumPy arrays and CSR matrices."""
+    if space is None:
+        return LocalEngine(
+            X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
+        )
+    return _array_engine(space)(X, codes, n_codes, sample_weight, space=space, intercept=intercept)
+
+
+def _array_engine(space: ArraySpace) -> type[ArrayEngine]:
+    """Return the engine with kernels for this kind of array, or the one for every kind."""
+    on_cuda = getattr(space.device, "type", None) == "cuda"
+    if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
+        from unconfused.engines.torch_cuda import TorchEngine
+
+        return TorchEngine
+    return ArrayEngine

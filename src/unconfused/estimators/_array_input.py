@@ -1,0 +1,101 @@
+"""Arrays of other libraries than NumPy, as scikit-learn's array API support has them.
+
+They are taken as they are while ``sklearn.set_config(array_api_dispatch=True)`` holds. Labels and
+weights are a column each: they go to NumPy, whatever they come as.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.utils._array_api import (
+    _convert_to_numpy,
+    _is_numpy_namespace,
+    check_same_namespace,
+    get_namespace_and_device,
+)
+
+from unconfused.engines import ArraySpace
+
+LAYOUTS = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr")
+
+
+def array_space(X: Any) -> ArraySpace | None:
+    """Return where an array of another library lives; None for what NumPy and SciPy hold."""
+    if isinstance(X, np.ndarray) or issparse(X) or not get_config()["array_api_dispatch"]:
+        return None
+    if not hasattr(X, "__array_namespace__") and not hasattr(X, "__dlpack__"):
+        return None
+    xp, is_array_api, device = get_namespace_and_device(X)
+    if not is_array_api or _is_numpy_namespace(xp):
+        return None
+    return ArraySpace(xp, device, partial(_convert_to_numpy, xp=xp))
+
+
+def refuse_unusable(X: Any) -> None:
+    """Raise in words where an array of another library cannot be used as it is."""
+    if isinstance(X, np.ndarray) or issparse(X):
+        return
+    kind = type(X).__module__.partition(".")[0]
+    if str(getattr(X, "layout", "")) in LAYOUTS or kind == "cupyx":
+        raise TypeError(
+            f"X is a sparse array of {kind}, which is not supported. Pass a dense one "
+            "(`X.to_dense()` or `X.toarray()`), or a SciPy CSR matrix."
+        )
+    if get_config()["array_api_dispatch"] or not hasattr(X, "__dlpack_device__"):
+        return
+    device = getattr(X, "device", "cpu")
+    if str(getattr(device, "type", "cpu")) != "cpu" or kind == "cupy":
+        raise TypeError(
+            f"X is an array of {kind} on {device}, and NumPy cannot see it there. Use "
+            "sklearn.set_config(array_api_dispatch=True), with SCIPY_ARRAY_API=1 in the "
+            "environment before Python starts, to calculate there; or move X to the host first."
+        )
+
+
+def float_types(X: Any) -> list[Any]:
+    """Return the types of rows that are used as they are, the more precise one first."""
+    space = array_space(X)
+    if space is None:
+        return [np.float64, np.float32]
+    known = space.xp.__array_namespace_info__().dtypes(kind="real floating", device=space.device)
+    return [known[name] for name in ("float64", "float32") if name in known]
+
+
+def to_numpy(array: Any) -> Any:
+    """Return an array of another library as a NumPy array, and everything else as it is."""
+    space = array_space(array)
+    return array if space is None else space.to_host(array)
+
+
+def like(array: NDArray[Any], X: Any, dtype: Any = None) -> Any:
+    """Return a NumPy array as one of X's library, on X's device."""
+    space = array_space(X)
+    if space is None:
+        return np.ascontiguousarray(array, dtype=dtype)
+    return space.xp.asarray(np.ascontiguousarray(array), dtype=dtype, device=space.device)
+
+
+def rows_at(X: Any, rows: NDArray[Any]) -> Any:
+    """Return chosen rows, by their indices or by a mask."""
+    space = array_space(X)
+    if space is None:
+        return X[rows]
+    indices = np.flatnonzero(rows) if rows.dtype == bool else rows
+    return space.xp.take(X, space.put(indices), axis=0)
+
+
+def refuse_other_namespace(X: Any, estimator: Any, method: str) -> None:
+    """Raise if rows are of another library, or on another device, than those of the fit."""
+    check_same_namespace(X, estimator, attribute="coef_", method=method)
+    if not get_config()["array_api_dispatch"] and not isinstance(estimator.coef_, np.ndarray):
+        kind = type(estimator.coef_).__module__.partition(".")[0]
+        raise ValueError(
+            f"This {type(estimator).__name__} was fitted on arrays of {kind}: predict under "
+            "sklearn.set_config(array_api_dispatch=True) too."
+        )

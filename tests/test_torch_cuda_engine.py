@@ -1,0 +1,78 @@
+"""The kernels for CUDA devices: on one where there is one, else in Triton's interpreter."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+pytest.importorskip("triton", reason="triton is not installed: pip install triton")
+
+SCRIPT = """
+import numpy as np
+import torch
+from problems import make_problem
+from sklearn import set_config
+
+from unconfused._matrix import Unmixing
+from unconfused.engines import LocalEngine, _torch_cells, _torch_likelihood, torch_cuda
+from unconfused.estimators._array_input import array_space
+from unconfused.selection import SELECTIONS
+from unconfused.solvers.uma import UMA, UMAState
+from unconfused.steps import STEPS
+
+set_config(array_api_dispatch=True)
+_torch_cells.PROGRAMS = torch_cuda.ADD_PROGRAMS = 3  # lists longer than the programs
+_torch_likelihood.CHUNK = 64
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def run(engine, problem, alpha, step):
+    state = UMAState(np.zeros((4, engine.n_features)))
+    UMA(
+        SELECTIONS["error"], STEPS[step], 1e-6, 12, False, "means", False,
+        np.random.RandomState(0),
+    ).run(engine, Unmixing(problem.C), alpha, state)
+    return state
+
+
+for dtype, alpha, step, seed in [
+    (np.float64, 0.0, "perceptron", 1), (np.float64, 0.01, "uniform", 2),
+    (np.float32, 0.0, "mira", 3),
+]:
+    problem = make_problem(seed, n=300)
+    weight = np.random.RandomState(seed).randint(1, 4, 300).astype(float)
+    X = problem.X.astype(dtype)
+    rows = torch.from_numpy(X).to(device)
+    plain = LocalEngine(X, problem.y, 4, weight)
+    other = torch_cuda.TorchEngine(rows, problem.y, 4, weight, space=array_space(rows))
+    np.testing.assert_allclose(other.code_sums(), plain.code_sums(), atol=1e-10)
+    expected, found = (run(engine, problem, alpha, step) for engine in (plain, other))
+    assert len(found.records) > 5
+    assert [r[:2] for r in found.records] == [r[:2] for r in expected.records]
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
+    near = 1e-9 if dtype is np.float64 else 1e-5
+    for scale in (1.0, 500.0):
+        arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(4)
+        a, b = plain.likelihood(*arguments), other.likelihood(*arguments)
+        np.testing.assert_allclose(b.loss, a.loss, rtol=near)
+        np.testing.assert_allclose(b.gradient, a.gradient, atol=near * np.abs(a.gradient).max())
+        np.testing.assert_allclose(b.posterior, a.posterior, atol=near * a.posterior.max())
+print("same")
+"""
+
+
+@pytest.mark.slow
+def test_kernels_calculate_what_numpy_does():
+    import torch
+
+    # Triton decides when it is imported whether to compile or to interpret: a process of its own.
+    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    if not torch.cuda.is_available():
+        settings["TRITON_INTERPRET"] = "1"
+    command = [sys.executable, "-W", "error::UserWarning:unconfused", "-c", SCRIPT]
+    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("same")
