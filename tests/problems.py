@@ -4,6 +4,9 @@ stochastic, so that a transposed formula cannot hide."""  # noqa: D205, D209
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.datasets import make_blobs
+
+from unconfused import noise
 
 
 @dataclass
@@ -25,3 +28,10 @@ def make_problem(seed=0, n=60, d=4, Q=4, diagonal=2.0):
     y = np.array([rng.choice(Q, p=C[t]) for t in true])
     y[:Q] = np.arange(Q)
     return Problem(X, true, y, C)
+
+
+def make_noisy_blobs():
+    """Return rows of four classes, their truth, noisy labels and the matrix behind these."""
+    X, true = make_blobs(600, centers=4, n_features=5, random_state=1)
+    C = np.array([[0.6, 0.3, 0.1, 0.0], [0, 0.9, 0, 0.1], [0.2, 0.2, 0.6, 0], [0, 0, 0.4, 0.6]])
+    return X, true, noise.corrupt_labels(true, C, random_state=0), C

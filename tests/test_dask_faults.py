@@ -150,6 +150,15 @@ def test_a_worker_runs_out_of_memory(name, cluster, monkeypatch, capsys):
         eater.cancel()
 
 
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C raise: a job in the background inherits that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("name", MODELS)
 def test_the_client_is_interrupted(name, cluster, monkeypatch, capsys):
     problem = make_problem(1, n=3000, d=8, Q=4)
