@@ -37,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, help="at most so many seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--only", nargs="+", help="only these data sets")
+    parser.add_argument("--methods", nargs="+", help="only these methods (league)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for results")
     parser.add_argument("--docs", type=Path, help="folder for pages and figures")
     parser.add_argument("--summary", action="store_true", help="only write tables and figures")

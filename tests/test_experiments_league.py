@@ -14,6 +14,7 @@ pytest.importorskip("experiments", reason="experiments are not part of the packa
 
 from experiments.league import data as league_data
 from experiments.league.corrections import CorrectedSoftmax
+from experiments.league.finding import FINDERS
 from experiments.league.judge import FIELDS, Contest, calibration_error, contests, hold
 from experiments.league.methods import METHODS
 from experiments.league.noises import NOISES, matrix_behind, rough_labels, seen_labels
@@ -126,15 +127,18 @@ def test_penalties_are_chosen_without_held_out_rows(small):
 
 def test_contests_are_held_once_and_resumed(small, tmp_path):
     store = Store(tmp_path / "league.jsonl", FIELDS)
-    todo = contests(store, ["digits64"], {"digits64": 1})
+    wanted = ["digits64"], {"digits64": 1}, [*METHODS, *FINDERS]
+    todo = contests(store, *wanted)
     assert len(todo) == 1 + 3 * len(NOISES)
     some = [Contest("digits64", "symmetric 0.2", 0, "known", ("ours", "uma", "backward"))]
     for record in hold(some[0]):
         assert 0 <= record["error"] < 0.5
         store.add(record)
-    again = contests(Store(tmp_path / "league.jsonl", FIELDS), ["digits64"], {"digits64": 1})
+    again = contests(Store(tmp_path / "league.jsonl", FIELDS), *wanted)
     (left,) = (c for c in again if (c.noise, c.knowledge) == ("symmetric 0.2", "known"))
     assert "ours" not in left.methods and "forward" in left.methods
+    only = contests(store, *wanted[:2], ["ours"])
+    assert len(only) == 3 * len(NOISES) - 1 and {c.methods for c in only} == {("ours",)}
 
 
 def test_a_contestant_that_fails_says_why(small, monkeypatch):

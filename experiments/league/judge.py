@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,17 +34,19 @@ class Contest:
     methods: tuple[str, ...]
 
 
-def contests(store: Store, names: list[str], n_seeds: dict[str, int]) -> list[Contest]:
+def contests(
+    store: Store, names: list[str], n_seeds: dict[str, int], entrants: Collection[str]
+) -> list[Contest]:
     """List what is left to do, seed by seed, so that a part is a fair part."""
     todo = []
     for seed in range(max(n_seeds[name] for name in names)):
         for name in names:
             if seed < n_seeds[name]:
-                todo += [contest for contest in _of_seed(name, seed, store) if contest.methods]
+                todo += [c for c in _of_seed(name, seed, store, entrants) if c.methods]
     return todo
 
 
-def _of_seed(name: str, seed: int, store: Store) -> list[Contest]:
+def _of_seed(name: str, seed: int, store: Store, entrants: Collection[str]) -> list[Contest]:
     noises = (CROWD,) if name == "music" else NOISES
     found = []
     for noise, knowledge in [("none", "clean")] + [(n, k) for n in noises for k in KNOWLEDGE[1:]]:
@@ -56,7 +59,11 @@ def _of_seed(name: str, seed: int, store: Store) -> list[Contest]:
         ]
         if noise != "none":
             entered += [key for key, finder in FINDERS.items() if finder.knowledge == knowledge]
-        left = tuple(m for m in entered if (name, noise, str(seed), knowledge, m) not in store)
+        left = tuple(
+            method
+            for method in entered
+            if method in entrants and (name, noise, str(seed), knowledge, method) not in store
+        )
         found.append(Contest(name, noise, seed, knowledge, left))
     return found
 

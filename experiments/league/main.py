@@ -9,7 +9,9 @@ from pathlib import Path
 
 from experiments.league.data import SOURCES, load
 from experiments.league.figure import draw_league
+from experiments.league.finding import FINDERS
 from experiments.league.judge import FIELDS, contests, hold, seeds_of
+from experiments.league.methods import METHODS
 from experiments.league.page import write_page
 from experiments.league.results import Results
 from experiments.runner import run_all
@@ -25,6 +27,11 @@ def run_league(options: Namespace) -> int:
     if unknown := set(names) - set(SOURCES):
         print(f"No such data set: {', '.join(sorted(unknown))}. There are {', '.join(SOURCES)}.")
         return 2
+    entrants = options.methods or [*METHODS, *FINDERS]
+    if unknown := set(entrants) - {*METHODS, *FINDERS}:
+        print(f"No such method: {', '.join(sorted(unknown))}.")
+        print(f"There are {', '.join([*METHODS, *FINDERS])}.")
+        return 2
     store = Store(options.results / "league.jsonl", FIELDS)
     finished = True
     if not options.summary:
@@ -34,7 +41,7 @@ def run_league(options: Namespace) -> int:
         except OSError as error:
             print(f"{error}\nName the data sets you have with --only.")
             return 2
-        todo = contests(store, names, seeds_of(options.quick, options.runs))
+        todo = contests(store, names, seeds_of(options.quick, options.runs), entrants)
         print(f"{len(todo)} contests to hold; {len(store)} results are kept from before.")
         finished = run_all(
             todo, hold, store, kind_of=lambda c: f"{c.data} {c.knowledge}", n_jobs=options.jobs
