@@ -218,13 +218,22 @@ def test_the_command_names_what_is_missing(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setenv("UNCONFUSED_DATA", str(tmp_path / "nowhere"))
     options = Namespace(
-        only=["music"], results=tmp_path, docs=tmp_path, summary=False, quick=True, runs=1, jobs=1
+        only=["music"],
+        methods=None,
+        results=tmp_path,
+        docs=tmp_path,
+        summary=False,
+        quick=True,
+        runs=1,
+        jobs=1,
     )
     league_data.load.cache_clear()
     assert run_league(options) == 2 and "--only" in capsys.readouterr().out
     options.only = ["nonsense"]
     assert run_league(options) == 2 and "nonsense" in capsys.readouterr().out
-    options.only, options.summary = ["music"], True
+    options.only, options.methods = ["music"], ["humbug"]
+    assert run_league(options) == 2 and "humbug" in capsys.readouterr().out
+    options.methods, options.summary = None, True
     assert run_league(options) == 2 and "no results" in capsys.readouterr().out
 
 
