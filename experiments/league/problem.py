@@ -20,6 +20,9 @@ TRUSTED_SHARE = {"music": 0.2}
 USUAL_TRUSTED_SHARE = 0.05
 FEWEST_TRUSTED = 5
 
+MOST_ROWS_TO_TUNE = 5000
+"""Settings are tried on no more rows than this: on the larger sets trying is most of the time."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -85,17 +88,33 @@ class Problem:
 
     @cached_property
     def tuning(self) -> tuple[Problem, IntArray]:
-        """Four fifths of the rows to try settings on, and the fifth held out to judge them."""
-        # Trusted rows are spread over both parts as the others are.
+        """Four fifths of the rows to try settings on, and the fifth held out to judge them.
+
+        Of many rows a part, drawn by class, stands for all.
+        """
+        # Trusted rows are spread over the parts as the others are.
         strata = self.best_known + self.n_classes * (self.truth >= 0)
-        rare = np.bincount(strata)[strata] < 2
-        strata = np.where(rare, strata.max() + 1, strata)
-        if rare.sum() == 1:
-            strata[rare] = strata[~rare][0]
+        rows = np.arange(self.n_rows)
+        if self.n_rows > MOST_ROWS_TO_TUNE:
+            rows, _ = train_test_split(
+                rows,
+                train_size=MOST_ROWS_TO_TUNE,
+                stratify=_none_rare(strata),
+                random_state=self.seed,
+            )
         rest, held = train_test_split(
-            np.arange(self.n_rows), test_size=0.2, stratify=strata, random_state=self.seed
+            rows, test_size=0.2, stratify=_none_rare(strata[rows]), random_state=self.seed
         )
         return self.take(np.sort(rest)), np.sort(held)
+
+
+def _none_rare(strata: IntArray) -> IntArray:
+    """Return strata of two rows or more: those of one row are put together."""
+    rare = np.bincount(strata)[strata] < 2
+    strata = np.where(rare, strata.max() + 1, strata)
+    if rare.sum() == 1:
+        strata[rare] = strata[~rare][0]
+    return strata
 
 
 def choose_trusted(data: DataSet, share: float, seed: int) -> IntArray:
