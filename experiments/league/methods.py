@@ -76,22 +76,35 @@ def _truth_of(problem: Problem) -> dict[str, Any]:
     return {"y_true": np.where(problem.truth >= 0, problem.truth, np.nan)}
 
 
-def _ours(problem: Problem, l2: float) -> Any:
-    model = UnconfusedLogisticRegression(
-        **_knowledge_of(problem),
-        l2=l2,
-        classes=np.arange(problem.n_classes),
-        n_jobs=1,
-        random_state=problem.seed,
-    )
-    return model.fit(problem.X, problem.seen, **_truth_of(problem))
+def _ours(relabel: int) -> Fit:
+    def fit(problem: Problem, l2: float) -> Any:
+        model = UnconfusedLogisticRegression(
+            **_knowledge_of(problem),
+            relabel=relabel,
+            l2=l2,
+            classes=np.arange(problem.n_classes),
+            n_jobs=1,
+            random_state=problem.seed,
+        )
+        return model.fit(problem.X, problem.seen, **_truth_of(problem))
+
+    return fit
 
 
-def _ours_votes(problem: Problem, l2: float) -> Any:
-    assert problem.votes is not None
-    model = UnconfusedLogisticRegression(l2=l2, classes=np.arange(problem.n_classes), n_jobs=1)
-    votes = np.where(problem.votes >= 0, problem.votes, np.nan)
-    return model.fit(problem.X, votes, **_truth_of(problem))
+def _ours_votes(relabel: int) -> Fit:
+    def fit(problem: Problem, l2: float) -> Any:
+        assert problem.votes is not None
+        model = UnconfusedLogisticRegression(
+            relabel=relabel,
+            l2=l2,
+            classes=np.arange(problem.n_classes),
+            n_jobs=1,
+            random_state=problem.seed,
+        )
+        votes = np.where(problem.votes >= 0, problem.votes, np.nan)
+        return model.fit(problem.X, votes, **_truth_of(problem))
+
+    return fit
 
 
 def _uma(**settings: Any) -> Fit:
@@ -169,6 +182,9 @@ def _kernel_svm(problem: Problem, l2: float) -> Any:
 
 ANY = ("known", "trusted", "none")
 
+ROUNDS = 4
+"""Rounds of relabelling, the one setting of ours that is not its default."""
+
 METHODS: dict[str, Method] = {
     "clean": Method("LR, clean labels", _on_seen, ("clean",)),
     "noisy": Method("LR, noisy labels", _on_seen, ("none",)),
@@ -177,13 +193,20 @@ METHODS: dict[str, Method] = {
     "uma": Method("UMA, last", _uma(), ANY, tuned=False),
     "uma-averaged": Method("UMA, averaged", _uma(average=True), ANY, tuned=False),
     "uma-means": Method('UMA, init="means"', _uma(init="means"), ANY, tuned=False),
-    "ours": Method("UnconfusedLogisticRegression", _ours, ANY),
+    "ours": Method("UnconfusedLogisticRegression", _ours(ROUNDS), ANY),
+    "ours-once": Method("UnconfusedLogisticRegression, relabel=0", _ours(0), ANY),
     "forward": Method("forward correction", _corrected("forward"), ("known", "trusted")),
     "backward": Method("backward correction", _corrected("backward"), ("known", "trusted")),
     "cleanlab": Method("CleanLearning", _clean_learning, ANY),
     "self-training": Method("self-training", _self_training, ("trusted",)),
     "ours-votes": Method(
-        "UnconfusedLogisticRegression, votes", _ours_votes, ("trusted", "none"), crowd=True
+        "UnconfusedLogisticRegression, votes", _ours_votes(ROUNDS), ("trusted", "none"), crowd=True
+    ),
+    "ours-votes-once": Method(
+        "UnconfusedLogisticRegression, votes, relabel=0",
+        _ours_votes(0),
+        ("trusted", "none"),
+        crowd=True,
     ),
     "annotator-lr": Method(
         "AnnotatorLogisticRegression", _annotator_logistic, ("trusted", "none"), crowd=True

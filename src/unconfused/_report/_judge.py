@@ -14,9 +14,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from unconfused._report._case import Case
-from unconfused._report._posterior import best_power, evidence_for, posterior_given, sharpen
+from unconfused._report._evidence import evidence_for
 from unconfused._report._source import Source
 from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 
 FOLDS = 5

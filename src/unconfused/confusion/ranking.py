@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import has_fit_parameter
 
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
 from unconfused.confusion.cross_validated import (
     aligned_columns,
     in_row_order,
@@ -23,9 +23,6 @@ from unconfused.confusion.cross_validated import (
 )
 from unconfused.confusion.estimate import divide_rows
 from unconfused.confusion.noisy import guess_counts, unmix_probabilities
-
-POWERS = 2.0 ** np.arange(-1, 3.5, 0.5)
-"""By how much probabilities may be sharpened or flattened."""
 
 Method = Literal["posterior", "self_confidence"]
 
@@ -207,7 +204,15 @@ class _Judge:
         else:
             fitted = clone(self.estimator).fit(X, self.targets, **self.params)
             table = read(fitted, X, np.arange(len(self.best_known)))
+        if self.asks_posterior:
+            return self._calibrated(*np.hsplit(table, 2))
         return self._given_label(table) if self.unmixes else np.asarray(table)
+
+    def _calibrated(self, probability: FloatArray, evidence: FloatArray) -> FloatArray:
+        """Bring the labels in after making the models as sure as all labels together warrant."""
+        noisy = (self.labels.truth == MISSING) & (self.labels.observed != MISSING)
+        power = best_power(probability[noisy], evidence[noisy])
+        return posterior_given(sharpen(probability, power), evidence)
 
     def _given_label(self, probability: FloatArray) -> FloatArray:
         """Bring the labels in: P(q | x, y) is proportional to C[q, y] P(q | x)."""
@@ -216,28 +221,9 @@ class _Judge:
         # One even answer per class: a pair never counted is unlikely, not impossible.
         matrix = divide_rows(counts, 1.0 / len(counts))
         truth = unmix_probabilities(probability, matrix)
-        truth = _sharpen(truth, matrix, self.labels.observed, noisy)
-        joint = truth * matrix[:, self.labels.observed].T
-        return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
-
-
-def _sharpen(
-    truth: FloatArray, matrix: FloatArray, observed: IntArray, noisy: BoolArray
-) -> FloatArray:
-    """Raise probabilities to the power under which the noisy labels are likeliest.
-
-    A model kept simple so as not to learn the noise is less sure than it could be, and would side
-    with wrong labels.
-    """
-    logs = np.log(np.maximum(truth, 1e-12))
-    best, most = truth, -np.inf
-    for power in POWERS:
-        candidate = softmax(power * logs, axis=1)
-        chance = (candidate[noisy] * matrix[:, observed[noisy]].T).sum(axis=1)
-        likelihood = float(np.log(np.maximum(chance, 1e-300)).sum())
-        if likelihood > most:
-            best, most = candidate, likelihood
-    return best
+        evidence = matrix[:, self.labels.observed].T
+        power = best_power(truth[noisy], evidence[noisy])
+        return posterior_given(sharpen(truth, power), evidence)
 
 
 def _final_step(estimator: Any) -> tuple[Any, str]:
@@ -258,22 +244,28 @@ def _decode(codes: IntArray, classes: Labels) -> Labels:
 def _read(
     fitted: Any, X: Rows, test: IntArray, *, labels: EncodedLabels, asks_posterior: bool
 ) -> FloatArray:
-    """Ask a fitted model about rows; about labels it never met, for its plain probabilities."""
+    """Ask a fitted model about rows.
+
+    Returns
+    -------
+    (n, Q) probabilities; if posteriors are asked for, (n, 2 Q): probabilities of the true classes,
+    then the chance of the label given each, 1 where the model never met the label
+    """
     classes, codes = labels.classes, labels.observed[test]
     final, _ = _final_step(fitted)
     if not asks_posterior:
         return aligned_columns(fitted.predict_proba(X), fitted, classes)
     met = encode_labels(final.classes_, classes=classes, missing_label=None).observed
-    table = np.full((len(codes), len(classes)), np.nan)
-    answerable = np.isin(codes, met)
-    if answerable.any():
-        rows = np.flatnonzero(answerable)
+    rows = np.flatnonzero(np.isin(codes, met))
+    table = aligned_columns(fitted.predict_proba(X), final, classes)
+    evidence = np.ones(table.shape)
+    if hasattr(final, "confusion_"):
+        chances = np.zeros((len(classes), len(classes)))
+        chances[np.ix_(met, met)] = final.confusion_
+        evidence[rows] = chances[:, codes[rows]].T
+    elif len(rows):
         inner = _safe_indexing(X, rows)
         inner = inner if final is fitted else fitted[:-1].transform(inner)
         asked = final.label_posterior(inner, classes[codes[rows]])
         table[rows] = aligned_columns(asked, final, classes)
-    unmet = np.flatnonzero(~answerable & (codes != MISSING))
-    if len(unmet):
-        plain = fitted.predict_proba(_safe_indexing(X, unmet))
-        table[unmet] = aligned_columns(plain, final, classes)
-    return table
+    return np.hstack([table, evidence])

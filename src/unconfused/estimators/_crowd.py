@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import label_array
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
@@ -13,6 +14,7 @@ from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
 from unconfused.engines import ArrayEngine, LocalEngine
+from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 ROUNDS = 50
@@ -149,3 +151,17 @@ def _votes_alone(crowd: Crowd, tally: FloatArray, counted: BoolArray, strength: 
     )
     shares = tally[counted] / np.maximum(tally[counted].sum(axis=1, keepdims=True), 1.0)
     return fit_crowd(rows, rows.fix_truth(shares), strength, ROUNDS, 1e-6)
+
+
+def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:
+    """Return P(true class | row, votes) under a model with a matrix per annotator, (n, Q)."""
+    probabilities = model.predict_proba(X)
+    shares = to_numpy(probabilities)
+    if not hasattr(model, "annotator_confusion_"):
+        raise ValueError("y holds votes, but the model was fitted with one label per row.")
+    votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
+    refuse_other_annotators(votes.annotators, model.annotators_)
+    check_consistent_length(shares, truth)
+    joint = shares * evidence_of(crowd_of(votes, truth), model.annotator_confusion_)[0]
+    posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
+    return posterior

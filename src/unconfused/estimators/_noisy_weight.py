@@ -32,14 +32,14 @@ def choose_noisy_weight(
     fit_without: FitWithout,
     seed: int,
 ) -> tuple[float, FloatArray]:
-    """Return the weight whose fits give held-out trusted rows the best likelihood.
+    """Return the weight whose fits give held-out trusted rows the best likelihood, or nearly.
 
     Held-out rows leave the fit entirely, their noisy label and their share in C included. In each
     fold the fits start at the trusted-rows solution and go on along the grid.
 
     Returns
     -------
-    weight : the best of `GRID`
+    weight : the largest of `GRID` within a standard error of the best
     losses : mean log-loss of held-out rows for each of `GRID`, scores sharpened alike
     """
     margins: list[list[FloatArray]] = [[] for _ in GRID]
@@ -53,8 +53,26 @@ def choose_noisy_weight(
     if not counted:
         return 1.0, np.zeros(len(GRID))
     rows = np.concatenate(counted)
-    losses = np.array([_sharpened_loss(np.vstack(of_weight), rows) for of_weight in margins])
-    return GRID[int(np.argmin(losses))], losses
+    losses = np.array([_sharpened_losses(np.vstack(of_weight), rows) for of_weight in margins])
+    return GRID[_largest_as_good(losses, rows)], np.average(losses, axis=1, weights=rows)
+
+
+def _largest_as_good(losses: FloatArray, rows: FloatArray) -> int:
+    """Return the place of the largest weight whose loss is within a standard error of the least.
+
+    The trusted rows are few, and losses on them differ by chance; the noisy rows are many. Where
+    it cannot be told that they do harm, they should count.
+    """
+    best = int(np.argmin(np.average(losses, axis=1, weights=rows)))
+    share = rows / rows.sum()
+    for place in range(len(losses) - 1, best, -1):
+        excess = losses[place] - losses[best]
+        mean = float(share @ excess)
+        # Of a weighted mean; with equal weights it is the usual one.
+        error = np.sqrt(share**2 @ (excess - mean) ** 2)
+        if mean <= error:
+            return place
+    return best
 
 
 def _folds(truth: IntArray, seed: int) -> Iterator[BoolArray]:
@@ -80,12 +98,12 @@ def _margins(weights: FloatArray, X: Rows, truth: IntArray, intercept: bool) -> 
     return np.asarray(scores - scores[np.arange(len(truth)), truth][:, np.newaxis])
 
 
-def _sharpened_loss(margins: FloatArray, rows: FloatArray) -> float:
-    """Return the mean log-loss under the factor on all scores that makes it smallest.
+def _sharpened_losses(margins: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the rows' log-losses under the factor on all scores that makes their mean smallest.
 
     The same penalty leaves a model of many noisy rows less sure than one of a few trusted ones.
     How sure it is can be mended by one number; which classes it tells apart cannot, and that is
     what the weight should be chosen by.
     """
-    losses = [np.average(logsumexp(factor * margins, axis=1), weights=rows) for factor in FACTORS]
-    return float(min(losses))
+    losses = [logsumexp(factor * margins, axis=1) for factor in FACTORS]
+    return np.asarray(min(losses, key=lambda of_rows: float(rows @ of_rows)))

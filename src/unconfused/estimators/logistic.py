@@ -17,8 +17,6 @@ from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
-from unconfused.engines import Engine
-from unconfused.estimators._array_input import like, to_numpy
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -26,29 +24,23 @@ from unconfused.estimators._crowd import (
     crowd_of,
     evidence_of,
     fit_votes,
-    refuse_other_annotators,
+    posterior_of_votes,
 )
+from unconfused.estimators._likelihood_fits import LikelihoodFits
 from unconfused.estimators._noisy import (
     KnownConfusion,
     NoisyData,
     confusion_for,
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
-from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators._relabel import seen_in_votes, seen_through
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.starts import start_at_scaled_means
-
-FEW_COUNTS = 1000
-"""A row of C counted from fewer labels than this is worth refining."""
-
-BELIEF_IN_A_GIVEN_MATRIX = 100.0
-"""Labels per row that a matrix given without counts stands for, if it is to be refined."""
 
 SEARCH_STEPS = 30
 """Steps from one weight to the next while the noisy rows' weight is looked for."""
 
 
-class UnconfusedLogisticRegression(SoftmaxClassifier):
+class UnconfusedLogisticRegression(LikelihoodFits):
     """Logistic regression for labels seen through a confusion matrix.
 
     Maximises the likelihood of the labels that were observed: the true class follows the softmax
@@ -72,6 +64,10 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         What a noisy row counts beside a trusted one. "auto": what makes held-out trusted rows
         most likely, in cross-validation (their scores sharpened alike); 1 without trusted rows,
         and with votes, where each annotator's matrix says what an answer is worth.
+    relabel : int
+        At most so many rounds after the fit, each of which fits anew to the classes that rows
+        probably have: judged by fits that have not seen the row, rows in doubt left out. Costs
+        some ten fits, and pays where there are many features for the rows (4 is enough).
     l2 : float
         Strength of the penalty on the weights: the objective is the weighted mean loss plus
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
@@ -95,7 +91,8 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
         labels were votes; `confusion_` is then that of all annotators together
     n_iter_ : number of steps
-    history_ : dict with the `objective` after every step
+    history_ : dict with the `objective` after every step; `relabelled`, the share of the rows
+        fitted with another class than before in each round, where there were rounds
 
     Notes
     -----
@@ -122,6 +119,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         "refine": [StrOptions({"auto"}), "boolean"],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "noisy_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "relabel": [Interval(Integral, 0, None, closed="left")],
         "l2": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "classes": ["array-like", None],
@@ -150,6 +148,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         refine: str | bool = "auto",
         prior_strength: float = 1.0,
         noisy_weight: float | str = "auto",
+        relabel: int = 0,
         l2: float = 1e-4,
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
@@ -165,6 +164,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         self.refine = refine
         self.prior_strength = prior_strength
         self.noisy_weight = noisy_weight
+        self.relabel = relabel
         self.l2 = l2
         self.fit_intercept = fit_intercept
         self.classes = classes
@@ -204,6 +204,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+        _refuse_relabelling(int(self.relabel), data)
         known = confusion_for(data, self.confusion, self.classes)
         warn_if_singular(known.matrix, data.labels.classes)
         state = self._first_state(data, known)
@@ -218,6 +219,14 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         if not state.interrupted:
             settings = self._likelihood(known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
+            fixed = replace(settings, prior_counts=None)
+
+            def fit_without(held: BoolArray) -> LikelihoodState:
+                start = LikelihoodState(state.weights.copy(), state.matrix)
+                return fixed.run(self._engine_without(data, held), start)
+
+            seen = seen_through(data, state.matrix, self.noisy_weight_)
+            self._relabel(data.X, seen, state, fit_without, settings.prior_counts)
         self._publish(data.X, state)
         return self
 
@@ -262,6 +271,16 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             refine=bool(self.refine),  # "auto" too: the votes alone know nothing of the rows
         )
         self.annotator_confusion_, self.noisy_weight_ = found.matrices, noisy
+        evidence, _ = evidence_of(crowd_of(votes, truth), found.matrices)
+
+        def fit_without(held: BoolArray) -> LikelihoodState:
+            start = LikelihoodState(found.likelihood.weights.copy(), found.likelihood.matrix)
+            kept = np.where(held, 0.0, 1.0 if weight is None else weight)
+            rows = self._local_engine(X, np.arange(n_rows), n_rows, kept)
+            return replace(settings, max_iter=int(self.max_iter)).run(rows, start, evidence)
+
+        seen = seen_in_votes(evidence, truth, noisy, self._check_weight(sample_weight, X))
+        self._relabel(X, seen, found.likelihood, fit_without)
         self._publish(X, found.likelihood)
         return self
 
@@ -306,51 +325,12 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
         return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
 
-    def _trusted_start(
-        self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
-    ) -> LikelihoodState:
-        """Start at the solution of the trusted rows; without any, at the unmixed means."""
-        if not data.trusted:
-            settings = self._likelihood(known, 1.0, self.max_iter)
-            return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
-        n_features = data.X.shape[1] + self.fit_intercept
-        state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        if not data.known.all():
-            engine = self._engine(*data.trusted_rows(held))
-            fixed = KnownConfusion(known.matrix)
-            state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
-            state.n_iter, state.objective = 0, []
-        return state
-
-    def _likelihood(self, known: KnownConfusion, noisy_weight: float, max_iter: int) -> Likelihood:
-        refined = self._refines(known)
-        counts = known.counts
-        if counts is None:
-            counts = BELIEF_IN_A_GIVEN_MATRIX * known.matrix
-        return Likelihood(
-            l2=float(self.l2),
-            noisy_weight=noisy_weight,
-            prior_counts=self.prior_strength * counts if refined and noisy_weight > 0 else None,
-            max_iter=max_iter,
-            tol=float(self.tol),
-            verbose=int(self.verbose),
-        )
-
-    def _refines(self, known: KnownConfusion) -> bool:
-        if not isinstance(self.refine, str):
-            return bool(self.refine)
-        return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
-
-    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> Engine:
-        weight = data.sample_weight
-        if held is not None:
-            weight = np.where(held, 0.0, 1.0 if weight is None else weight)
-        return self._engine(data.X, data.codes, data.n_codes, weight)
-
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
         self._state = state
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
         self.history_ = {"objective": np.array(state.objective)}
+        if state.relabelled:
+            self.history_["relabelled"] = np.array(state.relabelled)
         assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()
@@ -373,16 +353,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         """
         if not are_votes(y):
             return super().label_posterior(X, y)
-        probabilities = self.predict_proba(X)
-        shares = to_numpy(probabilities)
-        if not hasattr(self, "annotator_confusion_"):
-            raise ValueError("y holds votes, but the model was fitted with one label per row.")
-        votes, truth = collect_votes(y, None, self.classes_, self.missing_label, strict=False)
-        refuse_other_annotators(votes.annotators, self.annotators_)
-        check_consistent_length(shares, truth)
-        joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
-        posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
-        return posterior
+        return posterior_of_votes(self, X, y)
 
 
 def _refuse_no_rows(noisy_weight: float, trusted: bool) -> None:
@@ -390,4 +361,12 @@ def _refuse_no_rows(noisy_weight: float, trusted: bool) -> None:
         raise ValueError(
             "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
             "truths as y_true, or let noisy rows count."
+        )
+
+
+def _refuse_relabelling(n_rounds: int, data: NoisyData) -> None:
+    if n_rounds and not data.can_hold_out:
+        raise ValueError(
+            "With Dask collections relabel must be 0: its rounds leave rows out one by one. Fit "
+            "with relabel to a sample in memory, or learn without."
         )

@@ -38,6 +38,9 @@ class LikelihoodState:
     """Whether the last run used up its steps before it came to rest."""
 
     interrupted: bool = False
+    relabelled: list[float] = field(default_factory=list)
+    """Share of the rows that each round fitted with another class than before."""
+
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
 
@@ -47,12 +50,16 @@ class LikelihoodState:
         With several annotators each row is a label code of its own; nothing goes on from that.
         """
         one_code_per_row = self.posterior is not None and len(self.posterior) > 2 * len(self.matrix)
-        kept = vars(self) | {"objective": np.array(self.objective)}
+        kept = vars(self) | {
+            "objective": np.array(self.objective),
+            "relabelled": np.array(self.relabelled),
+        }
         return kept | {"posterior": None} if one_code_per_row else kept
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take back what `__getstate__` returned."""
-        vars(self).update(state | {"objective": state["objective"].tolist()})
+        lists = {name: state.get(name, np.empty(0)) for name in ("objective", "relabelled")}
+        vars(self).update(state | {name: array.tolist() for name, array in lists.items()})
 
 
 @dataclass(frozen=True)

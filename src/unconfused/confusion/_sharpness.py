@@ -6,33 +6,17 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
-from unconfused._report._case import Case
 from unconfused._typing import FloatArray
-from unconfused.estimators._crowd import evidence_of
 
-LARGEST_POWER = 8.0
+LARGEST_POWER = 20.0
 """Probabilities are raised to at most this power, and at least to its inverse."""
 
 ROWS_FOR_THE_POWER = 20_000
 """One number needs no more rows than this."""
 
 
-def evidence_for(
-    case: Case, matrix: FloatArray, annotator_matrices: FloatArray | None = None
-) -> FloatArray:
-    """Return the chance of what was seen on each row given each true class, (n, Q)."""
-    if case.votes is not None:
-        if annotator_matrices is None:
-            annotator_matrices = case.final.annotator_confusion_
-        return evidence_of(case.crowd, annotator_matrices)[0]
-    evidence = np.ones((len(case.observed), case.n_classes))
-    evidence[case.labelled] = matrix[:, case.observed[case.labelled]].T
-    evidence[case.trusted] = np.eye(case.n_classes)[case.truth[case.trusted]]
-    return evidence
-
-
 def posterior_given(probability: FloatArray, evidence: FloatArray) -> FloatArray:
-    """Bring the evidence in by Bayes' rule."""
+    """Bring in the evidence, the chance of what was seen given each true class, by Bayes' rule."""
     joint = probability * evidence
     totals = joint.sum(axis=1, keepdims=True)
     # A label that C calls impossible here says nothing: keep the row's own probabilities.
@@ -50,21 +34,27 @@ def sharpen(probability: FloatArray, power: float) -> FloatArray:
     return np.asarray(softmax(power * np.log(np.maximum(probability, 1e-12)), axis=1))
 
 
-def best_power(probability: FloatArray, evidence: FloatArray) -> float:
+def best_power(
+    probability: FloatArray, evidence: FloatArray, weight: FloatArray | None = None
+) -> float:
     """Return the power under which what was seen is likeliest.
 
     A model kept simple so as not to learn the noise is less sure than it could be, and would side
-    with wrong labels: too few would seem wrong. The rows were not seen by the models that judge
-    them, so what the labels say about the power is no echo of the fit.
+    with wrong labels: too few would seem wrong. The rows should not have been seen by the models
+    that judge them, so that what the labels say about the power is no echo of the fit.
     """
     # Rows are in no order that matters here, or their numbers spread over all of it.
     step = max(1, len(probability) // ROWS_FOR_THE_POWER)
-    some, seen = probability[::step], evidence[::step]
+    logs, seen = np.log(np.maximum(probability[::step], 1e-12)), evidence[::step]
+    counted = None if weight is None else weight[::step]
+    if counted is not None and not counted.any():
+        return 1.0
 
     def loss(log_power: float) -> float:
-        likelihood = (sharpen(some, float(np.exp(log_power))) * seen).sum(axis=1)
-        return -float(np.log(np.maximum(likelihood, 1e-300)).mean())
+        likelihood = (softmax(np.exp(log_power) * logs, axis=1) * seen).sum(axis=1)
+        return -float(np.average(np.log(np.maximum(likelihood, 1e-300)), weights=counted))
 
     limit = float(np.log(LARGEST_POWER))
     found = minimize_scalar(loss, bounds=(-limit, limit), method="bounded", options={"xatol": 0.01})
-    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
+    # Evidence that says nothing must not choose a power by rounding.
+    return float(np.exp(found.x)) if found.fun < loss(0.0) - 1e-9 else 1.0

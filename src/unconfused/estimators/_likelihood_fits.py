@@ -1,0 +1,102 @@
+"""The fits that make up a logistic regression through C: from which rows, from where, how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.engines import Engine
+from unconfused.estimators._noisy import KnownConfusion, NoisyData
+from unconfused.estimators._relabel import FitWithout, Relabelling, Seen
+from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.starts import start_at_scaled_means
+
+FEW_COUNTS = 1000
+"""A row of C counted from fewer labels than this is worth refining."""
+
+BELIEF_IN_A_GIVEN_MATRIX = 100.0
+"""Labels per row that a matrix given without counts stands for, if it is to be refined."""
+
+
+class LikelihoodFits(SoftmaxClassifier):
+    """A softmax classifier with the settings of the likelihood, and the fits these ask for."""
+
+    refine: str | bool
+    prior_strength: float
+    relabel: int
+    l2: float
+    max_iter: int
+    tol: float
+    random_state: Any
+    verbose: int
+
+    def _trusted_start(
+        self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
+    ) -> LikelihoodState:
+        """Start at the solution of the trusted rows; without any, at the unmixed means."""
+        if not data.trusted:
+            settings = self._likelihood(known, 1.0, self.max_iter)
+            return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
+        n_features = data.X.shape[1] + self.fit_intercept
+        state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
+        if not data.known.all():
+            engine = self._engine(*data.trusted_rows(held))
+            fixed = KnownConfusion(known.matrix)
+            state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
+            state.n_iter, state.objective = 0, []
+        return state
+
+    def _likelihood(self, known: KnownConfusion, noisy_weight: float, max_iter: int) -> Likelihood:
+        refined = self._refines(known)
+        counts = known.counts
+        if counts is None:
+            counts = BELIEF_IN_A_GIVEN_MATRIX * known.matrix
+        return Likelihood(
+            l2=float(self.l2),
+            noisy_weight=noisy_weight,
+            prior_counts=self.prior_strength * counts if refined and noisy_weight > 0 else None,
+            max_iter=max_iter,
+            tol=float(self.tol),
+            verbose=int(self.verbose),
+        )
+
+    def _refines(self, known: KnownConfusion) -> bool:
+        if not isinstance(self.refine, str):
+            return bool(self.refine)
+        return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
+
+    def _engine_without(self, data: NoisyData, held: BoolArray | None) -> Engine:
+        weight = data.sample_weight
+        if held is not None:
+            weight = np.where(held, 0.0, 1.0 if weight is None else weight)
+        return self._engine(data.X, data.codes, data.n_codes, weight)
+
+    def _relabel(
+        self,
+        X: Rows,
+        seen: Seen,
+        state: LikelihoodState,
+        fit_without: FitWithout,
+        prior_counts: FloatArray | None = None,
+    ) -> None:
+        """Fit again to the classes that rows probably have (in place)."""
+        if not self.relabel or state.interrupted:
+            return
+        n_classes = len(state.matrix)
+        settings = Likelihood(float(self.l2), 1.0, None, int(self.max_iter), float(self.tol))
+
+        def fit_classes(
+            classes: IntArray, weight: FloatArray, start: FloatArray
+        ) -> LikelihoodState:
+            engine = self._engine(X, classes, n_classes, weight)
+            return settings.run(engine, LikelihoodState(start.copy(), np.eye(n_classes)))
+
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rounds = Relabelling(
+            X, seen, fit_without, fit_classes, prior_counts, bool(self.fit_intercept), seed
+        )
+        rounds.run(state, int(self.relabel))

@@ -1,0 +1,250 @@
+"""Labels mended in rounds: ask models that have not seen a row what it is, then fit to that.
+
+The likelihood spends rows on not knowing which labels are wrong. Once a model is good, it knows of
+most rows: they can be fitted as if they were clean, and the next model is better still. What a row
+is, is judged by models of folds that the row was left out of, made as sure as the labels warrant,
+with its own label brought in by Bayes' rule; rows that stay in doubt are left out of the next fit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.model_selection import StratifiedKFold
+
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion._sharpness import best_power, posterior_given
+from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.estimators._noisy import NoisyData
+from unconfused.solvers.likelihood import LikelihoodState
+
+FOLDS = 5
+
+SURE = 0.8
+"""A row whose likeliest class has at least this probability is fitted with that class."""
+
+SETTLED = 1e-3
+"""Rounds end when no larger share of the rows is fitted with another class than before."""
+
+SMALLEST = 1e-12
+
+FitWithout = Callable[[BoolArray], LikelihoodState]
+"""Fit to the labels without the rows held out."""
+
+FitClasses = Callable[[IntArray, FloatArray, FloatArray], LikelihoodState]
+"""Fit to classes, given row weights, from weights on."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen on every row.
+
+    Parameters
+    ----------
+    evidence : (n, Q), the chance of it given each true class
+    known : (n,), whether it is the truth itself
+    trust : (n,), what the evidence of each row counts, in [0, 1]
+    codes : (n,), label codes; the folds are balanced by them
+    sample_weight : (n,), how many rows each row stands for
+    """
+
+    evidence: FloatArray
+    known: BoolArray
+    trust: FloatArray
+    codes: IntArray
+    sample_weight: FloatArray
+
+    @property
+    def mostly_truths(self) -> bool:
+        """Whether the rows whose truth is known count for more than all others together."""
+        counts = self.trust * self.sample_weight
+        return bool(counts[self.known].sum() > counts[~self.known].sum())
+
+    def posterior(self, probability: FloatArray) -> FloatArray:
+        """Bring what was seen into the classes' probabilities."""
+        # What C calls impossible is only unlikely where the evidence counts for little.
+        tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
+        return posterior_given(probability, tempered)
+
+    def through(self, matrix: FloatArray) -> Seen:
+        """Return the same with labels seen through another confusion matrix."""
+        evidence = self.evidence.copy()
+        evidence[~self.known] = matrix[:, self.codes[~self.known]].T
+        return replace(self, evidence=evidence)
+
+    def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
+        """Return the confusion matrix that posterior and counts made beforehand add up to."""
+        noisy = self.by_code(posterior * np.where(self.known, 0.0, self.trust)[:, np.newaxis])
+        counts = prior_counts + noisy[: len(prior_counts)].T
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+    def by_code(self, posterior: FloatArray) -> FloatArray:
+        """Return the posterior summed by label code, rows weighted."""
+        sums = np.zeros((self.codes.max() + 1, posterior.shape[1]))
+        np.add.at(sums, self.codes, self.sample_weight[:, np.newaxis] * posterior)
+        return sums
+
+
+def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Seen:
+    """Return what labels and known truths say, labels through a confusion matrix."""
+    evidence = matrix[:, data.labels.observed].T.copy()
+    evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
+    trust = np.where(data.known, 1.0, noisy_weight)
+    weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
+    return Seen(evidence, data.known, trust, data.codes, weight)
+
+
+def seen_in_votes(
+    evidence: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
+) -> Seen:
+    """Return what annotators' votes say, given the chance of each row's votes by true class."""
+    trust = np.where(truth >= 0, 1.0, noisy_weight)
+    weight = np.ones(len(trust)) if weight is None else weight
+    return Seen(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)
+
+
+@dataclass
+class Relabelling:
+    """Rows, what was seen on them, and how to fit.
+
+    Parameters
+    ----------
+    X : rows
+    seen : what was seen on them
+    fit_without, fit_classes : fits to the labels, and to classes
+    prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
+    intercept : whether the last weight of a class is its intercept
+    seed : of the folds
+    """
+
+    X: Rows
+    seen: Seen
+    fit_without: FitWithout
+    fit_classes: FitClasses
+    prior_counts: FloatArray | None
+    intercept: bool
+    seed: int
+
+    def run(self, state: LikelihoodState, n_rounds: int) -> None:
+        """Improve the weights (in place); Ctrl-C ends it with the last round's.
+
+        In the end they are scaled so that their probabilities are as sure as the labels warrant.
+        """
+        state.relabelled = []
+        try:
+            self._run(state, n_rounds)
+        except KeyboardInterrupt:
+            state.interrupted = True
+
+    def _run(self, state: LikelihoodState, n_rounds: int) -> None:
+        folds, weight = list(self._folds()), self.seen.sample_weight
+        judged = self._judge(folds, [_weights(self.fit_without(held)) for held in folds])
+        first = judged.posterior
+        classes = np.full(len(weight), -1)
+        for _ in range(n_rounds):
+            before, classes = classes, _sure_classes(judged.posterior)
+            counted = np.where(classes >= 0, weight, 0.0)
+            if not _all_there(classes, counted, first.shape[1]):
+                break
+            known = np.maximum(classes, 0)
+            better = self.fit_classes(known, counted, state.weights)
+            state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
+            judged = self._judge(
+                folds,
+                [
+                    _weights(self.fit_classes(known, np.where(held, 0.0, counted), state.weights))
+                    for held in folds
+                ],
+            )
+            if self.prior_counts is not None:
+                state.matrix = self.seen.count(judged.posterior, self.prior_counts)
+                self.seen = self.seen.through(state.matrix)
+                judged = self._with_what_was_seen(judged.logs)
+            state.relabelled.append(float(np.average(classes != before, weights=weight)))
+            if state.relabelled[-1] <= SETTLED:
+                break
+        truths = self.seen.mostly_truths
+        power = _power_matching(judged.logs, first, weight) if truths else judged.power
+        state.weights = power * state.weights
+        state.posterior = self.seen.by_code(judged.posterior)
+
+    def _folds(self) -> Iterator[BoolArray]:
+        codes = self.seen.codes
+        n_folds = min(FOLDS, int(np.bincount(codes).max()))
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
+        with warnings.catch_warnings():
+            # A label that cannot fill every fold is no harm here.
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            parts = [test for _, test in splitter.split(np.zeros(len(codes)), codes)]
+        for part in parts:
+            held = np.zeros(len(codes), dtype=bool)
+            held[part] = True
+            yield held
+
+    def _judge(self, folds: list[BoolArray], found: list[FloatArray]) -> Judged:
+        """Ask the models of the folds about the rows they have not seen."""
+        n_columns = self.X.shape[1]
+        scores = np.empty(self.seen.evidence.shape)
+        for held, weights in zip(folds, found, strict=True):
+            scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
+            scores[held] += weights[:, n_columns] if self.intercept else 0.0
+        return self._with_what_was_seen(np.asarray(log_softmax(scores, axis=1)))
+
+    def _with_what_was_seen(self, logs: FloatArray) -> Judged:
+        seen = self.seen
+        power = best_power(np.exp(logs), seen.evidence, seen.trust * seen.sample_weight)
+        return Judged(logs, power, seen.posterior(softmax(power * logs, axis=1)))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What models say of rows they have not seen."""
+
+    logs: FloatArray
+    """Logarithms of the classes' probabilities, (n, Q)."""
+
+    power: float
+    """The power that makes the probabilities as sure as what was seen warrants."""
+
+    posterior: FloatArray
+    """The probabilities made so sure, with what was seen brought in, (n, Q)."""
+
+
+def _weights(fitted: LikelihoodState) -> FloatArray:
+    if fitted.interrupted:
+        raise KeyboardInterrupt
+    return fitted.weights
+
+
+def _power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
+    """Return the power that makes probabilities as sure as those of a target.
+
+    A truth that is held out has still had its say in the classes of the rows nearby, so that it
+    seems easier to guess than it is. The first round's posterior knew nothing of it.
+    """
+
+    def loss(log_power: float) -> float:
+        own = log_softmax(np.exp(log_power) * logs, axis=1)
+        return -float(weight @ np.einsum("iq,iq->i", target, own))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded").x))
+
+
+def _sure_classes(posterior: FloatArray) -> IntArray:
+    """Return each row's likeliest class, or -1 where that is in doubt."""
+    likeliest = posterior.argmax(axis=1)
+    sure = posterior.max(axis=1) >= SURE
+    # A class nobody is sure of would vanish: its likeliest rows are better than none.
+    bare = np.bincount(likeliest[sure], minlength=posterior.shape[1]) == 0
+    return np.where(sure | bare[likeliest], likeliest, -1)
+
+
+def _all_there(classes: IntArray, weight: FloatArray, n_classes: int) -> bool:
+    """Whether every class has rows that count; without one, it could never come back."""
+    counted = classes[weight > 0]
+    return bool(np.all(np.bincount(counted, minlength=n_classes) > 0))

@@ -1,0 +1,114 @@
+"""Rounds of relabelling: they mend labels, keep to what is known, and make probabilities honest."""
+
+import numpy as np
+import pytest
+from problems import make_problem
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from unconfused import UnconfusedLogisticRegression, noise
+from unconfused.estimators import _relabel
+from unconfused.estimators._relabel import Relabelling, Seen
+
+
+def problem(n=300):
+    made = make_problem(3, n, 6, 3, diagonal=4.0)
+    return made.X, made.y, made.C
+
+
+def noisy_digits(kind, seed=0):
+    X, truth = load_digits(return_X_y=True)
+    C = kind(10)
+    X, X_test, truth, truth_test = train_test_split(X / 16, truth, random_state=seed)
+    return X, noise.corrupt_labels(truth, C, random_state=seed), truth, X_test, truth_test, C
+
+
+@pytest.mark.slow
+def test_rounds_lower_the_error_and_make_probabilities_honest():
+    X, y, _, X_test, truth_test, C = noisy_digits(lambda q: noise.symmetric(q, 0.6))
+    plain = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
+    rounds = clone(plain).set_params(relabel=4).fit(X, y)
+    errors = [1 - model.score(X_test, truth_test) for model in (plain, rounds)]
+    assert errors[1] < 0.8 * errors[0]
+    sure = rounds.predict_proba(X_test).max(axis=1).mean()
+    assert abs(sure - (1 - errors[1])) < 0.04
+    changed = rounds.history_["relabelled"]
+    assert 1 <= len(changed) <= 4 and changed[-1] < changed[0]
+    assert "relabelled" not in plain.history_
+
+
+def test_sparse_rows_and_weights_give_the_same_model():
+    X, y, C = problem()
+    model = UnconfusedLogisticRegression(C, relabel=2, random_state=0)
+    dense = clone(model).fit(X, y)
+    for rows, weight in ((sparse.csr_matrix(X), None), (X, np.full(len(y), 2.0))):
+        same = clone(model).fit(rows, y, sample_weight=weight)
+        np.testing.assert_allclose(same.predict_proba(X), dense.predict_proba(X), atol=1e-3)
+    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, dense.coef_)
+
+
+def test_known_truths_are_never_relabelled(monkeypatch):
+    X, y, C = problem()
+    truth = np.full(len(y), np.nan)
+    truth[:60] = (y[:60] + 1) % 3  # against all evidence
+    seen = []
+    sure = _relabel._sure_classes
+    monkeypatch.setattr(_relabel, "_sure_classes", lambda p: seen.append(sure(p)) or seen[-1])
+    model = UnconfusedLogisticRegression(C, relabel=3, noisy_weight=1.0, random_state=0)
+    model.fit(X, y, y_true=truth)
+    assert seen and all(np.array_equal(found[:60], truth[:60]) for found in seen)
+
+
+def test_votes_are_relabelled_too():
+    made = make_problem(3, 300, 6, 3)
+    X, y = made.X, made.true
+    rng = np.random.RandomState(0)
+    wrong = rng.random_sample((300, 3)) < 0.4
+    votes = np.where(wrong, rng.randint(0, 3, (300, 3)), y[:, np.newaxis]).astype(float)
+    votes[rng.random_sample((300, 3)) < 0.3] = np.nan
+    votes[:, 0] = np.where(np.isnan(votes).all(axis=1), y, votes[:, 0])
+    model = UnconfusedLogisticRegression(relabel=3, random_state=0).fit(X, votes)
+    assert len(model.history_["relabelled"]) >= 1 and model.score(X, y) > 0.85
+
+
+def test_a_class_nobody_is_sure_of_keeps_its_likeliest_rows():
+    posterior = np.array([[0.9, 0.05, 0.05], [0.2, 0.7, 0.1], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]])
+    np.testing.assert_array_equal(_relabel._sure_classes(posterior), [0, 1, 1, 2])
+    posterior[1] = [0.05, 0.9, 0.05]
+    np.testing.assert_array_equal(_relabel._sure_classes(posterior), [0, 1, -1, 2])
+
+
+def test_a_class_that_would_vanish_ends_the_rounds():
+    class Flat:
+        interrupted, n_iter, weights = False, 0, np.array([[1.0], [0.0], [0.0]])
+
+    codes = np.array([0, 1, 2, 0, 1, 2])
+    seen = Seen(np.ones((6, 3)), np.zeros(6, dtype=bool), np.ones(6), codes, np.ones(6))
+    state = Flat()
+    rounds = Relabelling(np.ones((6, 1)), seen, lambda held: Flat(), None, None, False, 0)
+    rounds.run(state, 3)  # fit_classes is None: a round would fail
+    assert state.relabelled == []
+
+
+def test_ctrl_c_in_a_round_keeps_the_model_so_far(monkeypatch):
+    X, y, C = problem()
+    plain = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
+
+    def interrupt(self, folds, found):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Relabelling, "_judge", interrupt)
+    model = UnconfusedLogisticRegression(C, relabel=2, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_)
+
+
+def test_dask_rows_are_refused_in_words():
+    da = pytest.importorskip("dask.array")
+    X, y, C = problem(60)
+    rows, labels = da.from_array(X, chunks=(30, -1)), da.from_array(y, chunks=30)
+    with pytest.raises(ValueError, match="relabel"):
+        UnconfusedLogisticRegression(C, relabel=1).fit(rows, labels)
