@@ -24,7 +24,7 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
-from unconfused.engines._dask_pool import PartPool
+from unconfused.engines._dask_pool import Pool
 from unconfused.engines.base import CellTables
 
 ROUNDING = 1e-12
@@ -38,7 +38,7 @@ class DaskPartition:
     """The partition protocol, and bounds on the pair norms (`norm_bounds`)."""
 
     def __init__(
-        self, pool: PartPool, n_features: int, unmixing: Unmixing, alpha: float, total: float
+        self, pool: Pool, n_features: int, unmixing: Unmixing, alpha: float, total: float
     ) -> None:
         self._pool, self._unmixing, self._alpha, self._total = pool, unmixing, alpha, total
         self._cut = uuid.uuid4().hex

@@ -8,6 +8,7 @@ to disk, and a command that finds it missing or out of date says so by returning
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -110,8 +111,24 @@ class Part:
     def forget(self) -> None:
         """Lose the cuts; nothing but time is lost with them."""
         self.cuts: dict[str, Cut] = {}
+        self._rest: tuple[str, Part] | None = None
         # An interrupted client may ask again while the task it gave up is still running.
         self.lock = threading.Lock()
+
+    def without(self, name: str, rows: IntArray) -> Part:
+        """Return a part in which some rows count 0; it is remembered until another is wanted."""
+        if self._rest is None or self._rest[0] != name:
+            X, codes, weights = self._made_of[0]
+            weights = weights.copy()
+            weights[rows] = 0.0
+            rest = object.__new__(Part)  # shares all but the weights, and what is remembered
+            rest._made_of = ((X, codes, weights), *self._made_of[1:])
+            rest.engine = copy.copy(self.engine)
+            rest.engine.weights = weights
+            rest.total = float(weights.sum())
+            rest.forget()
+            self._rest = name, rest
+        return self._rest[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let the rows travel, not the cuts."""
@@ -200,3 +217,9 @@ def _drift(part: Part, cut: Cut) -> tuple[FloatArray, FloatArray]:
 def ask_engine(part: Part, question: Callable[[LocalEngine], Any]) -> Any:
     """Ask the local engine one thing."""
     return question(part.engine)
+
+
+def ask_without(part: Part, task: tuple[Callable[..., Any], Any, str, IntArray]) -> Any:
+    """Put a question to a part without some of its rows."""
+    function, argument, name, rows = task
+    return function(part.without(name, rows), argument)

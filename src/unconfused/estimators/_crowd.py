@@ -48,7 +48,9 @@ def collect_votes(
     strict: bool = True,
 ) -> tuple[Votes, IntArray]:
     """Return votes and known truths with common classes; if strict, refuse rows with neither."""
-    votes = y if isinstance(y, Votes) else votes_from_wide(y, missing_label=missing_label)
+    if not isinstance(y, Votes):
+        y = votes_from_wide(y, classes=classes, missing_label=missing_label)
+    votes = y
     votes, truth = with_truth(votes, y_true, classes, missing_label)
     silent = (np.bincount(votes.item, minlength=votes.n_items) == 0) & (truth < 0)
     if strict and silent.any():

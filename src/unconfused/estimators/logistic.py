@@ -28,6 +28,7 @@ from unconfused.estimators._crowd import (
     fit_votes,
     refuse_other_annotators,
 )
+from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import (
     KnownConfusion,
     NoisyData,
@@ -271,18 +272,13 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             return float(self.noisy_weight)
         if not data.trusted or data.known.all():
             return 1.0
-        if not data.can_hold_out:
-            raise ValueError(
-                'With Dask collections noisy_weight="auto" cannot hold out trusted rows. Pass a '
-                "number: 1.0 if noisy rows should count like trusted ones, or what a fit to a "
-                "sample in memory finds (`noisy_weight_`)."
-            )
+        rows = data.eligible
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
         def fit_without(
             held: BoolArray, weight: float, state: LikelihoodState | None
         ) -> LikelihoodState:
-            kept = self._without(data, known, held)
+            kept = self._without(rows, known, held)
             if state is None:
                 state = self._trusted_start(data, kept, held)
             else:
@@ -293,7 +289,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             return state
 
         weight, self.noisy_weight_losses_ = choose_noisy_weight(
-            data.X, data.labels.truth, data.sample_weight, self.fit_intercept, fit_without, seed
+            rows.X, rows.labels.truth, rows.sample_weight, self.fit_intercept, fit_without, seed
         )
         return weight
 
@@ -342,10 +338,7 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
 
     def _engine_without(self, data: NoisyData, held: BoolArray | None) -> Engine:
-        weight = data.sample_weight
-        if held is not None:
-            weight = np.where(held, 0.0, 1.0 if weight is None else weight)
-        return self._engine(data.X, data.codes, data.n_codes, weight)
+        return self._engine(*data.rows_without(held))
 
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
         self._state = state
@@ -369,9 +362,9 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong. `y`
-        may be votes of the annotators the model was fitted with.
+        may be votes of the annotators the model was fitted with. Lazy on Dask collections.
         """
-        if not are_votes(y):
+        if not are_votes(y) or is_dask(X):
             return super().label_posterior(X, y)
         probabilities = self.predict_proba(X)
         shares = to_numpy(probabilities)

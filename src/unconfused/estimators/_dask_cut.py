@@ -1,0 +1,108 @@
+"""Labels, votes and weights cut into the blocks that the rows are in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from unconfused._labels import label_array
+from unconfused._typing import FloatArray, Labels
+from unconfused.confusion.votes import Votes
+from unconfused.estimators._lazy import as_dask_array, is_dask
+
+
+def row_blocks(X: Any) -> tuple[list[Any], FloatArray, Any]:
+    """Return the blocks as Delayed objects, their rows (NaN if not known), and the collection."""
+    if hasattr(X, "columns"):
+        blocks = list(X.to_delayed())
+        return blocks, np.full(len(blocks), np.nan), X
+    X = as_dask_array(X)
+    return X.to_delayed().ravel().tolist(), np.array(X.chunks[0], dtype=np.float64), X
+
+
+def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
+    """Cut labels or weights as X is cut."""
+    if column is None:
+        return [None] * len(n_rows)
+    if not is_dask(column):
+        return _cut_array(n_rows, label_array(column), name)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0] if not hasattr(column, "columns") else column.iloc[:, 0]
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} should have one value per row; this Dask collection has {column.ndim} "
+            "dimensions. Only UnconfusedLogisticRegression takes votes of several annotators, as y."
+        )
+    return _cut_collection(n_rows, column, name)
+
+
+def cut_votes(n_rows: FloatArray, votes: Any) -> list[Any]:
+    """Cut votes, one column per annotator or a list of answers, as X is cut."""
+    if is_dask(votes):
+        whole = hasattr(votes, "columns") or votes.numblocks[1] == 1
+        return _cut_collection(n_rows, votes if whole else votes.rechunk({1: -1}), "y")
+    if not isinstance(votes, Votes):
+        if not hasattr(votes, "columns"):
+            return _cut_array(n_rows, label_array(votes), "y")
+        tables = _cut_array(n_rows, np.asarray(votes), "y")
+        return [type(votes)(table, columns=votes.columns) for table in tables]
+    places = _cut_array(n_rows, np.arange(votes.n_items), "y")
+    edges = [0, *np.cumsum([len(some) for some in places])]
+    return [_answers_on(votes, start, stop) for start, stop in pairwise(edges)]
+
+
+def _answers_on(votes: Votes, start: int, stop: int) -> Votes:
+    """Return the answers on a run of items."""
+    own = (votes.item >= start) & (votes.item < stop)
+    return replace(
+        votes,
+        item=votes.item[own] - start,
+        annotator=votes.annotator[own],
+        label=votes.label[own],
+        items=votes.items[start:stop],
+    )
+
+
+def _cut_collection(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
+    known = hasattr(column, "chunks") and not np.isnan(column.chunks[0]).any()
+    if known and not np.isnan(n_rows).any() and column.chunks[0] != tuple(n_rows):
+        if sum(column.chunks[0]) != n_rows.sum():
+            raise ValueError(f"{name} has {column.shape[0]} rows but X has {int(n_rows.sum())}.")
+        column = column.rechunk({0: tuple(int(n) for n in n_rows)})
+    blocks: list[Any] = np.ravel(np.array(column.to_delayed(), dtype=object)).tolist()
+    if len(blocks) != len(n_rows):
+        raise ValueError(
+            f"{name} has {len(blocks)} blocks but X has {len(n_rows)}, and not all their lengths "
+            "are known. Call compute_chunk_sizes() on the arrays, or repartition the frames alike."
+        )
+    return blocks
+
+
+def _cut_array(n_rows: FloatArray, column: Labels, name: str) -> list[Any]:
+    if np.isnan(n_rows).any():
+        raise ValueError(
+            f"{name} is in memory but the lengths of X's blocks are not known: call "
+            f"X.compute_chunk_sizes() first, or pass {name} as a Dask collection cut like X."
+        )
+    if len(column) != n_rows.sum():
+        raise ValueError(f"{name} has {len(column)} rows but X has {int(n_rows.sum())}.")
+    return np.split(column, np.cumsum(n_rows[:-1]).astype(int))
+
+
+def homes_of(rows: Any, n_blocks: int) -> list[str | None]:
+    """Find the worker that has each block in memory, where one has."""
+    from unconfused.engines._dask_pool import active_client
+
+    client = active_client()
+    if client is None:
+        return [None] * n_blocks
+    from dask.core import flatten
+    from distributed import futures_of
+
+    holders = client.who_has(futures_of(rows))
+    keys = list(flatten(rows.__dask_keys__()))
+    found = [next(iter(holders.get(str(key), holders.get(key, ()))), None) for key in keys]
+    return found if len(found) == n_blocks else [None] * n_blocks
