@@ -198,6 +198,8 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
 
 
 def _own_sum(part: Part, cut: Cut, pair: Pair) -> FloatArray:
+    if part.total == 0:  # no row counts, so there is no mean
+        return np.zeros(part.engine.n_features)
     return cut.partition.update_vector(*pair) * part.total
 
 

@@ -14,28 +14,30 @@ from unconfused.confusion.votes import Votes
 from unconfused.estimators._lazy import as_dask_array, is_dask
 
 
-def row_blocks(X: Any) -> tuple[list[Any], FloatArray, Any]:
-    """Return the blocks as Delayed objects, their rows (NaN if not known), and the collection."""
+def row_blocks(X: Any) -> tuple[list[Any], FloatArray]:
+    """Return the blocks as Delayed objects, and how many rows they have (NaN if not known)."""
     if hasattr(X, "columns"):
         blocks = list(X.to_delayed())
-        return blocks, np.full(len(blocks), np.nan), X
+        return blocks, np.full(len(blocks), np.nan)
     X = as_dask_array(X)
-    return X.to_delayed().ravel().tolist(), np.array(X.chunks[0], dtype=np.float64), X
+    return X.to_delayed().ravel().tolist(), np.array(X.chunks[0], dtype=np.float64)
 
 
 def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
     """Cut labels or weights as X is cut."""
     if column is None:
         return [None] * len(n_rows)
-    if not is_dask(column):
-        return _cut_array(n_rows, label_array(column), name)
+    lazy = is_dask(column)
+    column = column if lazy else label_array(column)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0] if not hasattr(column, "columns") else column.iloc[:, 0]
     if column.ndim != 1:
         raise ValueError(
-            f"{name} should have one value per row; this Dask collection has {column.ndim} "
-            "dimensions. Only UnconfusedLogisticRegression takes votes of several annotators, as y."
+            f"{name} should have one value per row; this has shape {column.shape}. Only "
+            "UnconfusedLogisticRegression takes votes of several annotators, as y."
         )
+    if not lazy:
+        return _cut_array(n_rows, column, name)
     return _cut_collection(n_rows, column, name)
 
 

@@ -84,16 +84,14 @@ def check_dask(
     check_columns(estimator, X, reset=reset)
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but y is None.")
-    blocks, n_rows, collection = row_blocks(X)
+    blocks, n_rows = row_blocks(X)
     columns = [cut_like(n_rows, column, name) for column, name in _named(y, y_true, sample_weight)]
     summarise = dask.delayed(summarise_labels, pure=False)
     found = dask.compute(*[summarise(*parts) for parts in zip(*columns, strict=True)])
     lengths = np.array([length for length, _ in found], dtype=np.float64)
-    if not lengths.sum():
-        raise ValueError("Found array with 0 sample(s): X and y have no rows.")
-    seen, truths, counts = merge_summaries([table for _, table in found])
-    if not counts.sum() and not np.any(np.isnan(counts)):
-        raise ValueError("Sample weights must contain at least one non-zero number.")
+    tables = [table for _, table in found]
+    refuse_no_weight(lengths, sum(weight for table in tables for *_, weight in table))
+    seen, truths, counts = merge_summaries(tables)
     missing_label = estimator.missing_label
     present, missing = split_missing(seen, "y", missing_label)
     check_classification_targets(present[~missing])
@@ -110,13 +108,24 @@ def check_dask(
         ]
         for function in (_checked_block, _trusted_block)
     )
+    return DaskData(lazy_rows(X, checked, lengths), labels, counts, trusted)
+
+
+def lazy_rows(X: Any, checked: Sequence[Any], lengths: FloatArray) -> DaskRows:
+    """Say all that is known of rows that are not computed yet."""
     shape = (int(lengths.sum()), int(X.shape[1]))
     dtype = np.dtype(np.float32) if _all_float32(X) else np.dtype(np.float64)
     dense = not sparse.issparse(getattr(X, "_meta", None))
     n_bytes = float(shape[0]) * shape[1] * dtype.itemsize if dense else np.nan
-    homes = homes_of(collection, len(blocks))
-    rows = DaskRows(checked, shape, dtype, lengths, n_bytes, homes)
-    return DaskData(rows, labels, counts, trusted)
+    return DaskRows(checked, shape, dtype, lengths, n_bytes, homes_of(X, len(checked)))
+
+
+def refuse_no_weight(lengths: FloatArray, total: float) -> None:
+    """Raise if there are no rows, or none that count."""
+    if not lengths.sum():
+        raise ValueError("Found array with 0 sample(s): X and y have no rows.")
+    if total == 0:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
 
 
 def _named(y: Any, y_true: Any, sample_weight: Any) -> list[tuple[Any, str]]:
@@ -138,17 +147,22 @@ def _checked_block(
     if n_rows == 0:
         empty = X if sparse.issparse(X) else np.empty(X.shape)
         return empty, np.zeros(0, dtype=np.intp), np.zeros(0)
+    labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
+    known = labels.truth >= 0
+    codes = np.where(known, len(classes) + labels.truth, labels.observed)
+    return check_block_rows(X), codes, check_block_weights(weight, n_rows)
+
+
+def check_block_rows(X: Any) -> Any:
+    """Check the rows of one block; they come back C-ordered or as CSR."""
     X = check_array(as_matrix(X), accept_sparse="csr", dtype=FLOATS, order="C", input_name="X")
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
-    known = labels.truth >= 0
-    codes = np.where(known, len(classes) + labels.truth, labels.observed)
-    return X, codes, _checked_weights(weight, n_rows)
+    return X
 
 
-def _checked_weights(weight: Any, n_rows: int) -> FloatArray:
+def check_block_weights(weight: Any, n_rows: int) -> FloatArray:
     """Check the weights of one block; all of them may be 0 if those of another are not."""
     if weight is None:
         return np.ones(n_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ def lazy_label_posterior(model: Any, X: Any, y: Any) -> Any:
     """Return a Dask array (n, Q), cut like X; `y` may be in memory or a Dask collection."""
     import dask
     import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
 
     check_is_fitted(model)
     check_columns(model, X, reset=False)
@@ -25,14 +27,16 @@ def lazy_label_posterior(model: Any, X: Any, y: Any) -> Any:
     labels = cut_votes(n_rows, y) if are_votes(y) else cut_like(n_rows, y, "y")
     of_block = dask.delayed(_of_block, pure=False)
     light = dask.delayed(light_copy(model), pure=False)
-    n_classes = len(model.classes_)
-    blocks = [
-        da.from_delayed(of_block(light, block, part), (length, n_classes), np.float64)
-        for block, part, length in zip(
-            rows.to_delayed().ravel(), labels, rows.chunks[0], strict=True
-        )
+    found = [
+        of_block(light, block, part)
+        for block, part in zip(rows.to_delayed().ravel(), labels, strict=True)
     ]
-    return da.concatenate(blocks)
+    # Concatenated, empty blocks would be dropped, and the result no longer be cut like X.
+    name = f"label-posterior-{uuid.uuid4().hex}"
+    tasks = {(name, place, 0): (np.asarray, block.key) for place, block in enumerate(found)}
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=found)
+    chunks = (rows.chunks[0], (len(model.classes_),))
+    return da.Array(graph, name, chunks, dtype=np.float64)
 
 
 def _of_block(model: Any, X: Any, y: Any) -> FloatArray:

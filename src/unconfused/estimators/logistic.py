@@ -36,6 +36,7 @@ from unconfused.estimators._noisy import (
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
 from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators._voted_rows import check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.starts import start_at_scaled_means
 
@@ -239,36 +240,26 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
                 "With votes of several annotators each has a confusion matrix of their own, found "
                 "by the fit: leave confusion=None."
             )
-        X = self._check_rows(X, reset=True)
-        votes, truth = collect_votes(y, y_true, self.classes, self.missing_label)
-        check_consistent_length(X, truth)
-        self.classes_, self.annotators_ = votes.classes, votes.annotators
-        n_rows = X.shape[0]
-        weight = self._check_weight(sample_weight, X)
         # What an answer is worth is in its annotator's matrix: no more is taken off unasked.
         noisy = 1.0 if isinstance(self.noisy_weight, str) else float(self.noisy_weight)
-        _refuse_no_rows(noisy, bool(np.any(truth >= 0)))
-        if noisy < 1:
-            weight = np.where(truth >= 0, 1.0, noisy) * (1.0 if weight is None else weight)
-        engine = self._local_engine(X, np.arange(n_rows), n_rows, weight)
+        rows = check_votes(self, X, y, y_true, sample_weight, noisy)
+        self.classes_, self.annotators_ = rows.classes, rows.annotators
         settings = Likelihood(
             float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )
         found = fit_votes(
-            engine,
-            votes,
-            truth,
+            rows,
             settings,
             float(self.prior_strength),
             refine=bool(self.refine),  # "auto" too: the votes alone know nothing of the rows
         )
         self.annotator_confusion_, self.noisy_weight_ = found.matrices, noisy
-        self._publish(X, found.likelihood)
+        self._publish(rows.X, found.likelihood)
         return self
 
     def _choose_weight(self, data: NoisyData, known: KnownConfusion) -> float:
         if not isinstance(self.noisy_weight, str):
-            _refuse_no_rows(float(self.noisy_weight), data.trusted)
+            refuse_no_rows(float(self.noisy_weight), data.trusted)
             return float(self.noisy_weight)
         if not data.trusted or data.known.all():
             return 1.0
@@ -376,11 +367,3 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         joint = shares * evidence_of(crowd_of(votes, truth), self.annotator_confusion_)[0]
         posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
         return posterior
-
-
-def _refuse_no_rows(noisy_weight: float, trusted: bool) -> None:
-    if noisy_weight == 0 and not trusted:
-        raise ValueError(
-            "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
-            "truths as y_true, or let noisy rows count."
-        )
