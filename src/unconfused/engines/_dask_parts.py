@@ -19,27 +19,71 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import CellTables, Partition
+from unconfused.engines.base import CellTables
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.partition import LocalPartition
 
 Pair = tuple[int, int]
 Block = tuple[Any, IntArray, FloatArray]
 """Rows, their label codes, their weights."""
 
 
-@dataclass
 class Cut:
     """A local partition, the last command it carried out, and what was asked of it."""
 
-    partition: Partition
-    n_classes: int
-    serial: int = -1
-    epoch: int = -1
-    asked: dict[Pair, FloatArray] = field(default_factory=dict)
-    """Own update vectors as they were when the client last asked for them."""
+    def __init__(self, partition: LocalPartition, n_classes: int) -> None:
+        self.partition = partition
+        self.serial = -1
+        self._total = partition.total
+        self._tables = np.zeros((2, n_classes, n_classes))
+        self.begin(-1)
 
-    references: dict[Pair, FloatArray] = field(default_factory=dict)
-    """The same over all parts: the sums that the client made of them."""
+    def begin(self, epoch: int) -> None:
+        """Forget all references."""
+        self.epoch = epoch
+        self._asked: dict[Pair, FloatArray] = {}
+        """Own update sums as they were when the client last asked for them."""
+
+        self._references: dict[Pair, FloatArray] = {}
+        """The same over all parts: the sums that the client made of them."""
+
+        self._drawn_up = np.full(self._tables.shape[1], -1)
+        """Version of every region when it was last compared; -1 if never since references came."""
+
+    def refer_to(self, references: dict[Pair, FloatArray]) -> None:
+        """Take the sums that the client made."""
+        self._references |= references
+        self._drawn_up[[predicted for predicted, _ in references]] = -1
+
+    def ask(self, pairs: Sequence[Pair]) -> FloatArray:
+        """Return own update sums, (pairs, features), and remember them."""
+        sums = np.zeros((len(pairs), self.partition.n_features))
+        if self._total > 0:  # without a row that counts there is no mean
+            for own, pair in zip(sums, pairs, strict=True):
+                own[:] = self.partition.update_vector(*pair) * self._total
+        self._asked.update(zip(pairs, sums, strict=True))
+        self._drawn_up[[predicted for predicted, _ in pairs]] = -1
+        return sums
+
+    def drift(self) -> FloatArray:
+        """Compare all update sums with what was last asked for; two tables of (Q, Q).
+
+        Products with the references (0 without one), and distances from what was asked, or from
+        0. Only regions that changed are looked at.
+        """
+        versions = self.partition.region_versions()
+        outdated = np.flatnonzero(self._drawn_up != versions)
+        # With no weights all regions are one, and the first stands for it.
+        for predicted in outdated[: 1 if self.partition.everywhere else None].tolist():
+            own = self.partition.region_sums(predicted)
+            for true in range(len(own)):
+                known = self._references.get((predicted, true))
+                self._tables[0, predicted, true] = 0.0 if known is None else known @ own[true]
+                if known is not None:
+                    own[true] -= self._asked[predicted, true]
+            self._tables[1, predicted] = np.sqrt(np.einsum("qj,qj->q", own, own))
+        self._drawn_up = versions
+        return self._tables.copy()
 
 
 @dataclass(frozen=True)
@@ -105,7 +149,6 @@ class Part:
         self._made_of = (block, n_codes, intercept)
         X, codes, weights = block
         self.engine = LocalEngine(X, codes, n_codes, weights, intercept=intercept)
-        self.total = float(weights.sum())
         self.forget()
 
     def forget(self) -> None:
@@ -125,7 +168,6 @@ class Part:
             rest._made_of = ((X, codes, weights), *self._made_of[1:])
             rest.engine = copy.copy(self.engine)
             rest.engine.weights = weights
-            rest.total = float(weights.sum())
             rest.forget()
             self._rest = name, rest
         return self._rest[1]
@@ -165,12 +207,10 @@ def carry_out(part: Part, command: Command) -> Answer | None:
         cut = _up_to_date(part, command)
         if cut is None:
             return None
-        vectors = [_own_sum(part, cut, pair) for pair in command.pairs]
-        cut.asked.update(zip(command.pairs, vectors, strict=True))
-        wanted = np.array(vectors).reshape(len(vectors), part.engine.n_features)
-        products, distances = _drift(part, cut) if command.drift else (None, None)
+        vectors = cut.ask(command.pairs)
+        products, distances = cut.drift() if command.drift else (None, None)
         tables = cut.partition.tables() if command.drift or not command.pairs else None
-        return Answer(tables, wanted, products, distances)
+        return Answer(tables, vectors, products, distances)
 
 
 def _up_to_date(part: Part, command: Command) -> Cut | None:
@@ -191,29 +231,9 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
         cut.partition.move(command.steps, command.direction)
     cut.serial = command.serial
     if cut.epoch != command.epoch:
-        cut.epoch = command.epoch
-        cut.asked, cut.references = {}, {}
-    cut.references.update(command.references)
+        cut.begin(command.epoch)
+    cut.refer_to(command.references)
     return cut
-
-
-def _own_sum(part: Part, cut: Cut, pair: Pair) -> FloatArray:
-    if part.total == 0:  # no row counts, so there is no mean
-        return np.zeros(part.engine.n_features)
-    return cut.partition.update_vector(*pair) * part.total
-
-
-def _drift(part: Part, cut: Cut) -> tuple[FloatArray, FloatArray]:
-    """Compare all update sums with what was last asked for."""
-    shape = (cut.n_classes, cut.n_classes)
-    products, distances = np.zeros(shape), np.zeros(shape)
-    for pair in np.ndindex(*shape):
-        own = _own_sum(part, cut, pair)
-        if pair in cut.references:
-            products[pair] = np.einsum("j,j->", cut.references[pair], own)
-            own = own - cut.asked[pair]
-        distances[pair] = np.sqrt(np.einsum("j,j->", own, own))
-    return products, distances
 
 
 def ask_engine(part: Part, question: Callable[[LocalEngine], Any]) -> Any:
