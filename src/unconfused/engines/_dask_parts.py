@@ -218,7 +218,10 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
     if command.weights is not None:
         if cut is None:
             assert command.unmixing is not None
-            partition = part.engine.partition(command.unmixing, command.alpha)
+            # The norm of a part's own vector is of no use: that of the sum is wanted.
+            partition = LocalPartition(
+                part.engine, command.unmixing, command.alpha, for_norms=False
+            )
             cut = Cut(partition, command.unmixing.n_classes)
             part.cuts[command.cut] = cut
         cut.serial = -1  # in case it is interrupted

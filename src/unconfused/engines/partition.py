@@ -21,9 +21,14 @@ SKIP_ROWS = True
 
 
 class LocalPartition:
-    """Rows cut into cells, with predictions, tables and sums kept between updates."""
+    """Rows cut into cells, with predictions, tables and sums kept between updates.
 
-    def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
+    Without `for_norms` nothing is kept for the sake of `pair_norms`, which then takes longer.
+    """
+
+    def __init__(
+        self, engine: LocalEngine, unmixing: Unmixing, alpha: float, *, for_norms: bool = True
+    ) -> None:
         self._engine = engine
         self._coefficients = np.ascontiguousarray(unmixing.coefficients)
         self._n_classes = unmixing.n_classes
@@ -31,7 +36,9 @@ class LocalPartition:
         self.n_features = engine.n_features
         self._cut = RowCut(engine, unmixing.n_classes, alpha, skip=SKIP_ROWS)
         self._cells = Cells(engine, unmixing.n_classes)
-        self._sums = cell_sums(engine, unmixing.n_classes, self._cut.region, self._cells)
+        self._sums = cell_sums(
+            engine, unmixing.n_classes, self._cut.region, self._cells, for_norms=for_norms
+        )
         self._norms = np.zeros((unmixing.n_classes, unmixing.n_classes))
         self._dirty = np.ones(unmixing.n_classes, dtype=bool)
         self._versions = np.zeros(unmixing.n_classes, dtype=np.int64)

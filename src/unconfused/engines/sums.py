@@ -55,12 +55,14 @@ class CellSums(Protocol):
         ...
 
 
-def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> CellSums:
-    """Keep what there is room for."""
+def cell_sums(
+    engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, *, for_norms: bool = True
+) -> CellSums:
+    """Keep what there is room for; products only where norms will be asked for."""
     n_cells = n_classes * engine.n_codes
     if n_cells * engine.n_features * 8 <= KEPT_BYTES:
         return KeptSums(engine, n_cells)
-    if n_cells * engine.n_codes * 8 <= KEPT_BYTES:
+    if for_norms and n_cells * engine.n_codes * 8 <= KEPT_BYTES:
         return KeptProducts(engine, n_classes, region, cells)
     return SumsOnDemand(engine, region)
 
