@@ -51,21 +51,21 @@ def cut_votes(n_rows: FloatArray, votes: Any) -> list[Any]:
             return _cut_array(n_rows, label_array(votes), "y")
         tables = _cut_array(n_rows, np.asarray(votes), "y")
         return [type(votes)(table, columns=votes.columns) for table in tables]
-    places = _cut_array(n_rows, np.arange(votes.n_items), "y")
-    edges = [0, *np.cumsum([len(some) for some in places])]
-    return [_answers_on(votes, start, stop) for start, stop in pairwise(edges)]
-
-
-def _answers_on(votes: Votes, start: int, stop: int) -> Votes:
-    """Return the answers on a run of items."""
-    own = (votes.item >= start) & (votes.item < stop)
-    return replace(
-        votes,
-        item=votes.item[own] - start,
-        annotator=votes.annotator[own],
-        label=votes.label[own],
-        items=votes.items[start:stop],
-    )
+    items = _cut_array(n_rows, votes.items, "y")
+    edges = np.cumsum([0, *map(len, items)])
+    order = np.argsort(votes.item, kind="stable")
+    cuts = np.searchsorted(votes.item[order], edges)
+    answers = [order[start:stop] for start, stop in pairwise(cuts)]
+    return [
+        replace(
+            votes,
+            item=votes.item[own] - first,
+            annotator=votes.annotator[own],
+            label=votes.label[own],
+            items=some,
+        )
+        for own, first, some in zip(answers, edges, items, strict=False)
+    ]
 
 
 def _cut_collection(n_rows: FloatArray, column: Any, name: str) -> list[Any]:

@@ -147,7 +147,7 @@ def _expect(part: VotedPart, question: tuple[FloatArray, FloatArray]) -> Expecta
 def _scale(part: VotedPart, matrices: FloatArray) -> FloatArray:
     """Return the weight of all rows, and the sum of the logs of their scales."""
     weight = part.engine.weights.sum()
-    return np.array([weight, weight * part.through(matrices).offset if weight else 0.0])
+    return np.array([weight, weight * part.through(matrices).offset])
 
 
 def _measure(part: VotedPart, question: tuple[FloatArray, FloatArray]) -> LikelihoodPass:

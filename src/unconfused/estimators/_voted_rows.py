@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._typing import FloatArray, IntArray, Labels
-from unconfused.confusion._dawid_skene import Crowd, Expectation
+from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
 from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.estimators._crowd import (
     SeenRows,
@@ -86,8 +86,9 @@ class LocalVotes:
     def through(self, matrices: FloatArray) -> SeenRows:
         """Return the rows as seen through annotators' matrices, (A, Q, Q)."""
         evidence, scale = evidence_of(self.crowd, matrices)
-        share = self.engine.weights / self.engine.weights.sum()
-        return SeenRows(self.engine, evidence, float(share @ scale))
+        weights = self.engine.weights
+        total = max(float(weights.sum()), TINY)  # on a worker, all rows may count 0
+        return SeenRows(self.engine, evidence, float(weights @ scale) / total)
 
     def counts(self, state: LikelihoodState, matrices: FloatArray) -> FloatArray:
         """Count expected answers by annotator, true class and label, (A, Q, Q)."""
