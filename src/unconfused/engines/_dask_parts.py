@@ -68,22 +68,31 @@ class Cut:
     def drift(self) -> FloatArray:
         """Compare all update sums with what was last asked for; two tables of (Q, Q).
 
-        Products with the references (0 without one), and distances from what was asked, or from
-        0. Only regions that changed are looked at.
+        Products with the references (0 without one); and how far sums have moved since they were
+        asked for, or from 0, across their reference. Only regions that changed are looked at.
         """
         versions = self.partition.region_versions()
         outdated = np.flatnonzero(self._drawn_up != versions)
         # With no weights all regions are one, and the first stands for it.
         for predicted in outdated[: 1 if self.partition.everywhere else None].tolist():
             own = self.partition.region_sums(predicted)
+            self._tables[0, predicted] = 0.0
             for true in range(len(own)):
-                known = self._references.get((predicted, true))
-                self._tables[0, predicted, true] = 0.0 if known is None else known @ own[true]
-                if known is not None:
+                reference = self._references.get((predicted, true))
+                if reference is not None:
+                    self._tables[0, predicted, true] = reference @ own[true]
                     own[true] -= self._asked[predicted, true]
+                    _take_out(reference, own[true])
             self._tables[1, predicted] = np.sqrt(np.einsum("qj,qj->q", own, own))
         self._drawn_up = versions
         return self._tables.copy()
+
+
+def _take_out(direction: FloatArray, vector: FloatArray) -> None:
+    """Leave of a vector what is across a direction."""
+    square = direction @ direction
+    if square > 0:
+        vector -= (direction @ vector) / square * direction
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,7 @@ class Answer:
     """Products of the update sums with the references, (Q, Q); 0 without a reference."""
 
     distances: FloatArray | None = None
-    """Distances of the own update sums from those last asked for, or from 0."""
+    """How far the own update sums are from those last asked for, or from 0, across references."""
 
     def __add__(self, other: Answer) -> Answer:
         """Join the answers of two parts."""
