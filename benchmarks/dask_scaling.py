@@ -1,9 +1,10 @@
 """Fits on Dask collections beside one process: overhead, throughput, bytes, faults, a cost model.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/dask_scaling.py. It measures, writes all it found to
+Run: python benchmarks/dask_scaling.py. It measures, writes all it found to
 benchmarks/dask_scaling.json, and from that the tables of docs/scaling.md. Rows are made on the
-workers, float32. ``--page`` writes the page from the JSON alone; ``--only`` measures some parts
-again and keeps the others; ``--json`` and ``--rows`` are for trying it out.
+workers, float32; every process has one thread. ``--page`` writes the page from the JSON alone;
+``--only`` measures some parts again and keeps the others; ``--json`` and ``--rows`` are for trying
+it out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
+from threadpoolctl import threadpool_limits
 
 from dask_page import PAGE, write_page
 from dask_timing import make_rows, measure, update_times
@@ -28,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "dask_scaling.json"
 PARTS = ("times", "malloc", "bytes", "faults")
 WORKERS = 2
+THRESHOLD = "MALLOC_TRIM_THRESHOLD_"
 TRAFFIC = [
     # rows, columns, classes, updates
     (200_000, 50, 10, 100),
@@ -67,11 +70,13 @@ def measure_times(n_rows: list[int]) -> dict[str, Any]:
 def measure_malloc(n_rows: int = 500_000) -> dict[str, Any]:
     """Time one process with the trim threshold that Dask gives its workers, and without."""
     found: dict[str, Any] = {"rows": n_rows, "with": [], "without": []}
+    # A cluster started from here may have left its threshold in the environment.
+    plain = {name: value for name, value in os.environ.items() if name != THRESHOLD}
     for kind in ("without", "with") * 2:
-        extra = {"MALLOC_TRIM_THRESHOLD_": "65536"} if kind == "with" else {}
+        extra = {THRESHOLD: "65536"} if kind == "with" else {}
         told = subprocess.run(
             [sys.executable, __file__, "--one-process", str(n_rows)],
-            env=os.environ | extra,
+            env=plain | extra,
             capture_output=True,
             text=True,
             check=True,
@@ -133,7 +138,7 @@ def show(result: dict[str, float], how: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure what is asked for, and write JSON and page."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--json", type=Path, default=RESULTS)
@@ -141,6 +146,12 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="measure nothing")
     parser.add_argument("--one-process", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    with threadpool_limits(1):  # as Dask's workers have it
+        run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what the command line says."""
     if options.one_process:
         print(json.dumps(measure(options.one_process, 50, 10, True)))
         return
