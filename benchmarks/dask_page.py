@@ -124,19 +124,21 @@ def _milliseconds(run: dict[str, float], key: str) -> str:
 
 
 def malloc(found: dict[str, Any]) -> str:
-    """Write what a small trim threshold costs."""
+    """Write what malloc's settings cost."""
     told = found["malloc"]
-    spans = {}
-    for kind in ("without", "with"):
+    kinds = {
+        "default": "malloc's own settings",
+        "dask": "as Dask starts its workers",
+        "roomy": "with both settings below",
+    }
+    lines = []
+    for kind, words in kinds.items():
+        spans = []
         for key in ("update_work", "pass_work"):
             runs = [1e3 * run[key] for run in told[kind]]
-            spans[kind, key] = f"{min(runs):.0f} to {max(runs):.0f} ms"
-    return (
-        f"{told['rows']:,} rows in one process took {spans['without', 'update_work']} per update "
-        f"and {spans['without', 'pass_work']} per pass,\nand with `MALLOC_TRIM_THRESHOLD_=65536` "
-        f"{spans['with', 'update_work']} and {spans['with', 'pass_work']} (two runs each, the "
-        "processor's time)."
-    )
+            spans.append(f"{min(runs):.0f} to {max(runs):.0f} ms")
+        lines.append([words, *spans])
+    return table([f"{told['rows']:,} × 50, one process, twice", "update", "pass"], lines)
 
 
 def cost_model(runs: list[dict[str, float]], key: str) -> tuple[float, float, float]:
