@@ -129,7 +129,8 @@ def malloc(found: dict[str, Any]) -> str:
     kinds = {
         "default": "malloc's own settings",
         "dask": "as Dask starts its workers",
-        "roomy": "with both settings below",
+        "trim": "with the first setting below",
+        "roomy": "with both",
     }
     lines = []
     for kind, words in kinds.items():

@@ -33,15 +33,19 @@ WORKERS = 2
 MALLOC = {
     "default": {},
     "dask": {"MALLOC_TRIM_THRESHOLD_": "65536"},
+    "trim": {"MALLOC_TRIM_THRESHOLD_": "134217728"},
     "roomy": {"MALLOC_TRIM_THRESHOLD_": "134217728", "MALLOC_MMAP_THRESHOLD_": "33554432"},
 }
 TRAFFIC = [
     # rows, columns, classes, updates
     (200_000, 50, 10, 100),
     (200_000, 512, 10, 100),
+    (4_000, 512, 30, 100),
     (20_000, 512, 30, 100),
+    (60_000, 512, 30, 100),
     (200_000, 512, 30, 100),
     (20_000, 5_000, 100, 60),
+    (80_000, 5_000, 100, 60),
 ]
 
 
