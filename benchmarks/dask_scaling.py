@@ -1,270 +1,136 @@
-"""Fits on Dask collections beside one process: overhead, throughput, bytes, and a cost model.
+"""Fits on Dask collections beside one process: overhead, throughput, bytes, faults, a cost model.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/dask_scaling.py [--rows N ...] [--workers N] [--json FILE].
-Rows are made on the workers, float32, 10 classes. Times are those of single updates and passes:
-on the clock (the smallest of a run, since on a shared machine the others measure the neighbours),
-and of the processor (the median; the slowest worker's on a cluster), which neighbours disturb
-less. The cost model is fitted to the latter, and asked about 1e9 x 512 on 100 workers.
+Run: python benchmarks/dask_scaling.py. It measures, writes all it found to
+benchmarks/dask_scaling.json, and from that the tables of docs/scaling.md. Rows are made on the
+workers, float32; every process has one thread. ``--page`` writes the page from the JSON alone;
+``--only`` measures some parts again and keeps the others; ``--json`` and ``--rows`` are for trying
+it out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import pickle
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import pairwise
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import dask
-import dask.array as da
-import numpy as np
 from distributed import Client, LocalCluster
+from threadpoolctl import threadpool_limits
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
-from unconfused.engines import LocalEngine
-from unconfused.engines._dask_pool import PartPool
-from unconfused.engines.dask import DaskEngine
-from unconfused.steps import STEPS
+from dask_page import PAGE, write_page
+from dask_timing import make_rows, measure, update_times
+from dask_traffic import bytes_per_update, seconds_per_byte, seconds_per_task
 
-BLOCK_ROWS = 500_000
-UPDATES = 8
-
-
-def make_rows(n_rows: int, n_columns: int, n_classes: int) -> tuple[Any, Any]:
-    """Gaussian rows around class centres; three labels in ten are of another class."""
-    centres = np.random.default_rng(0).standard_normal((n_classes, n_columns)) * 0.35
-    chunks = da.core.normalize_chunks((min(BLOCK_ROWS, -(-n_rows // 2)),), (n_rows,))[0]
-
-    def labels_of(seed: int, size: int) -> np.ndarray:
-        return np.random.default_rng([seed, 1]).integers(n_classes, size=size)
-
-    def rows_of(seed: int, size: int) -> np.ndarray:
-        rows = np.random.default_rng([seed, 2]).standard_normal((size, n_columns), np.float32)
-        rows += centres[labels_of(seed, size)].astype(np.float32)
-        return rows
-
-    def seen_of(seed: int, size: int) -> np.ndarray:
-        C = noise.symmetric(n_classes, 0.3)
-        return noise.corrupt_labels(labels_of(seed, size), C, random_state=seed)
-
-    def collect(function: Callable[[int, int], np.ndarray], *shape: int, dtype: Any) -> Any:
-        blocks = [
-            da.from_delayed(dask.delayed(function)(seed, size), (size, *shape), dtype)
-            for seed, size in enumerate(chunks)
-        ]
-        return da.concatenate(blocks)
-
-    return collect(rows_of, n_columns, dtype=np.float32), collect(seen_of, dtype=np.int64)
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "dask_scaling.json"
+PARTS = ("times", "malloc", "bytes", "faults")
+WORKERS = 2
+MALLOC = {
+    "default": {},
+    "dask": {"MALLOC_TRIM_THRESHOLD_": "65536"},
+    "trim": {"MALLOC_TRIM_THRESHOLD_": "134217728"},
+    "roomy": {"MALLOC_TRIM_THRESHOLD_": "134217728", "MALLOC_MMAP_THRESHOLD_": "33554432"},
+}
+TRAFFIC = [
+    # rows, columns, classes, updates
+    (200_000, 50, 10, 100),
+    (200_000, 512, 10, 100),
+    (4_000, 512, 30, 100),
+    (20_000, 512, 30, 100),
+    (60_000, 512, 30, 100),
+    (200_000, 512, 30, 100),
+    (20_000, 5_000, 100, 60),
+    (80_000, 5_000, 100, 60),
+]
 
 
-@dataclass
-class Clocks:
-    """Time on the clock and of the processor, one entry per update or pass."""
-
-    wall: list[float] = field(default_factory=list)
-    work: list[float] = field(default_factory=list)
-
-    def medians(self, name: str) -> dict[str, float]:
-        """Return the best time on the clock, and the median time of the processor."""
-        return {name: min(self.wall), f"{name}_work": float(np.median(self.work))}
-
-
-def with_time(part: Any, task: tuple[Callable[..., Any], Any]) -> tuple[Any, float]:
-    """Carry out a task, and say how much of the processor's time it took."""
-    function, argument = task
-    started = time.thread_time()
-    answer = function(part, argument)
-    return answer, time.thread_time() - started
-
-
-@contextmanager
-def worker_time(spent: list[float]) -> Iterator[None]:
-    """Note, for every question to all parts, the time of the slowest."""
-    whole = PartPool.ask
-
-    def ask(self: PartPool, function: Any, arguments: Any) -> list[Any]:
-        pairs = whole(self, with_time, [(function, argument) for argument in arguments])
-        spent.append(max(seconds for _, seconds in pairs))
-        return [answer for answer, _ in pairs]
-
-    PartPool.ask = ask  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        PartPool.ask = whole  # type: ignore[method-assign]
-
-
-def update_times(X: Any, y: Any, n_classes: int) -> Clocks:
-    """Time every update of UMA."""
-    ends: list[tuple[float, float]] = []
-    spent: list[float] = []
-
-    def step(*args: Any) -> np.ndarray:
-        ends.append((time.perf_counter(), sum(spent) if spent else time.thread_time()))
-        return STEPS["perceptron"](*args)
-
-    C = noise.symmetric(n_classes, 0.3)
-    with worker_time(spent):
-        UMAClassifier(C, max_iter=UPDATES, step=step, n_jobs=1).fit(X, y)
-    # The first goes from no weights to some.
-    return Clocks(*np.diff(ends, axis=0)[1:].T.tolist())
-
-
-def pass_times(X: Any, y: Any, n_classes: int, engine: type) -> Clocks:
-    """Time every pass of the likelihood."""
-    clocks, spent = Clocks(), []
-    model = UnconfusedLogisticRegression(
-        noise.symmetric(n_classes, 0.3), max_iter=2, tol=1e-3, n_jobs=1
+def cluster() -> LocalCluster:
+    """Start worker processes of one thread each."""
+    return LocalCluster(
+        n_workers=WORKERS,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
     )
-    whole = engine.likelihood
-
-    def likelihood(*args: Any) -> Any:
-        started = time.perf_counter(), time.thread_time(), len(spent)
-        answer = whole(*args)
-        clocks.wall.append(time.perf_counter() - started[0])
-        local = time.thread_time() - started[1]
-        clocks.work.append(sum(spent[started[2] :]) if spent else local)
-        return answer
-
-    engine.likelihood = likelihood
-    try:
-        with worker_time(spent), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # two steps are not meant to converge
-            model.fit(X, y)
-    finally:
-        engine.likelihood = whole
-    return clocks
 
 
-def measure(n_rows: int, n_columns: int, n_classes: int, local: bool) -> dict[str, float]:
-    """Time updates and passes; in one process with the rows in memory, or as Dask sees fit."""
-    X, y = make_rows(n_rows, n_columns, n_classes)
-    if local:
-        with dask.config.set(scheduler="synchronous"):
-            X, y = dask.compute(X, y)
-    updates = update_times(X, y, n_classes).medians("update")
-    passes = pass_times(X, y, n_classes, LocalEngine if local else DaskEngine).medians("pass")
-    return {"rows": n_rows, "columns": n_columns} | updates | passes
-
-
-def bytes_per_update(n_columns: int, n_classes: int, n_updates: int) -> dict[str, float]:
-    """Count what crosses between the client and one worker: commands out, answers back."""
-    X, y = make_rows(20_000, n_columns, n_classes)
-    X, y = X.persist(), y.persist()
-    calls: list[tuple[int, int]] = []
-    whole = PartPool.ask
-
-    def ask(self: PartPool, function: Any, arguments: Any) -> list[Any]:
-        answers = whole(self, function, arguments)
-        calls.append((len(pickle.dumps(arguments[0])), len(pickle.dumps(answers[0]))))
-        return answers
-
-    PartPool.ask = ask  # type: ignore[method-assign]
-    try:
-        ends: list[int] = []
-
-        def step(*args: Any) -> np.ndarray:
-            ends.append(len(calls))
-            return STEPS["perceptron"](*args)
-
-        C = noise.symmetric(n_classes, 0.3)
-        UMAClassifier(C, max_iter=n_updates, step=step).fit(X, y)
-    finally:
-        PartPool.ask = whole  # type: ignore[method-assign]
-    per_update = [np.sum(calls[start:stop], axis=0) for start, stop in pairwise(ends[1:])]
-    rounds = np.diff(ends)[1:]
-    sent, answered = np.array(per_update).T
-    return {
-        "classes": n_classes,
-        "columns": n_columns,
-        "rounds": float(rounds.mean()),
-        "sent": float(sent.mean()),
-        "answered": float(answered.mean()),
-        "answered_most": float(answered.max()),
-        "all_vectors": 8.0 * n_classes**2 * (n_columns + 1),
-    }
-
-
-def echo(n_bytes: int) -> np.ndarray:
-    """Return so many bytes."""
-    return np.zeros(n_bytes, dtype=np.uint8)
-
-
-def seconds_per_byte(client: Client) -> float:
-    """Return what one more byte from a worker costs."""
-    sizes, best = (10_000, 20_000_000), []
-    for size in sizes:
-        times = []
-        for _ in range(6):
-            started = time.perf_counter()
-            client.submit(echo, size, pure=False).result()
-            times.append(time.perf_counter() - started)
-        best.append(min(times))
-    return (best[1] - best[0]) / (sizes[1] - sizes[0])
-
-
-def cost_model(local: list[dict[str, float]], key: str) -> dict[str, float]:
-    """Fit seconds = rows * (per_row + per_value * columns) to one process's times."""
-    table = np.array([[run["rows"], run["rows"] * run["columns"]] for run in local])
-    seconds = np.array([run[key] for run in local])
-    # In shares of each time: otherwise the largest run alone would decide.
-    solution, *_ = np.linalg.lstsq(table / seconds[:, None], np.ones(len(seconds)), rcond=None)
-    return {"per_row": float(solution[0]), "per_value": float(solution[1])}
-
-
-def predict(
-    model: dict[str, float], overhead: float, per_byte: float, n_bytes: float
-) -> dict[str, float]:
-    """Return seconds for 1e9 x 512 on 100 workers of one thread each."""
-    rows, columns, workers = 1e9, 512, 100
-    work = rows / workers * (model["per_row"] + model["per_value"] * columns)
-    # All workers answer one client, one after another through its network.
-    return {"work": work, "overhead": overhead, "network": workers * n_bytes * per_byte}
-
-
-def main() -> None:
-    """Measure, print a table, and write JSON if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--json")
-    options = parser.parse_args()
-    found: dict[str, Any] = {"workers": options.workers}
-    shapes = [(1000, 50), *((rows, 50) for rows in options.rows), (100_000, 512)]
+def measure_times(n_rows: list[int]) -> dict[str, Any]:
+    """Time updates and passes in one process, in threads and on a cluster."""
+    shapes = [(1000, 50), *((rows, 50) for rows in n_rows), (100_000, 512)]
+    found: dict[str, Any] = {"workers": WORKERS, "machine": machine()}
     update_times(*dask.compute(*make_rows(1000, 50, 10)), 10)  # compile
     found["one_process"] = [show(measure(*shape, 10, True), "one process") for shape in shapes]
     found["threads"] = show(measure(1000, 50, 10, False), "threads")
-    with (
-        LocalCluster(
-            n_workers=options.workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with cluster() as workers, Client(workers) as client:
         update_times(*make_rows(1000, 50, 10), 10)
         found["cluster"] = [show(measure(*shape, 10, False), "cluster") for shape in shapes]
-        found["bytes"] = [bytes_per_update(*shape, 60) for shape in ((50, 10), (512, 30))]
         found["seconds_per_byte"] = seconds_per_byte(client)
-    for line in found["bytes"]:
-        print(json.dumps(line))
-    print(f"seconds per byte: {found['seconds_per_byte']:.3g}")
-    for key in ("update", "pass"):
-        model = cost_model(found["one_process"][1:], f"{key}_work")
-        n_bytes = 8 * 513 * (10 if key == "pass" else 4) + 8 * 400
-        tiny = found["cluster"][0][key]
-        found[f"model_{key}"] = model
-        found[f"prediction_{key}"] = predict(model, tiny, found["seconds_per_byte"], n_bytes)
-        print(key, json.dumps(model), json.dumps(found[f"prediction_{key}"]))
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(found, file, indent=1)
+        found["seconds_per_task"] = seconds_per_task(client)
+    return found
+
+
+def measure_malloc(n_rows: int = 500_000) -> dict[str, Any]:
+    """Time one process as malloc is by default, as Dask's workers have it, and with more room."""
+    found: dict[str, Any] = {"rows": n_rows} | {kind: [] for kind in MALLOC}
+    # A cluster started from here may have left its settings in the environment.
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    for kind in [*MALLOC] * 2:
+        told = subprocess.run(
+            [sys.executable, __file__, "--one-process", str(n_rows)],
+            env=plain | MALLOC[kind],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found[kind].append(json.loads(told.stdout.splitlines()[-1]))
+        print("malloc", kind, told.stdout.splitlines()[-1], flush=True)
+    return found
+
+
+def measure_bytes() -> list[dict[str, float]]:
+    """Count the bytes of an update for several shapes, with two workers in this process."""
+    found = []
+    with dask.config.set(scheduler="threads", num_workers=WORKERS):
+        for shape in TRAFFIC:
+            found.append(bytes_per_update(*shape))
+            print("bytes", json.dumps(found[-1]), flush=True)
+    return found
+
+
+def measure_faults() -> dict[str, Any]:
+    """Run the tests that kill workers, and note what they say."""
+    busy = machine()
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", "-s", "-q", "-n", "0", "tests/test_dask_faults.py"],
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    said = re.findall(
+        r"^(\w+), (.+): nothing lost \(weights within (\S+)\), "
+        r"([\d.]+) s (?:\(([\d.]+) s without|for)",
+        told,
+        re.MULTILINE,
+    )
+    if len(said) != 8:
+        raise SystemExit(f"Not every fault was survived:\n{told}")
+    found: dict[str, Any] = {"machine": busy}
+    for name, fault, within, took, without in said:
+        times = {"took": float(took), "without": float(without) if without else None}
+        found.setdefault(fault, {})[name] = {"within": float(within)} | times
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Say how many cores there are, and how busy they were."""
+    return {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
 
 
 def show(result: dict[str, float], how: str) -> dict[str, float]:
@@ -276,6 +142,38 @@ def show(result: dict[str, float], how: str) -> dict[str, float]:
         flush=True,
     )
     return result
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
+    parser.add_argument("--page", action="store_true", help="measure nothing")
+    parser.add_argument("--one-process", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    with threadpool_limits(1):  # as Dask's workers have it
+        run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what the command line says."""
+    if options.one_process:
+        print(json.dumps(measure(options.one_process, 50, 10, True)))
+        return
+    found = json.loads(options.json.read_text()) if options.json.exists() else {}
+    kinds = {
+        "times": lambda: measure_times(options.rows),
+        "malloc": measure_malloc,
+        "bytes": measure_bytes,
+        "faults": measure_faults,
+    }
+    for part in () if options.page else options.only:
+        found[part] = kinds[part]()
+        options.json.write_text(json.dumps(found, indent=1) + "\n")  # what is done is kept
+    if options.json == RESULTS:
+        write_page(PAGE, found)
 
 
 if __name__ == "__main__":

@@ -130,6 +130,15 @@ def test_truths_and_weights(learner):
     np.testing.assert_allclose(ours.coef_, local.coef_, rtol=0, atol=1e-9)
 
 
+def test_all_rows_of_a_worker_may_count_nothing():
+    problem = make_problem(17, n=N, Q=3)
+    weight = (np.arange(N) < 60).astype(float)
+    local = UMAClassifier(problem.C, max_iter=15).fit(problem.X, problem.y, sample_weight=weight)
+    X, y = dask_problem(problem, (60, 60, 60))
+    ours = UMAClassifier(problem.C, max_iter=15).fit(X, y, sample_weight=weight)
+    assert_same_uma(ours, local)
+
+
 def test_missing_labels_written_as_minus_one():
     problem = make_problem(8, n=N, Q=3)
     truth = np.where(np.arange(N) < 60, problem.true, -1)  # some blocks hold nothing but -1

@@ -194,7 +194,7 @@ METHODS: dict[str, Method] = {
     "uma-averaged": Method("UMA, averaged", _uma(average=True), ANY, tuned=False),
     "uma-means": Method('UMA, init="means"', _uma(init="means"), ANY, tuned=False),
     "ours": Method("UnconfusedLogisticRegression", _ours(ROUNDS), ANY),
-    "ours-once": Method("UnconfusedLogisticRegression, relabel=0", _ours(0), ANY),
+    "ours-once": Method("UnconfusedLogisticRegression, relabel=0", _ours(0), ("known",)),
     "forward": Method("forward correction", _corrected("forward"), ("known", "trusted")),
     "backward": Method("backward correction", _corrected("backward"), ("known", "trusted")),
     "cleanlab": Method("CleanLearning", _clean_learning, ANY),
@@ -203,10 +203,7 @@ METHODS: dict[str, Method] = {
         "UnconfusedLogisticRegression, votes", _ours_votes(ROUNDS), ("trusted", "none"), crowd=True
     ),
     "ours-votes-once": Method(
-        "UnconfusedLogisticRegression, votes, relabel=0",
-        _ours_votes(0),
-        ("trusted", "none"),
-        crowd=True,
+        "UnconfusedLogisticRegression, votes, relabel=0", _ours_votes(0), ("none",), crowd=True
     ),
     "annotator-lr": Method(
         "AnnotatorLogisticRegression", _annotator_logistic, ("trusted", "none"), crowd=True

@@ -9,7 +9,7 @@ two maximises one function, which no iteration can lower.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import logsumexp
@@ -18,6 +18,40 @@ from unconfused._typing import BoolArray, FloatArray, IntArray
 
 TINY = 1e-300
 """Stands for 0 in a logarithm; what it multiplies is 0."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the answers say in sum, under some posterior; sums over blocks of items add up."""
+
+    counts: FloatArray
+    """Expected answers by annotator, true class and label, (A, Q, Q)."""
+
+    masses: FloatArray
+    """Expected items of every class, (Q,), among those about which anything is known."""
+
+    n_informed: int
+    n_items: int
+    evidence: float = 0.0
+    """Log-probability of all that is known."""
+
+    def __add__(self, other: Expectation) -> Expectation:
+        """Join the sums over two blocks of items."""
+        return Expectation(
+            self.counts + other.counts,
+            self.masses + other.masses,
+            self.n_informed + other.n_informed,
+            self.n_items + other.n_items,
+            self.evidence + other.evidence,
+        )
+
+
+class Answers(Protocol):
+    """Answers on items, wherever they are."""
+
+    def expect(self, matrices: FloatArray, prior: FloatArray) -> Expectation:
+        """Sum up the posterior that matrices (A, Q, Q) and class shares (Q,) give."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -54,32 +88,62 @@ class Crowd:
         share = np.log(prior, out=np.full_like(prior, -np.inf), where=prior > 0)
         return np.asarray(answers + share)
 
+    def majority(self) -> FloatArray:
+        """Share of each class among an item's votes, the truth where known, else nothing."""
+        tally = self.indicators @ np.tile(np.eye(self.n_classes), (self.n_annotators, 1))
+        return self.fix_truth(tally / np.maximum(tally.sum(axis=1, keepdims=True), 1.0))
+
+    def posterior(self, matrices: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return P(true class | answers), (n_items, Q), and the log-probability of each item."""
+        joint = self.log_joint(matrices, prior)
+        evidence = logsumexp(joint, axis=1)
+        posterior = self.fix_truth(np.exp(joint - evidence[:, np.newaxis]))
+        gold = self.truth >= 0
+        evidence[gold] = joint[gold, self.truth[gold]]
+        return posterior, np.asarray(evidence)
+
+    def expect(self, matrices: FloatArray, prior: FloatArray) -> Expectation:
+        """Sum up the posterior that matrices (A, Q, Q) and class shares (Q,) give."""
+        posterior, evidence = self.posterior(matrices, prior)
+        return self.summed(posterior, float(evidence[self.informed].sum()))
+
+    def summed(self, posterior: FloatArray, evidence: float = 0.0) -> Expectation:
+        """Sum up a posterior."""
+        informed = self.informed
+        masses = posterior[informed].sum(axis=0)
+        n_informed = int(np.count_nonzero(informed))
+        return Expectation(self.counts(posterior), masses, n_informed, len(informed), evidence)
+
 
 @dataclass(frozen=True)
 class CrowdFit:
     """The model at the end, and the function it maximised, after every iteration."""
 
-    posterior: FloatArray
-    counts: FloatArray
+    expected: Expectation
+    """What `seen_through` and `prior` make of the answers."""
+
     matrices: FloatArray
+    """The matrices that follow from that, (A, Q, Q)."""
+
+    seen_through: FloatArray
     prior: FloatArray
     objective: list[float]
     converged: bool
 
 
 def fit_crowd(
-    crowd: Crowd, start: FloatArray, strength: float, max_iter: int, tol: float
+    answers: Answers, start: Expectation, strength: float, max_iter: int, tol: float
 ) -> CrowdFit:
     """Fit the shared matrix, then one matrix per annotator from where that ended."""
-    shared = _maximise(crowd, start, _shared_matrix, max_iter, tol)
-    centre = _centre(shared.counts.sum(axis=0))
+    shared = _maximise(answers, start, _shared_matrix, max_iter, tol)
+    centre = _centre(shared.expected.counts.sum(axis=0))
 
     def own_matrices(counts: FloatArray) -> tuple[FloatArray, float]:
         matrices = shrink(counts, centre, strength)
         penalty = strength * np.sum(centre * np.log(np.maximum(matrices, TINY)))
         return matrices, float(penalty)
 
-    return _maximise(crowd, shared.posterior, own_matrices, max_iter, tol)
+    return _maximise(answers, shared.expected, own_matrices, max_iter, tol)
 
 
 def shrink(counts: FloatArray, centre: FloatArray, strength: float) -> FloatArray:
@@ -104,22 +168,17 @@ def _shared_matrix(counts: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _maximise(
-    crowd: Crowd, posterior: FloatArray, matrices_of: Any, max_iter: int, tol: float
+    answers: Answers, expected: Expectation, matrices_of: Any, max_iter: int, tol: float
 ) -> CrowdFit:
-    informed, gold = crowd.informed, crowd.truth >= 0
     objective: list[float] = []
     converged = False
     while True:
-        counts = crowd.counts(posterior)
-        matrices, penalty = matrices_of(counts)
-        prior = posterior[informed].sum(axis=0) / max(1, int(np.count_nonzero(informed)))
-        joint = crowd.log_joint(matrices, prior)
-        evidence = logsumexp(joint, axis=1)
-        posterior = crowd.fix_truth(np.exp(joint - evidence[:, np.newaxis]))
-        evidence[gold] = joint[gold, crowd.truth[gold]]
-        objective.append(float(evidence[informed].sum()) + penalty)
+        matrices, penalty = matrices_of(expected.counts)
+        prior = expected.masses / max(1, expected.n_informed)
+        expected = answers.expect(matrices, prior)
+        objective.append(expected.evidence + penalty)
         if len(objective) > 1:
-            converged = objective[-1] - objective[-2] <= tol * len(informed)
+            converged = objective[-1] - objective[-2] <= tol * expected.n_items
         if converged or len(objective) >= max_iter:
-            counts = crowd.counts(posterior)
-            return CrowdFit(posterior, counts, matrices_of(counts)[0], prior, objective, converged)
+            last = matrices_of(expected.counts)[0]
+            return CrowdFit(expected, last, matrices, prior, objective, converged)

@@ -121,7 +121,7 @@ def from_annotators(
         raise ValueError("There is no vote to learn from.")
     crowd = Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes))
     _warn_of_silence(crowd)
-    fit = fit_crowd(crowd, _majority(votes, crowd), prior_strength, max_iter, tol)
+    fit = fit_crowd(crowd, crowd.summed(crowd.majority()), prior_strength, max_iter, tol)
     if not fit.converged:
         warnings.warn(
             f"from_annotators stopped after {max_iter} iterations before it settled; raise "
@@ -129,7 +129,8 @@ def from_annotators(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return _publish(fit, votes, smoothing)
+    posterior, _ = crowd.posterior(fit.seen_through, fit.prior)
+    return _publish(fit, posterior, votes, smoothing)
 
 
 def _check_settings(max_iter: int, tol: float, prior_strength: float, smoothing: float) -> None:
@@ -171,12 +172,6 @@ def _filled(gold: Labels, length: int) -> Labels:
     return np.resize(gold, length) if len(gold) else np.full(length, None)
 
 
-def _majority(votes: Votes, crowd: Crowd) -> FloatArray:
-    """Share of each class among an item's votes, the truth where known, else nothing."""
-    tally = votes.tally
-    return crowd.fix_truth(tally / np.maximum(tally.sum(axis=1, keepdims=True), 1.0))
-
-
 def _warn_of_silence(crowd: Crowd) -> None:
     silent = np.count_nonzero(~crowd.informed)
     if silent:
@@ -188,12 +183,14 @@ def _warn_of_silence(crowd: Crowd) -> None:
         )
 
 
-def _publish(fit: CrowdFit, votes: Votes, smoothing: float) -> AnnotatorEstimate:
-    counts = fit.counts.sum(axis=0)
+def _publish(
+    fit: CrowdFit, posterior: FloatArray, votes: Votes, smoothing: float
+) -> AnnotatorEstimate:
+    counts = fit.expected.counts.sum(axis=0)
     if smoothing == 0:
         refuse_uncounted(counts, votes.classes, "it is the likely truth of no item with a vote.")
-    best = fit.posterior.max(axis=1, keepdims=True)
-    consensus = (fit.posterior >= best - TIED_WITHIN).argmax(axis=1)
+    best = posterior.max(axis=1, keepdims=True)
+    consensus = (posterior >= best - TIED_WITHIN).argmax(axis=1)
     return AnnotatorEstimate(
         divide_rows(counts, smoothing),
         counts,
@@ -201,9 +198,9 @@ def _publish(fit: CrowdFit, votes: Votes, smoothing: float) -> AnnotatorEstimate
         class_prior=fit.prior,
         annotators=votes.annotators,
         annotator_matrices=fit.matrices,
-        annotator_counts=fit.counts,
+        annotator_counts=fit.expected.counts,
         consensus=votes.classes[consensus],
-        posterior=fit.posterior,
+        posterior=posterior,
         n_iter=len(fit.objective),
         history=np.array(fit.objective),
     )

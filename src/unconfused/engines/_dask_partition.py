@@ -4,11 +4,11 @@ The norm of an update vector z is that of a sum over workers, which no worker kn
 worker's Q x Q vectors would cost Q x Q x d numbers for each update. But an update moves z only a
 little from the last value r that the client had of it, and about that much is known cheaply:
 
-    |z|^2 = 2 r.z - |r|^2 + |z - r|^2
+    |z|^2 = (r.z / |r|)^2 + |across|^2
 
-Here r.z adds up over workers, and |z - r| is at most the sum of the workers' own distances. So two
-Q x Q tables bound every norm, with an error of second order, and only pairs that could still be
-the one looked for are asked for: mostly one or two.
+Here r.z adds up over workers, and the part of z across r is at most as long as those of all
+workers' own changes together (r itself has none). So two Q x Q tables bound every norm, with an
+error of second order, and only pairs that could still be the one looked for are asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
-from unconfused.engines._dask_pool import PartPool
+from unconfused.engines._dask_pool import Pool
 from unconfused.engines.base import CellTables
 
 ROUNDING = 1e-12
@@ -38,7 +38,7 @@ class DaskPartition:
     """The partition protocol, and bounds on the pair norms (`norm_bounds`)."""
 
     def __init__(
-        self, pool: PartPool, n_features: int, unmixing: Unmixing, alpha: float, total: float
+        self, pool: Pool, n_features: int, unmixing: Unmixing, alpha: float, total: float
     ) -> None:
         self._pool, self._unmixing, self._alpha, self._total = pool, unmixing, alpha, total
         self._cut = uuid.uuid4().hex
@@ -81,16 +81,13 @@ class DaskPartition:
         products, distances = answer.products, answer.distances
         assert products is not None
         assert distances is not None
-        squares = np.zeros_like(products)
+        norms = np.zeros_like(products)
         for pair, vector in self._references.items():
-            squares[pair] = np.einsum("j,j->", vector, vector)
-        norms = np.sqrt(squares)
-        along = np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0)
-        # Rounding is a share of the terms, which may all but cancel: widen before the root.
-        slack = ROUNDING * (norms + distances)
-        largest = np.maximum(2 * products - squares, 0.0) + distances**2 + slack * norms
-        lower = np.maximum(np.maximum(along, norms - distances) - slack, 0.0)
-        upper = np.minimum(np.sqrt(largest), norms + distances) + slack
+            norms[pair] = np.sqrt(np.einsum("j,j->", vector, vector))
+        along = np.abs(np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0))
+        slack = ROUNDING * (norms + along + distances)
+        lower = np.maximum(along - slack, 0.0)
+        upper = np.hypot(along, distances) + slack
         for pair in self._exact:
             lower[pair] = upper[pair] = norms[pair]
         if self._everywhere:

@@ -8,6 +8,7 @@ to disk, and a command that finds it missing or out of date says so by returning
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,27 +19,80 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import CellTables, Partition
+from unconfused.engines.base import CellTables
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.partition import LocalPartition
 
 Pair = tuple[int, int]
 Block = tuple[Any, IntArray, FloatArray]
 """Rows, their label codes, their weights."""
 
 
-@dataclass
 class Cut:
     """A local partition, the last command it carried out, and what was asked of it."""
 
-    partition: Partition
-    n_classes: int
-    serial: int = -1
-    epoch: int = -1
-    asked: dict[Pair, FloatArray] = field(default_factory=dict)
-    """Own update vectors as they were when the client last asked for them."""
+    def __init__(self, partition: LocalPartition, n_classes: int) -> None:
+        self.partition = partition
+        self.serial = -1
+        self._total = partition.total
+        self._tables = np.zeros((2, n_classes, n_classes))
+        self.begin(-1)
 
-    references: dict[Pair, FloatArray] = field(default_factory=dict)
-    """The same over all parts: the sums that the client made of them."""
+    def begin(self, epoch: int) -> None:
+        """Forget all references."""
+        self.epoch = epoch
+        self._asked: dict[Pair, FloatArray] = {}
+        """Own update sums as they were when the client last asked for them."""
+
+        self._references: dict[Pair, FloatArray] = {}
+        """The same over all parts: the sums that the client made of them."""
+
+        self._drawn_up = np.full(self._tables.shape[1], -1)
+        """Version of every region when it was last compared; -1 if never since references came."""
+
+    def refer_to(self, references: dict[Pair, FloatArray]) -> None:
+        """Take the sums that the client made."""
+        self._references |= references
+        self._drawn_up[[predicted for predicted, _ in references]] = -1
+
+    def ask(self, pairs: Sequence[Pair]) -> FloatArray:
+        """Return own update sums, (pairs, features), and remember them."""
+        sums = np.zeros((len(pairs), self.partition.n_features))
+        if self._total > 0:  # without a row that counts there is no mean
+            for own, pair in zip(sums, pairs, strict=True):
+                own[:] = self.partition.update_vector(*pair) * self._total
+        self._asked.update(zip(pairs, sums, strict=True))
+        self._drawn_up[[predicted for predicted, _ in pairs]] = -1
+        return sums
+
+    def drift(self) -> FloatArray:
+        """Compare all update sums with what was last asked for; two tables of (Q, Q).
+
+        Products with the references (0 without one); and how far sums have moved since they were
+        asked for, or from 0, across their reference. Only regions that changed are looked at.
+        """
+        versions = self.partition.region_versions()
+        outdated = np.flatnonzero(self._drawn_up != versions)
+        # With no weights all regions are one, and the first stands for it.
+        for predicted in outdated[: 1 if self.partition.everywhere else None].tolist():
+            own = self.partition.region_sums(predicted)
+            self._tables[0, predicted] = 0.0
+            for true in range(len(own)):
+                reference = self._references.get((predicted, true))
+                if reference is not None:
+                    self._tables[0, predicted, true] = reference @ own[true]
+                    own[true] -= self._asked[predicted, true]
+                    _take_out(reference, own[true])
+            self._tables[1, predicted] = np.sqrt(np.einsum("qj,qj->q", own, own))
+        self._drawn_up = versions
+        return self._tables.copy()
+
+
+def _take_out(direction: FloatArray, vector: FloatArray) -> None:
+    """Leave of a vector what is across a direction."""
+    square = direction @ direction
+    if square > 0:
+        vector -= (direction @ vector) / square * direction
 
 
 @dataclass(frozen=True)
@@ -81,7 +135,7 @@ class Answer:
     """Products of the update sums with the references, (Q, Q); 0 without a reference."""
 
     distances: FloatArray | None = None
-    """Distances of the own update sums from those last asked for, or from 0."""
+    """How far the own update sums are from those last asked for, or from 0, across references."""
 
     def __add__(self, other: Answer) -> Answer:
         """Join the answers of two parts."""
@@ -104,14 +158,28 @@ class Part:
         self._made_of = (block, n_codes, intercept)
         X, codes, weights = block
         self.engine = LocalEngine(X, codes, n_codes, weights, intercept=intercept)
-        self.total = float(weights.sum())
         self.forget()
 
     def forget(self) -> None:
         """Lose the cuts; nothing but time is lost with them."""
         self.cuts: dict[str, Cut] = {}
+        self._rest: tuple[str, Part] | None = None
         # An interrupted client may ask again while the task it gave up is still running.
         self.lock = threading.Lock()
+
+    def without(self, name: str, rows: IntArray) -> Part:
+        """Return a part in which some rows count 0; it is remembered until another is wanted."""
+        if self._rest is None or self._rest[0] != name:
+            X, codes, weights = self._made_of[0]
+            weights = weights.copy()
+            weights[rows] = 0.0
+            rest = object.__new__(Part)  # shares all but the weights, and what is remembered
+            rest._made_of = ((X, codes, weights), *self._made_of[1:])
+            rest.engine = copy.copy(self.engine)
+            rest.engine.weights = weights
+            rest.forget()
+            self._rest = name, rest
+        return self._rest[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let the rows travel, not the cuts."""
@@ -148,12 +216,10 @@ def carry_out(part: Part, command: Command) -> Answer | None:
         cut = _up_to_date(part, command)
         if cut is None:
             return None
-        vectors = [_own_sum(part, cut, pair) for pair in command.pairs]
-        cut.asked.update(zip(command.pairs, vectors, strict=True))
-        wanted = np.array(vectors).reshape(len(vectors), part.engine.n_features)
-        products, distances = _drift(part, cut) if command.drift else (None, None)
+        vectors = cut.ask(command.pairs)
+        products, distances = cut.drift() if command.drift else (None, None)
         tables = cut.partition.tables() if command.drift or not command.pairs else None
-        return Answer(tables, wanted, products, distances)
+        return Answer(tables, vectors, products, distances)
 
 
 def _up_to_date(part: Part, command: Command) -> Cut | None:
@@ -161,7 +227,10 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
     if command.weights is not None:
         if cut is None:
             assert command.unmixing is not None
-            partition = part.engine.partition(command.unmixing, command.alpha)
+            # The norm of a part's own vector is of no use: that of the sum is wanted.
+            partition = LocalPartition(
+                part.engine, command.unmixing, command.alpha, for_norms=False
+            )
             cut = Cut(partition, command.unmixing.n_classes)
             part.cuts[command.cut] = cut
         cut.serial = -1  # in case it is interrupted
@@ -174,29 +243,17 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
         cut.partition.move(command.steps, command.direction)
     cut.serial = command.serial
     if cut.epoch != command.epoch:
-        cut.epoch = command.epoch
-        cut.asked, cut.references = {}, {}
-    cut.references.update(command.references)
+        cut.begin(command.epoch)
+    cut.refer_to(command.references)
     return cut
-
-
-def _own_sum(part: Part, cut: Cut, pair: Pair) -> FloatArray:
-    return cut.partition.update_vector(*pair) * part.total
-
-
-def _drift(part: Part, cut: Cut) -> tuple[FloatArray, FloatArray]:
-    """Compare all update sums with what was last asked for."""
-    shape = (cut.n_classes, cut.n_classes)
-    products, distances = np.zeros(shape), np.zeros(shape)
-    for pair in np.ndindex(*shape):
-        own = _own_sum(part, cut, pair)
-        if pair in cut.references:
-            products[pair] = np.einsum("j,j->", cut.references[pair], own)
-            own = own - cut.asked[pair]
-        distances[pair] = np.sqrt(np.einsum("j,j->", own, own))
-    return products, distances
 
 
 def ask_engine(part: Part, question: Callable[[LocalEngine], Any]) -> Any:
     """Ask the local engine one thing."""
     return question(part.engine)
+
+
+def ask_without(part: Part, task: tuple[Callable[..., Any], Any, str, IntArray]) -> Any:
+    """Put a question to a part without some of its rows."""
+    function, argument, name, rows = task
+    return function(part.without(name, rows), argument)

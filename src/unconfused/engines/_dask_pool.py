@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from unconfused._typing import FloatArray
-from unconfused.engines._dask_parts import Part, build_part
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._dask_parts import Part, ask_without, build_part
 
 SHARE_OF_MEMORY = 0.5
 """Without a cluster, rows are kept in memory while they fit into this share of it."""
+
+
+class Pool(Protocol):
+    """Parts of the rows, wherever they are."""
+
+    kept: bool
+    """Whether parts stay, and with them what they remember, from one question to the next."""
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        ...
+
+    def ask(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
+        """Call ``function(part, argument)`` for every part, where that part is."""
+        ...
+
+    def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
+        """Call ``function(part, argument)`` with the same argument for every part."""
+        ...
+
+    def find_homes(self) -> None:
+        """See where the parts are now: some moved, or were made again elsewhere."""
+        ...
 
 
 class PartPool:
@@ -38,12 +62,16 @@ class PartPool:
         homes: Sequence[str | None],
         n_rows: FloatArray,
         n_bytes: float,
-        build: Callable[[Sequence[Any]], Part],
+        build: Callable[[Sequence[Any]], Any],
     ) -> None:
         import dask
 
         self._client = active_client()
         groups = _groups(homes, n_rows, _slots(self._client))
+        self.groups = [group for _, group in groups]
+        """Numbers of the blocks that each part is made of, in order."""
+
+        self.n_rows = n_rows
         self._homes = [home for home, _ in groups]
         make = dask.delayed(build, pure=False)
         parts = [make([blocks[i] for i in group]) for _, group in groups]
@@ -88,6 +116,46 @@ class PartPool:
     def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
         """Call ``function(part, argument)`` with the same argument for every part."""
         return self.ask(function, [argument] * len(self))
+
+
+class RestPool:
+    """The parts of another pool without some of their rows, whose places go with each question.
+
+    Parameters
+    ----------
+    pool : all rows
+    without : for every block, the places in it of the rows to leave out
+    """
+
+    def __init__(self, pool: PartPool, without: Sequence[IntArray]) -> None:
+        self._pool, self.kept = pool, pool.kept
+        self._name = uuid.uuid4().hex
+        self._rows = [_places(group, pool.n_rows, without) for group in pool.groups]
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+    def ask(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
+        """Call ``function(part, argument)`` for every part, where that part is."""
+        tasks = [
+            (function, argument, self._name, rows)
+            for argument, rows in zip(arguments, self._rows, strict=True)
+        ]
+        return self._pool.ask(ask_without, tasks)
+
+    def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
+        """Call ``function(part, argument)`` with the same argument for every part."""
+        return self.ask(function, [argument] * len(self))
+
+    def find_homes(self) -> None:
+        """See where the parts are now: some moved, or were made again elsewhere."""
+        self._pool.find_homes()
+
+
+def _places(group: Sequence[int], n_rows: FloatArray, rows: Sequence[IntArray]) -> IntArray:
+    """Turn places in blocks into places in the part that is made of these blocks."""
+    starts = np.cumsum([0.0, *n_rows[list(group)]])[:-1].astype(np.intp)
+    return np.concatenate([start + rows[i] for start, i in zip(starts, group, strict=True)])
 
 
 def part_builder(n_columns: int, n_codes: int, intercept: bool) -> Callable[[Sequence[Any]], Part]:

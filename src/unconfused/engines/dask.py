@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add, methodcaller
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from unconfused._matrix import Unmixing
-from unconfused._typing import FloatArray
+from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._dask_partition import DaskPartition
 from unconfused.engines._dask_parts import ask_engine
-from unconfused.engines._dask_pool import PartPool, part_builder
+from unconfused.engines._dask_pool import PartPool, Pool, RestPool, part_builder
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.local import LocalEngine
 
@@ -39,18 +39,40 @@ class DaskRows:
     n_rows: FloatArray
     n_bytes: float
     homes: Sequence[str | None]
+    _pools: dict[tuple[int, bool], PartPool] = field(default_factory=dict, repr=False)
 
     def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
-        """Put the rows into local engines, one per worker thread."""
-        build = part_builder(self.shape[1], n_codes, intercept)
-        pool = PartPool(self.blocks, self.homes, self.n_rows, self.n_bytes, build)
-        return DaskEngine(pool, self.shape[1] + intercept, intercept)
+        """Put the rows into local engines, one per worker thread; the next time they are there."""
+        return DaskEngine(
+            self.pool(n_codes, intercept=intercept), self.shape[1] + intercept, intercept
+        )
+
+    def pool(self, n_codes: int, *, intercept: bool) -> PartPool:
+        """Put the rows on the workers, if they are not there yet."""
+        kind = (n_codes, intercept)
+        if kind not in self._pools:
+            build = part_builder(self.shape[1], n_codes, intercept)
+            self._pools[kind] = PartPool(self.blocks, self.homes, self.n_rows, self.n_bytes, build)
+        return self._pools[kind]
+
+
+@dataclass(frozen=True)
+class DaskRest:
+    """Rows of which some are left out: those at the places listed for every block."""
+
+    rows: DaskRows
+    left_out: Sequence[IntArray]
+
+    def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
+        """Use the local engines that hold all rows, with those left out counting 0."""
+        pool = RestPool(self.rows.pool(n_codes, intercept=intercept), self.left_out)
+        return DaskEngine(pool, self.rows.shape[1] + intercept, intercept)
 
 
 class DaskEngine:
     """Rows on workers; see `unconfused.engines.base.Engine`."""
 
-    def __init__(self, pool: PartPool, n_features: int, intercept: bool) -> None:
+    def __init__(self, pool: Pool, n_features: int, intercept: bool) -> None:
         self._pool, self._n_features, self.intercept = pool, n_features, intercept
 
     @property

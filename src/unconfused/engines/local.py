@@ -138,13 +138,19 @@ class LocalEngine:
         features = np.zeros_like(by_feature)
         table = np.zeros(mixing.shape)
         loss = 0.0
+        # Made once: Dask's workers give memory back, and fetch it again, for every array made anew.
+        n_rows = min(BLOCK_ROWS, last - first)
+        all_scores = np.empty((n_rows, len(weights)), dtype=self.rows.score_dtype)
+        all_weights = np.empty(n_rows)
         for start in range(first, last, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, last)
-            scores = self.rows.scores(by_feature, start, stop)
+            scores, row_weights = all_scores[: stop - start], all_weights[: stop - start]
+            self.rows.scores(by_feature, start, stop, scores)
             if self.intercept:
                 scores += weights[:, columns].astype(scores.dtype)
             codes = self.codes[start:stop]
-            row_weights = self.weights[start:stop] * code_weights[codes]
+            np.take(code_weights, codes, out=row_weights, mode="clip")  # "raise" makes a copy
+            row_weights *= self.weights[start:stop]
             loss += posterior(scores, codes, row_weights, mixing, 0, stop - start, table)
             self.rows.add_outer(scores, start, stop, features)
             if self.intercept:

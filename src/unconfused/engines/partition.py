@@ -21,34 +21,45 @@ SKIP_ROWS = True
 
 
 class LocalPartition:
-    """Rows cut into cells, with predictions, tables and sums kept between updates."""
+    """Rows cut into cells, with predictions, tables and sums kept between updates.
 
-    def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
+    Without `for_norms` nothing is kept for the sake of `pair_norms`, which then takes longer.
+    """
+
+    def __init__(
+        self, engine: LocalEngine, unmixing: Unmixing, alpha: float, *, for_norms: bool = True
+    ) -> None:
         self._engine = engine
         self._coefficients = np.ascontiguousarray(unmixing.coefficients)
         self._n_classes = unmixing.n_classes
-        self._total = float(engine.weights.sum())
+        self.total = float(engine.weights.sum())
+        self.n_features = engine.n_features
         self._cut = RowCut(engine, unmixing.n_classes, alpha, skip=SKIP_ROWS)
         self._cells = Cells(engine, unmixing.n_classes)
-        self._sums = cell_sums(engine, unmixing.n_classes, self._cut.region, self._cells)
+        self._sums = cell_sums(
+            engine, unmixing.n_classes, self._cut.region, self._cells, for_norms=for_norms
+        )
         self._norms = np.zeros((unmixing.n_classes, unmixing.n_classes))
         self._dirty = np.ones(unmixing.n_classes, dtype=bool)
-        self._everywhere = True
+        self._versions = np.zeros(unmixing.n_classes, dtype=np.int64)
+        self.everywhere = True
+        """Whether all weights are 0, and every region is that of all rows."""
+
         self._outdated = True
         self._transferred = 0
 
     def restart(self, weights: FloatArray) -> None:
         """Cut afresh by these weights; with all of them 0, every row is in every class."""
-        self._everywhere = not weights.any()
+        self.everywhere = not weights.any()
         self._outdated = True
-        if self._everywhere:
+        if self.everywhere:
             self._cut.region.fill(0)
         else:
             self._cut.restart(weights)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
         """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
-        if self._everywhere:
+        if self.everywhere:
             self.restart(np.outer(steps, direction))
             return
         rows, before = self._cut.move(steps, direction)
@@ -62,7 +73,9 @@ class LocalPartition:
             return
         self._cells.shift(transfer)
         self._sums.shift(transfer)
-        self._dirty[transfer.regions(self._engine.n_codes)] = True
+        changed = transfer.regions(self._engine.n_codes)
+        self._dirty[changed] = True
+        self._versions[changed] += 1
 
     def _transfer(self, rows: IntArray, before: IntArray) -> Transfer:
         """Say which rows have to change cells; exchange two regions first if that spares rows.
@@ -76,6 +89,7 @@ class LocalPartition:
         first, second = exchange
         for table in (self._norms, self._dirty):
             table[[first, second]] = table[[second, first]]
+        self._versions[[first, second]] += 1
         self._cells.exchange(first, second)
         self._sums.exchange(first, second)
         names = np.arange(-1, self._n_classes)  # the last, for -1, comes first
@@ -90,7 +104,7 @@ class LocalPartition:
         """Return what the cells hold."""
         self._rebuild_if_outdated()
         tables = self._cells.tables()
-        if not self._everywhere:
+        if not self.everywhere:
             return tables
         return CellTables(
             self._for_every_class(tables.counts), self._for_every_class(tables.squares)
@@ -99,19 +113,29 @@ class LocalPartition:
     def pair_norms(self) -> FloatArray:
         """Return the norm of every update vector, (Q, Q)."""
         self._rebuild_if_outdated()
-        dirty = np.flatnonzero(self._dirty) if not self._everywhere else np.zeros(1, dtype=np.intp)
+        dirty = np.flatnonzero(self._dirty) if not self.everywhere else np.zeros(1, dtype=np.intp)
         squared = self._sums.squared_norms(dirty, self._coefficients)
-        self._norms[dirty] = np.sqrt(squared) / self._total
+        self._norms[dirty] = np.sqrt(squared) / self.total
         self._dirty[:] = False
-        if self._everywhere:
+        if self.everywhere:
             self._norms[:] = self._norms[0]
         return self._norms.copy()
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
         self._rebuild_if_outdated()
-        region = 0 if self._everywhere else predicted
-        return self._sums.unmixed(region, self._coefficients[:, true]) / self._total
+        region = 0 if self.everywhere else predicted
+        return self._sums.unmixed(region, self._coefficients[:, true]) / self.total
+
+    def region_versions(self) -> IntArray:
+        """Return a number for every region, (Q,), that is another whenever its rows changed."""
+        self._rebuild_if_outdated()
+        return self._versions.copy()
+
+    def region_sums(self, predicted: int) -> FloatArray:
+        """Return the update vectors of a region as sums over rows, not means, (Q, features)."""
+        self._rebuild_if_outdated()
+        return self._sums.all_unmixed(0 if self.everywhere else predicted, self._coefficients)
 
     def _rebuild_if_outdated(self) -> None:
         if not self._outdated:
@@ -120,6 +144,7 @@ class LocalPartition:
         self._cells.rebuild(transfer)
         self._sums.rebuild(transfer)
         self._dirty[:] = True
+        self._versions += 1
         self._outdated = False
         self._transferred = 0
 

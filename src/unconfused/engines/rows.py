@@ -71,8 +71,11 @@ class Rows(Protocol):
         """Add each chosen row, times its weight, to its cell's sum."""
         ...
 
-    def scores(self, weights: FloatArray, start: int, stop: int) -> Any:
-        """Return the products of rows start..stop with weights, (features, Q)."""
+    score_dtype: Any
+    """What `scores` are calculated in."""
+
+    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the products of rows start..stop with weights, (features, Q)."""
         ...
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
@@ -94,6 +97,7 @@ class DenseRows:
         self._X = X
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.size, X.dtype
+        self.score_dtype = X.dtype  # a product in another precision would copy the rows
         self.entries_per_row = self.longest = X.shape[1]
         self.brings_threads = True
 
@@ -131,10 +135,9 @@ class DenseRows:
         """Add each chosen row, times its weight, to its cell's sum."""
         self._kernels.dense_add(self._X, rows, cells, weights, sums)
 
-    def scores(self, weights: FloatArray, start: int, stop: int) -> Any:
-        """Return the products of rows start..stop with weights, (features, Q)."""
-        # In the rows' own precision: a product in another one would copy the rows.
-        return self._X[start:stop] @ weights.astype(self._X.dtype, copy=False)
+    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the products of rows start..stop with weights, (features, Q)."""
+        np.matmul(self._X[start:stop], weights.astype(self.dtype, copy=False), out=out)
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
         """Add the products of rows start..stop with their values to out, (features, Q)."""
@@ -156,6 +159,7 @@ class SparseRows:
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.nnz, X.dtype
+        self.score_dtype = np.dtype(np.float64)
         self.entries_per_row = X.nnz // max(1, X.shape[0])
         self.longest = int(np.diff(X.indptr).max(initial=0))
         self.brings_threads = False
@@ -197,13 +201,11 @@ class SparseRows:
             self._data, self._indices, self._indptr, rows, cells, weights, sums
         )
 
-    def scores(self, weights: FloatArray, start: int, stop: int) -> Any:
-        """Return the products of rows start..stop with weights, (features, Q)."""
-        out = np.empty((stop - start, weights.shape[1]))
+    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the products of rows start..stop with weights, (features, Q)."""
         self._kernels.sparse_scores(
             self._data, self._indices, self._indptr, weights, start, stop, out
         )
-        return out
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
         """Add the products of rows start..stop with their values to out, (features, Q)."""

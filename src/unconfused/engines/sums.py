@@ -50,13 +50,19 @@ class CellSums(Protocol):
         """Return one unmixed sum of a region, (features,), for coefficients by code."""
         ...
 
+    def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
+        """Return all unmixed sums of a region, (Q, features)."""
+        ...
 
-def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> CellSums:
-    """Keep what there is room for."""
+
+def cell_sums(
+    engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, *, for_norms: bool = True
+) -> CellSums:
+    """Keep what there is room for; products only where norms will be asked for."""
     n_cells = n_classes * engine.n_codes
     if n_cells * engine.n_features * 8 <= KEPT_BYTES:
         return KeptSums(engine, n_cells)
-    if n_cells * engine.n_codes * 8 <= KEPT_BYTES:
+    if for_norms and n_cells * engine.n_codes * 8 <= KEPT_BYTES:
         return KeptProducts(engine, n_classes, region, cells)
     return SumsOnDemand(engine, region)
 
@@ -111,6 +117,10 @@ class KeptSums:
         """Return one unmixed sum of a region, (features,), for coefficients by code."""
         return np.asarray(coefficients @ self._of(region))
 
+    def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
+        """Return all unmixed sums of a region, (Q, features)."""
+        return np.asarray(coefficients.T @ self._of(region))
+
     def _of(self, region: int) -> FloatArray:
         n_codes = self._engine.n_codes
         return self._sums[region * n_codes : (region + 1) * n_codes]
@@ -136,8 +146,7 @@ class SumsOnDemand:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         out = np.empty((len(regions), coefficients.shape[1]))
         for k, region in enumerate(regions):
-            codes, sums = self._sums_of(int(region))
-            vectors = coefficients[codes].T @ sums
+            vectors = self.all_unmixed(int(region), coefficients)
             np.einsum("qj,qj->q", vectors, vectors, out=out[k])
         return out
 
@@ -157,6 +166,11 @@ class SumsOnDemand:
         n_entries = len(rows) * self._engine.rows.entries_per_row
         self._engine.in_threads.each(run, range(PARTS), n_entries)
         return np.asarray(parts.sum(axis=0))
+
+    def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
+        """Return all unmixed sums of a region, (Q, features)."""
+        codes, sums = self._sums_of(region)
+        return np.asarray(coefficients[codes].T @ sums)
 
     def _sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return the codes there are in a region, and their sums."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import label_array
-from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
-from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd, shrink
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
-from unconfused.engines import ArrayEngine, LocalEngine
+from unconfused.engines import Engine
 from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
@@ -48,19 +48,30 @@ def collect_votes(
     missing_label: Any,
     *,
     strict: bool = True,
+    first_row: int = 0,
 ) -> tuple[Votes, IntArray]:
-    """Return votes and known truths with common classes; if strict, refuse rows with neither."""
-    votes = y if isinstance(y, Votes) else votes_from_wide(y, missing_label=missing_label)
+    """Return votes and known truths with common classes; if strict, refuse rows with neither.
+
+    `first_row` is the number of the first of these rows among all.
+    """
+    if not isinstance(y, Votes):
+        y = votes_from_wide(y, classes=classes, missing_label=missing_label)
+    votes = y
     votes, truth = with_truth(votes, y_true, classes, missing_label)
     silent = (np.bincount(votes.item, minlength=votes.n_items) == 0) & (truth < 0)
     if strict and silent.any():
         raise ValueError(
             f"{int(silent.sum())} rows have neither a vote nor a truth (the first is row "
-            f"{int(np.argmax(silent))}). Drop them."
+            f"{first_row + int(np.argmax(silent))}). Drop them."
         )
-    if len(votes.classes) < 2:
-        raise ValueError("A classifier needs at least two classes; the votes show only one class.")
+    refuse_one_class(votes.classes)
     return votes, truth
+
+
+def refuse_one_class(classes: Labels) -> None:
+    """Raise if votes show fewer than two classes."""
+    if len(classes) < 2:
+        raise ValueError("A classifier needs at least two classes; the votes show only one class.")
 
 
 def refuse_other_annotators(given: Labels, known: Labels) -> None:
@@ -98,14 +109,59 @@ def crowd_of(votes: Votes, truth: IntArray) -> Crowd:
     return Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes))
 
 
+class VotedRows(Protocol):
+    """Rows with votes on them, in memory or on workers."""
+
+    @property
+    def X(self) -> Any:  # noqa: N802 - as estimators call it
+        """The rows."""
+        ...
+
+    @property
+    def classes(self) -> Labels:
+        """The classes, sorted."""
+        ...
+
+    @property
+    def annotators(self) -> Labels:
+        """Who voted."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the weights, the intercept's included."""
+        ...
+
+    def votes_alone(self) -> tuple[Answers, Expectation]:
+        """Return the answers on the rows that count, and what their majorities say in sum."""
+        ...
+
+    def through(self, matrices: FloatArray) -> SeenRows:
+        """Return the rows as seen through annotators' matrices, (A, Q, Q)."""
+        ...
+
+    def counts(self, state: LikelihoodState, matrices: FloatArray) -> FloatArray:
+        """Count expected answers by annotator, true class and label, (A, Q, Q).
+
+        `state` was found through these matrices.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """What a fit of the weights needs, while the annotators' matrices are held."""
+
+    engine: Engine
+    evidence: FloatArray
+    """The chance of each label code given each true class, (S, Q)."""
+
+    offset: float
+    """Mean log of what the evidence was divided by."""
+
+
 def fit_votes(
-    engine: LocalEngine | ArrayEngine,
-    votes: Votes,
-    truth: IntArray,
-    settings: Likelihood,
-    prior_strength: float,
-    *,
-    refine: bool = True,
+    rows: VotedRows, settings: Likelihood, prior_strength: float, *, refine: bool = True
 ) -> CrowdState:
     """Alternate between the weights given the matrices and the matrices given the weights.
 
@@ -113,44 +169,30 @@ def fit_votes(
     likelihood of the votes; an annotator with few answers stays near the matrix of all. Without
     `refine` the matrices stay those of the votes alone.
     """
-    crowd = crowd_of(votes, truth)
-    start = _votes_alone(crowd, votes.tally, engine.weights > 0, prior_strength * ANSWERS_OF_ALL)
+    n_classes, strength = len(rows.classes), prior_strength * ANSWERS_OF_ALL
+    start = fit_crowd(*rows.votes_alone(), strength, ROUNDS, 1e-6)
     matrices = np.maximum(start.matrices, SMALLEST)
-    zero = np.zeros((len(votes.classes), engine.n_features))
-    state = LikelihoodState(zero, np.eye(len(votes.classes)))
-    share = engine.weights / engine.weights.sum()
+    state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
     for turn in range(ROUNDS):
-        evidence, scale = evidence_of(crowd, matrices)
+        seen = rows.through(matrices)
         done = len(state.objective)
-        state = settings.run(engine, state, evidence)
+        state = settings.run(seen.engine, state, seen.evidence)
         # With the scale back in, the objective of one turn can be compared with the next's.
-        offset = float(share @ scale)
-        state.objective[done:] = [value - offset for value in state.objective[done:]]
-        assert state.posterior is not None
-        counts = crowd.counts(state.posterior)
-        pooled = counts.sum(axis=0) + 1.0 / len(votes.classes)
+        state.objective[done:] = [value - seen.offset for value in state.objective[done:]]
+        counts = rows.counts(state, matrices)
+        pooled = counts.sum(axis=0) + 1.0 / n_classes
         state.matrix = pooled / pooled.sum(axis=1, keepdims=True)
         if not refine:
             if state.interrupted or not state.exhausted:
                 break
             continue
         before = matrices
-        matrices = shrink(counts, state.matrix, prior_strength * ANSWERS_OF_ALL)
-        matrices = np.maximum(matrices, SMALLEST)
+        matrices = np.maximum(shrink(counts, state.matrix, strength), SMALLEST)
         settled = np.abs(matrices - before).max() < SETTLED
         if state.interrupted or (settled and not state.exhausted):
             break
         state.exhausted = turn == ROUNDS - 1
     return CrowdState(state, matrices)
-
-
-def _votes_alone(crowd: Crowd, tally: FloatArray, counted: BoolArray, strength: float) -> CrowdFit:
-    """Fit Dawid and Skene's model to the rows that count, from their majority votes."""
-    rows = Crowd(
-        crowd.indicators[counted], crowd.truth[counted], crowd.n_annotators, crowd.n_classes
-    )
-    shares = tally[counted] / np.maximum(tally[counted].sum(axis=1, keepdims=True), 1.0)
-    return fit_crowd(rows, rows.fix_truth(shares), strength, ROUNDS, 1e-6)
 
 
 def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:

@@ -36,6 +36,12 @@ def summarise_labels(y: Any, y_true: Any, weight: Any) -> tuple[int, Table]:
     ]
 
 
+def distinct_labels(labels: Labels) -> list[Any]:
+    """Return every label that occurs, and None if one is missing."""
+    coded, kinds = _coded(labels)
+    return [None, *kinds] if np.any(coded < 0) else kinds
+
+
 def _coded(labels: Labels) -> tuple[IntArray, list[Any]]:
     missing = is_missing(labels)
     coded = np.full(len(labels), -1, dtype=np.intp)

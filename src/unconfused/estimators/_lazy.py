@@ -35,9 +35,7 @@ def _map_rows(model: Any, method: Callable[..., Any], X: Any) -> Any:
     check_is_fitted(model)
     check_columns(model, X, reset=False)
     rows = as_dask_array(X)
-    light = copy.copy(model)
-    for name in NOT_FOR_PREDICTING:
-        vars(light).pop(name, None)
+    light = light_copy(model)
     sample = method(light, np.zeros((1, rows.shape[1]), dtype=rows.dtype))
     shape = sample.shape[1:]
 
@@ -53,6 +51,14 @@ def _map_rows(model: Any, method: Callable[..., Any], X: Any) -> Any:
         chunks=(rows.chunks[0], *((length,) for length in shape)),
         meta=np.empty((0,) * sample.ndim, dtype=sample.dtype),
     )
+
+
+def light_copy(model: Any) -> Any:
+    """Return a fitted model without what its predictions do not depend on."""
+    light = copy.copy(model)
+    for name in NOT_FOR_PREDICTING:
+        vars(light).pop(name, None)
+    return light
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:

@@ -70,10 +70,7 @@ class LikelihoodFits(SoftmaxClassifier):
         return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
 
     def _engine_without(self, data: NoisyData, held: BoolArray | None) -> Engine:
-        weight = data.sample_weight
-        if held is not None:
-            weight = np.where(held, 0.0, 1.0 if weight is None else weight)
-        return self._engine(data.X, data.codes, data.n_codes, weight)
+        return self._engine(*data.rows_without(held))
 
     def _relabel(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
@@ -15,7 +15,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
 from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
-from unconfused.engines.dask import DaskRows
+from unconfused.engines.dask import DaskRest, DaskRows
 from unconfused.estimators._array_input import array_space, rows_at, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask
@@ -28,9 +28,6 @@ class NoisyData:
     X: Rows
     labels: EncodedLabels
     sample_weight: FloatArray | None
-
-    can_hold_out: ClassVar[bool] = True
-    """Whether rows can be left out of a fit one by one."""
 
     @property
     def known(self) -> BoolArray:
@@ -58,11 +55,23 @@ class NoisyData:
         labels = self.labels
         return count_pairs(labels.truth, labels.observed, len(labels.classes), self.sample_weight)
 
+    @property
+    def eligible(self) -> NoisyData:
+        """The rows that can be held out: masks of held-out rows are over these."""
+        return self
+
     def trusted_rows(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
         """Return rows, codes, their number and weights where the truth is known and not held."""
         rows = np.flatnonzero(self.known if held is None else self.known & ~held)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return rows_at(self.X, rows), self.codes[rows], self.n_codes, weight
+
+    def rows_without(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
+        """Return rows, codes, their number and weights; rows held out count 0."""
+        weight = self.sample_weight
+        if held is not None:
+            weight = np.where(held, 0.0, 1.0 if weight is None else weight)
+        return self.X, self.codes, self.n_codes, weight
 
 
 @dataclass(frozen=True)
@@ -195,7 +204,7 @@ class NoisyLabelClassifier(LinearClassifier):
 
     def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
         """Wrap rows, label codes and weights for the solvers."""
-        if isinstance(X, DaskRows):  # these bring their codes and weights
+        if isinstance(X, DaskRows | DaskRest):  # these bring their codes and weights
             return X.engine(n_codes, intercept=self.fit_intercept)
         return self._local_engine(X, codes, n_codes, weight)
 

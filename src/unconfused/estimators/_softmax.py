@@ -45,9 +45,13 @@ class SoftmaxClassifier(NoisyLabelClassifier):
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong.
+        Lazy on Dask collections, as `predict` is.
         """
         if is_dask(X):
-            raise TypeError("label_posterior needs rows in memory: pass it X and y by blocks.")
+            from unconfused.estimators._dask_posterior import lazy_label_posterior
+
+            lazily: FloatArray = lazy_label_posterior(self, X, y)
+            return lazily
         probabilities = self.predict_proba(X)
         shares = to_numpy(probabilities)
         labels = encode_labels(

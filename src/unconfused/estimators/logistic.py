@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length
 
 from unconfused._matrix import warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
@@ -20,12 +19,11 @@ from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
-    collect_votes,
-    crowd_of,
     evidence_of,
     fit_votes,
     posterior_of_votes,
 )
+from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._likelihood_fits import LikelihoodFits
 from unconfused.estimators._noisy import (
     KnownConfusion,
@@ -34,6 +32,7 @@ from unconfused.estimators._noisy import (
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
 from unconfused.estimators._relabel import seen_in_votes, seen_through
+from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 SEARCH_STEPS = 30
@@ -201,10 +200,10 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self._validate_params()
         for stale in ("annotators_", "annotator_confusion_", "noisy_weight_losses_"):
             self.__dict__.pop(stale, None)
+        _refuse_relabelling(int(self.relabel), X)
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
-        _refuse_relabelling(int(self.relabel), data)
         known = confusion_for(data, self.confusion, self.classes)
         warn_if_singular(known.matrix, data.labels.classes)
         state = self._first_state(data, known)
@@ -247,61 +246,48 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 "With votes of several annotators each has a confusion matrix of their own, found "
                 "by the fit: leave confusion=None."
             )
-        X = self._check_rows(X, reset=True)
-        votes, truth = collect_votes(y, y_true, self.classes, self.missing_label)
-        check_consistent_length(X, truth)
-        self.classes_, self.annotators_ = votes.classes, votes.annotators
-        n_rows = X.shape[0]
-        weight = self._check_weight(sample_weight, X)
         # What an answer is worth is in its annotator's matrix: no more is taken off unasked.
         noisy = 1.0 if isinstance(self.noisy_weight, str) else float(self.noisy_weight)
-        _refuse_no_rows(noisy, bool(np.any(truth >= 0)))
-        if noisy < 1:
-            weight = np.where(truth >= 0, 1.0, noisy) * (1.0 if weight is None else weight)
-        engine = self._local_engine(X, np.arange(n_rows), n_rows, weight)
+        rows = check_votes(self, X, y, y_true, sample_weight, noisy)
+        self.classes_, self.annotators_ = rows.classes, rows.annotators
         settings = Likelihood(
             float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )
         found = fit_votes(
-            engine,
-            votes,
-            truth,
+            rows,
             settings,
             float(self.prior_strength),
             refine=bool(self.refine),  # "auto" too: the votes alone know nothing of the rows
         )
         self.annotator_confusion_, self.noisy_weight_ = found.matrices, noisy
-        evidence, _ = evidence_of(crowd_of(votes, truth), found.matrices)
+        if isinstance(rows, LocalVotes):
+            evidence, _ = evidence_of(rows.crowd, found.matrices)
 
-        def fit_without(held: BoolArray) -> LikelihoodState:
-            start = LikelihoodState(found.likelihood.weights.copy(), found.likelihood.matrix)
-            kept = np.where(held, 0.0, 1.0 if weight is None else weight)
-            rows = self._local_engine(X, np.arange(n_rows), n_rows, kept)
-            return replace(settings, max_iter=int(self.max_iter)).run(rows, start, evidence)
+            def fit_without(held: BoolArray) -> LikelihoodState:
+                start = LikelihoodState(found.likelihood.weights.copy(), found.likelihood.matrix)
+                kept = np.where(held, 0.0, rows.engine.weights)
+                engine = self._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
+                return replace(settings, max_iter=int(self.max_iter)).run(engine, start, evidence)
 
-        seen = seen_in_votes(evidence, truth, noisy, self._check_weight(sample_weight, X))
-        self._relabel(X, seen, found.likelihood, fit_without)
-        self._publish(X, found.likelihood)
+            weight = self._check_weight(sample_weight, rows.X)
+            seen = seen_in_votes(evidence, rows.crowd.truth, noisy, weight)
+            self._relabel(rows.X, seen, found.likelihood, fit_without)
+        self._publish(rows.X, found.likelihood)
         return self
 
     def _choose_weight(self, data: NoisyData, known: KnownConfusion) -> float:
         if not isinstance(self.noisy_weight, str):
-            _refuse_no_rows(float(self.noisy_weight), data.trusted)
+            refuse_no_rows(float(self.noisy_weight), data.trusted)
             return float(self.noisy_weight)
         if not data.trusted or data.known.all():
             return 1.0
-        if not data.can_hold_out:
-            raise ValueError(
-                'With Dask collections noisy_weight="auto" cannot hold out trusted rows. Pass a '
-                "number: 1.0 if noisy rows should count like trusted ones, or what a fit to a "
-                "sample in memory finds (`noisy_weight_`)."
-            )
+        rows = data.eligible
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
         def fit_without(
             held: BoolArray, weight: float, state: LikelihoodState | None
         ) -> LikelihoodState:
-            kept = self._without(data, known, held)
+            kept = self._without(rows, known, held)
             if state is None:
                 state = self._trusted_start(data, kept, held)
             else:
@@ -312,7 +298,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             return state
 
         weight, self.noisy_weight_losses_ = choose_noisy_weight(
-            data.X, data.labels.truth, data.sample_weight, self.fit_intercept, fit_without, seed
+            rows.X, rows.labels.truth, rows.sample_weight, self.fit_intercept, fit_without, seed
         )
         return weight
 
@@ -349,23 +335,15 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong. `y`
-        may be votes of the annotators the model was fitted with.
+        may be votes of the annotators the model was fitted with. Lazy on Dask collections.
         """
-        if not are_votes(y):
+        if not are_votes(y) or is_dask(X):
             return super().label_posterior(X, y)
         return posterior_of_votes(self, X, y)
 
 
-def _refuse_no_rows(noisy_weight: float, trusted: bool) -> None:
-    if noisy_weight == 0 and not trusted:
-        raise ValueError(
-            "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
-            "truths as y_true, or let noisy rows count."
-        )
-
-
-def _refuse_relabelling(n_rounds: int, data: NoisyData) -> None:
-    if n_rounds and not data.can_hold_out:
+def _refuse_relabelling(n_rounds: int, X: Any) -> None:
+    if n_rounds and is_dask(X):
         raise ValueError(
             "With Dask collections relabel must be 0: its rounds leave rows out one by one. Fit "
             "with relabel to a sample in memory, or learn without."

@@ -1,0 +1,197 @@
+"""The tables of docs/scaling.md, from what dask_scaling.py measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "scaling.md"
+FAULTS = {
+    "one of 3 killed": "one of 3 workers killed (`kill -9`)",
+    "2 of 3 killed": "all workers but one killed",
+    "one of 3 out of memory": "a worker out of memory, killed by its nanny",
+    "interrupted": "client interrupted (Ctrl-C), then fitted on with `warm_start=True`",
+}
+ROWS, COLUMNS, CLASSES, WORKERS = 1e9, 512, 10, 100
+"""What the page predicts the times of."""
+
+
+def write_page(page: Path, found: dict[str, Any]) -> None:
+    """Put all that was found between the page's markers."""
+    page.write_text(fill_page(page.read_text(), found))
+
+
+def fill_page(text: str, found: dict[str, Any]) -> str:
+    """Return the page with every measured part made anew, as far as it was measured."""
+
+    def fill(match: re.Match[str]) -> str:
+        begin, name, old, end = match.groups()
+        needs, write = BLOCKS[name]
+        return begin + write(found) + end if needs <= found.keys() else begin + old + end
+
+    pattern = r"(<!-- measured: (\w+) -->\n\n)(.*?)(\n\n<!-- end -->)"
+    return re.sub(pattern, fill, text, flags=re.DOTALL)
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def size(n_bytes: float) -> str:
+    """Write a number of bytes down."""
+    return f"{n_bytes / 1e3:,.1f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+def traffic(found: dict[str, Any]) -> str:
+    """Write what crosses in an update."""
+    head = ["Q", "d", "rows of both workers", "round trips", "vectors (most)", "sent (most)",
+            "answered (most)", "all vectors would be", "all weights"]  # fmt: skip
+    lines = [
+        [
+            f"{one['classes']}",
+            f"{one['columns']:,}",
+            f"{one['rows']:,}",
+            f"{one['rounds']:.1f}",
+            f"{one['vectors']:.1f} ({one['vectors_most']:.0f})",
+            f"{size(one['sent'])} ({size(one['sent_most'])})",
+            f"{size(one['answered'])} ({size(one['answered_most'])})",
+            size(8 * one["classes"] ** 2 * (one["columns"] + 1)),
+            size(8 * one["classes"] * (one["columns"] + 1)),
+        ]
+        for one in found["bytes"]
+    ]
+    return table(head, lines)
+
+
+def faults(found: dict[str, Any]) -> str:
+    """Write how long fits took in which workers died."""
+    told = found["faults"]
+    lines = []
+    for fault, words in FAULTS.items():
+        cells = [words]
+        for one in (told[fault]["UMA"], told[fault]["likelihood"]):
+            beside = "for the rest" if one["without"] is None else f"({one['without']})"
+            cells += [f"{one['took']} {beside}", f"nothing: {one['within']:.0e}"]
+        lines.append(cells)
+    head = ["in mid-fit", "UMA: seconds (undisturbed)", "lost: weights differ by at most",
+            "likelihood: seconds", "lost"]  # fmt: skip
+    return f"{table(head, lines)}\n\n({busy(told['machine'])})"
+
+
+def busy(machine: dict[str, Any]) -> str:
+    """Say how busy the machine was when the measurement began."""
+    others = ": other work was going on, so times on the clock are upper bounds"
+    quiet = machine["load"] < 0.5
+    return (
+        f"{machine['cores']} cores, load {machine['load']} when it began{'' if quiet else others}."
+    )
+
+
+def times(found: dict[str, Any]) -> str:
+    """Write the times of updates and passes, and what follows from them."""
+    told = found["times"]
+    pairs = list(zip(told["one_process"], told["cluster"], strict=True))
+    lines = [
+        [f"{one['rows']:,} × {one['columns']}"]
+        + [_milliseconds(run, key) for run in (one, both) for key in ("update", "pass")]
+        for one, both in pairs
+    ]
+    head = ["rows", "one process: update", "pass of the likelihood",
+            f"{told['workers']} workers: update", "pass"]  # fmt: skip
+    gains = [
+        one[key] / both[key] for one, both in pairs[1:] for key in ("update_work", "pass_work")
+    ]
+    tiny, one = told["cluster"][0], told["one_process"][0]
+    added = 1e3 * (tiny["update"] - one["update"])
+    threads = 1e3 * (told["threads"]["update"] - one["update"])
+    return (
+        f"{table(head, lines)}\n\n({busy(told['machine'])})\n\n"
+        f"The processor's work divides by {min(gains):.1f} to {max(gains):.1f} between "
+        f"{told['workers']} workers. What Dask adds to an\n"
+        f"update is {added:.0f} ms here (the first line), and {threads:.0f} ms with threads "
+        "instead of a cluster."
+    )
+
+
+def _milliseconds(run: dict[str, float], key: str) -> str:
+    return f"{1e3 * run[f'{key}_work']:,.1f} ms ({1e3 * run[key]:,.1f})"
+
+
+def malloc(found: dict[str, Any]) -> str:
+    """Write what malloc's settings cost."""
+    told = found["malloc"]
+    kinds = {
+        "default": "malloc's own settings",
+        "dask": "as Dask starts its workers",
+        "trim": "with the first setting below",
+        "roomy": "with both",
+    }
+    lines = []
+    for kind, words in kinds.items():
+        spans = []
+        for key in ("update_work", "pass_work"):
+            runs = [1e3 * run[key] for run in told[kind]]
+            spans.append(f"{min(runs):.0f} to {max(runs):.0f} ms")
+        lines.append([words, *spans])
+    return table([f"{told['rows']:,} × 50, one process, twice", "update", "pass"], lines)
+
+
+def cost_model(runs: list[dict[str, float]], key: str) -> tuple[float, float, float]:
+    """Fit seconds = rows * (a + b * columns); return a, b, and the largest relative error."""
+    design = np.array([[run["rows"], run["rows"] * run["columns"]] for run in runs])
+    seconds = np.array([run[key] for run in runs])
+    # In shares of each time: otherwise the largest run alone would decide.
+    shares = design / seconds[:, None]
+    (a, b), *_ = np.linalg.lstsq(shares, np.ones(len(seconds)), rcond=None)
+    return float(a), float(b), float(np.abs(shares @ [a, b] - 1).max())
+
+
+def prediction(found: dict[str, Any]) -> str:
+    """Write the cost model, and what it says of a larger cluster."""
+    told = found["times"]
+    wide = next(
+        one for one in found["bytes"] if (one["classes"], one["columns"]) == (CLASSES, COLUMNS)
+    )
+    per_byte, per_task = told["seconds_per_byte"], told["seconds_per_task"]
+    n_bytes = {"update": wide["sent"] + wide["answered"], "pass": 16.0 * CLASSES * (COLUMNS + 1)}
+    rounds = {"update": wide["rounds"], "pass": 1.0}
+    formulas, lines, worst = [], [], 0.0
+    for key, words in (("update", "update"), ("pass", "pass of the likelihood")):
+        a, b, error = cost_model(told["one_process"][1:], f"{key}_work")
+        worst = max(worst, error)
+        formulas.append(f"    {key}: rows per worker × ({1e9 * a:.0f} ns + {1e9 * b:.2f} ns × d)")
+        work = ROWS / WORKERS * (a + b * COLUMNS)
+        more_tasks = rounds[key] * (WORKERS - told["workers"]) * per_task
+        overhead = told["cluster"][0][key] + more_tasks
+        network = WORKERS * n_bytes[key] * per_byte
+        together = work + overhead + network
+        count = 1000 if key == "update" else 30
+        often = f"{together:.1f} s: {count:,} in {count * together / 60:.0f} minutes"
+        lines.append([words, f"{work:.1f} s", f"{overhead:.2f} s", f"{network:.3f} s", often])
+    return (
+        "Fitted to the processor's times of one process (all are met within "
+        f"{100 * worst:.0f} %):\n\n"
+        + "\n".join(formulas)
+        + "\n    both:   + overhead for 2 workers + round trips × further workers × "
+        f"{1e3 * per_task:.1f} ms\n            + workers × bytes × {1e9 * per_byte:.1f} ns\n\n"
+        f"For 1e9 × {COLUMNS} on {WORKERS} workers of one thread, {CLASSES} classes, "
+        f"{rounds['update']:.1f} round trips and {size(n_bytes['update'])} per worker\n"
+        f"and update, {size(n_bytes['pass'])} per pass:\n\n"
+        + table(["", "work", "overhead", "network", "together"], lines)
+    )
+
+
+BLOCKS: dict[str, tuple[set[str], Callable[[dict[str, Any]], str]]] = {
+    "bytes": ({"bytes"}, traffic),
+    "faults": ({"faults"}, faults),
+    "times": ({"times"}, times),
+    "malloc": ({"malloc"}, malloc),
+    "prediction": ({"times", "bytes"}, prediction),
+}
+"""What each part of the page needs, and how it is written."""

@@ -1,0 +1,255 @@
+"""The likelihood on Dask collections: trusted rows held out, votes, posteriors of labels."""
+
+import numpy as np
+import pytest
+from problems import make_problem
+from scipy import sparse
+
+from unconfused import (
+    UnconfusedDiscriminantAnalysis,
+    UnconfusedLogisticRegression,
+    confusion,
+    noise,
+)
+
+dask = pytest.importorskip("dask", reason="needs the extra `dask`")
+da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
+
+N = 120
+CUTS = [(N,), (0, 50, 0, 69, 1, 0), (18, 17, 17, 17, 17, 17, 17)]
+
+
+@pytest.fixture(autouse=True)
+def _three_threads():
+    with dask.config.set(scheduler="threads", num_workers=3):
+        yield
+
+
+def assert_same(ours, local, *more):
+    for name in ("coef_", "intercept_", "confusion_", "class_prior_", *more):
+        np.testing.assert_allclose(
+            getattr(ours, name), getattr(local, name), rtol=0, atol=1e-9, err_msg=name
+        )
+    np.testing.assert_array_equal(ours.classes_, local.classes_)
+    assert ours.classes_.dtype == local.classes_.dtype
+    assert (ours.n_iter_, ours.noisy_weight_) == (local.n_iter_, local.noisy_weight_)
+
+
+# The search for the weight of noisy rows
+
+
+@pytest.fixture(scope="module")
+def trusted():
+    """Rows of which a third is trusted, and the fits in memory."""
+    problem = make_problem(3, n=N, Q=3)
+    columns = {
+        "y": np.where(np.arange(N) % 9 == 0, np.nan, problem.y),
+        "y_true": np.where(np.arange(N) % 3 == 0, problem.true, np.nan),
+    }
+    return problem, columns
+
+
+SEARCH = {"l2": 1e-2, "tol": 1e-2, "random_state": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [False, True], ids=["C counted", "C given"])
+def test_the_weight_found_is_that_in_memory(trusted, known):
+    problem, columns = trusted
+    weight = np.random.RandomState(0).randint(0, 3, N).astype(float)
+    C = problem.C if known else None
+    local = UnconfusedLogisticRegression(C, **SEARCH)
+    local.fit(problem.X, **columns, sample_weight=weight)
+    assert np.ptp(local.noisy_weight_losses_) > 0.01, "the search has something to decide"
+    for cut in CUTS if known else CUTS[1:2]:
+        X = da.from_array(problem.X, chunks=(cut, -1))
+        lazily = {name: da.from_array(one, chunks=(cut,)) for name, one in columns.items()}
+        ours = UnconfusedLogisticRegression(C, **SEARCH).fit(X, **lazily, sample_weight=weight)
+        assert_same(ours, local)
+        # Thirty steps from one weight to the next do not come to rest: rounding is magnified.
+        losses = ours.noisy_weight_losses_
+        np.testing.assert_allclose(losses, local.noisy_weight_losses_, rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_rows_are_read_once_for_the_whole_search(trusted):
+    problem, columns = trusted
+    reads = []
+
+    def read(block):
+        reads.append(len(block))
+        return block
+
+    X = da.from_array(problem.X, chunks=(40, -1)).map_blocks(read, meta=np.empty((0, 0)))
+    ours = UnconfusedLogisticRegression(**SEARCH).fit(X, **columns)
+    # Once for the trusted rows, once for the parts that all fits share.
+    assert sum(reads) == 2 * N
+    assert_same(ours, UnconfusedLogisticRegression(**SEARCH).fit(problem.X, **columns))
+
+
+def test_rows_left_out_are_no_rows():
+    from unconfused._matrix import Unmixing
+    from unconfused.engines.dask import DaskRest, DaskRows
+
+    problem = make_problem(3, n=N, Q=3)
+    sizes = [50, 0, 69, 1]
+    starts = np.cumsum([0, *sizes])
+    weights = np.ones(N)
+    rows = [slice(a, a + n) for a, n in zip(starts, sizes, strict=False)]
+    blocks = [dask.delayed((problem.X[r], problem.y[r], weights[r])) for r in rows]
+    whole = DaskRows(blocks, (N, 4), np.float64, np.array(sizes, float), 1.0, [None] * 4)
+    left_out = [np.array([0, 7]), np.zeros(0, int), np.array([3, 68]), np.array([0])]
+    rest = DaskRest(whole, left_out).engine(3, intercept=True)
+    kept = np.ones(N, dtype=bool)
+    kept[np.concatenate([a + some for a, some in zip(starts, left_out, strict=False)])] = False
+    other = whole.engine(3, intercept=True)
+    assert other.code_counts.sum() == N
+    from unconfused.engines import LocalEngine
+
+    local = LocalEngine(problem.X[kept], problem.y[kept], 3)
+    np.testing.assert_array_equal(rest.code_counts, local.code_counts)
+    np.testing.assert_allclose(rest.code_sums(), local.code_sums())
+    # A cut of the rest goes on from update to update as any other.
+    ours, theirs = (one.partition(Unmixing(problem.C), 0.0) for one in (rest, local))
+    for pair in [(0, 1), (1, 2), (2, 0)]:
+        steps = np.eye(3)[pair[1]] - np.eye(3)[pair[0]]
+        z = theirs.update_vector(*pair)
+        ours.move(steps, z)
+        theirs.move(steps, z)
+        np.testing.assert_array_equal(ours.tables().counts, theirs.tables().counts)
+        np.testing.assert_allclose(ours.pair_norms(), theirs.pair_norms(), atol=1e-13)
+
+
+# Votes
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    problem = make_problem(5, n=N, Q=3)
+    rates = enumerate((0.1, 0.3, 0.5))
+    votes = np.column_stack(
+        [
+            noise.corrupt_labels(problem.true, noise.symmetric(3, e), random_state=i)
+            for i, e in rates
+        ]
+    ).astype(float)
+    votes[np.random.RandomState(0).rand(*votes.shape) < 0.3] = np.nan
+    silent = np.isnan(votes).all(axis=1)
+    votes[silent, 0] = problem.true[silent]
+    truth = np.where(np.arange(N) % 6 == 0, problem.true, np.nan)
+    return problem.X, votes, truth
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("settings", [{}, {"refine": False}, {"noisy_weight": 0.3}])
+def test_a_fit_to_votes_is_that_in_memory(crowd, cut, settings):
+    X, votes, truth = crowd
+    weight = np.random.RandomState(1).randint(0, 3, N).astype(float)
+    local = UnconfusedLogisticRegression(l2=1e-2, **settings).fit(X, votes, truth, weight)
+    ours = UnconfusedLogisticRegression(l2=1e-2, **settings).fit(
+        da.from_array(X, chunks=(cut, -1)),
+        da.from_array(votes, chunks=(cut, 2)),
+        da.from_array(truth, chunks=(cut,)),
+        weight,
+    )
+    assert_same(ours, local, "annotator_confusion_")
+    np.testing.assert_allclose(ours.history_["objective"], local.history_["objective"], atol=1e-9)
+    assert ours.annotators_.tolist() == [0, 1, 2]
+
+
+def test_all_rows_of_a_worker_may_count_nothing(crowd):
+    X, votes, truth = crowd
+    weight = (np.arange(N) < 40).astype(float)
+    local = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes, truth, weight)
+    lazily = da.from_array(X, chunks=(40, -1))
+    ours = UnconfusedLogisticRegression(l2=1e-2).fit(lazily, votes, truth, weight)
+    assert_same(ours, local, "annotator_confusion_")
+
+
+def forms_of(votes):
+    """Votes as people hold them, and whether their annotators have names."""
+    pd = pytest.importorskip("pandas")
+    item, annotator = np.nonzero(~np.isnan(votes))
+    long = (item, annotator, votes[item, annotator].astype(int))
+    frame = pd.DataFrame(votes, columns=["Ann", "Bob", "Carl"])
+    names = np.array(["x", "y", "z", None], dtype=object)
+    words = names[np.where(np.isnan(votes), 3, votes).astype(int)]
+    yield confusion.votes_from_long(*long, items=np.arange(len(votes)))
+    yield frame
+    yield words
+    yield words.tolist()
+    yield np.where(np.isnan(votes), -1, votes).astype(int)
+
+
+@pytest.mark.slow
+def test_votes_in_every_form(crowd):
+    X, votes, _ = crowd
+    lazily = da.from_array(X, chunks=(50, -1))
+    for form in forms_of(votes):
+        local = UnconfusedLogisticRegression(l2=1e-2).fit(X, form)
+        ours = UnconfusedLogisticRegression(l2=1e-2).fit(lazily, form)
+        assert_same(ours, local, "annotator_confusion_")
+        assert ours.annotators_.tolist() == local.annotators_.tolist()
+        found = ours.label_posterior(lazily, form).compute()
+        np.testing.assert_allclose(found, local.label_posterior(X, form), atol=1e-9)
+
+
+def test_minus_one_is_missing_in_blocks_that_show_little_else():
+    problem = make_problem(6, n=N, Q=3)
+    order = np.argsort(problem.y, kind="stable")  # most blocks show one class, and -1
+    X, y = problem.X[order], problem.y[order]
+    votes = np.column_stack([y, np.where(np.arange(N) % 2, y, -1)])
+    local = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    lazily = da.from_array(X, chunks=(17, -1)), da.from_array(votes, chunks=(17, 1))
+    ours = UnconfusedLogisticRegression(l2=1e-2).fit(*lazily)
+    assert_same(ours, local, "annotator_confusion_")
+    posterior = ours.label_posterior(*lazily).compute()
+    np.testing.assert_allclose(posterior, local.label_posterior(X, votes), atol=1e-9)
+
+
+def test_votes_in_frames_and_sparse_rows(crowd):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe", reason="needs the extra `dask`")
+    X, votes, _ = crowd
+    local = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    table = pd.DataFrame(np.hstack([X, votes]), columns=list("abcdPQR"))
+    frame = dd.from_pandas(table, npartitions=3)
+    rows, answers = frame[list("abcd")], frame[list("PQR")]
+    ours = UnconfusedLogisticRegression(l2=1e-2).fit(rows, answers)
+    assert_same(ours, local, "annotator_confusion_")
+    assert ours.annotators_.tolist() == ["P", "Q", "R"]
+    posterior = ours.label_posterior(rows, answers).compute()
+    np.testing.assert_allclose(posterior, local.label_posterior(X, votes), atol=1e-9)
+    blocks = da.from_array(X, chunks=(50, -1)).map_blocks(sparse.csr_matrix)
+    ours = UnconfusedLogisticRegression(l2=1e-2).fit(blocks, votes)
+    assert_same(ours, local, "annotator_confusion_")
+
+
+# Posteriors of labels
+
+
+@pytest.mark.parametrize("learner", [UnconfusedLogisticRegression, UnconfusedDiscriminantAnalysis])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_posteriors_of_labels_are_lazy(learner, n_classes):
+    problem = make_problem(12, n=N, Q=n_classes)
+    names = np.array(["x", "y", "z"], dtype=object)[problem.y]
+    names[::7] = None
+    model = learner(problem.C, classes=["x", "y", "z"][:n_classes]).fit(
+        problem.X, names_of(problem)
+    )
+    X = da.from_array(problem.X, chunks=(CUTS[1], -1))
+    expected = model.label_posterior(problem.X, names)
+
+    def fail(block):
+        raise AssertionError("computed")
+
+    untouched = X.map_blocks(fail, meta=np.empty((0, 0)))
+    assert model.label_posterior(untouched, names).chunks == (CUTS[1], (n_classes,))
+    for labels in (names, da.from_array(names, chunks=31)):
+        found = model.label_posterior(X, labels)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(found.compute(), expected, rtol=1e-12)
+
+
+def names_of(problem):
+    return np.array(["x", "y", "z"])[problem.y]
