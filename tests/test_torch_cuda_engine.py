@@ -17,15 +17,17 @@ from problems import make_problem
 from sklearn import set_config
 
 from unconfused._matrix import Unmixing
-from unconfused.engines import LocalEngine, _torch_cells, _torch_likelihood, torch_cuda
+from unconfused.engines import LocalEngine, torch_cuda
+from unconfused.engines import _torch_likelihood, _torch_moves, _torch_tiles
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma import UMA, UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)
-_torch_cells.PROGRAMS = torch_cuda.ADD_PROGRAMS = 3  # lists longer than the programs
-_torch_likelihood.CHUNK = 64
+_torch_moves.PROGRAMS = 3  # lists longer than the programs
+_torch_moves.BINS = 16  # moves of several kinds in one list
+_torch_likelihood.CHUNK = _torch_tiles.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -54,7 +56,7 @@ for dtype, alpha, step, seed in [
     assert [r[:2] for r in found.records] == [r[:2] for r in expected.records]
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
     near = 1e-9 if dtype is np.float64 else 1e-5
-    for scale in (1.0, 500.0):
+    for scale, _torch_tiles.MOST_CLASSES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
         arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(4)
         a, b = plain.likelihood(*arguments), other.likelihood(*arguments)
         np.testing.assert_allclose(b.loss, a.loss, rtol=near)

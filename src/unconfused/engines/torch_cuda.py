@@ -7,6 +7,7 @@ from typing import Any
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
+from unconfused.engines import _torch_tiles
 from unconfused.engines import _triton_kernels as kernels
 from unconfused.engines._torch_cells import TorchPartition
 from unconfused.engines._torch_likelihood import can_measure, measure_fused
@@ -28,6 +29,11 @@ class TorchEngine(ArrayEngine):
         """Label codes in order, and the rows that have them."""
         codes, order = self.row_codes.sort()
         return codes, order
+
+    @cached_property
+    def tiles_by_code(self) -> tuple[Any, Any]:
+        """Rows in tiles of one label code, and the codes of the tiles."""
+        return _torch_tiles.tiles_by_code(self.row_codes, self.n_codes)
 
     def project(self, direction: Any, out: Any) -> None:
         """Write the product of every row with a vector whose last entry is the intercept's."""
@@ -53,6 +59,8 @@ class TorchEngine(ArrayEngine):
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
         """Measure weights against the labels."""
-        if can_measure(self, len(weights)):
-            return measure_fused(self, weights, mixing, code_weights)
-        return super().likelihood(weights, mixing, code_weights)
+        if not can_measure(self, len(weights)):
+            return super().likelihood(weights, mixing, code_weights)
+        few = len(weights) <= _torch_tiles.MOST_CLASSES
+        measure = _torch_tiles.measure_in_tiles if few else measure_fused
+        return measure(self, weights, mixing, code_weights)
