@@ -4,7 +4,8 @@ An update is one chain of kernels without a word from the host in between: what 
 is known on the device alone. The chain is recorded once as a CUDA graph and replayed.
 
 While the host decides on the next update, the device does not wait: it multiplies the rows by the
-longest update vector, if that was the choice last time. Another choice is projected when it comes.
+vector that it would choose, the longest of those not refused last time, if it guessed right then.
+Another choice is projected when it comes.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from unconfused.engines.cut import TIE
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-FOLLOW_ROWS = 512
-SETTLE_SCORES = 2048
-"""Scores that a program looks at together."""
+FOLLOW_ROWS = 256
+SETTLE_SCORES, SETTLE_WARPS = 512, 1
+"""Scores that a program looks at together, and its threads over 32."""
 
 HEAD = 4
 """Numbers in the settings before the steps."""
+
+MOST_REFUSED = 64
+"""Pairs that the solver refused which are kept in mind, at most."""
 
 
 class TorchPartition(ArrayPartition):
@@ -53,7 +57,7 @@ class TorchPartition(ArrayPartition):
         self._projection, self._waiting = zeros(n_rows), integers(n_rows)
         self._moves = Moves(engine, n_classes)
         self._sums = zeros(n_cells, engine.n_columns + 2)
-        self._settings = zeros(HEAD + 2 * n_classes + engine.n_columns + 1)
+        self._settings = zeros(HEAD + 2 * n_classes + engine.n_columns + 1 + MOST_REFUSED)
         self._ahead = zeros(engine.n_columns + 1)
         self._longest_row = float(engine.row_norms.max()) if n_rows else 0.0
         self._on_cuda = engine.space.device.type == "cuda"
@@ -65,6 +69,9 @@ class TorchPartition(ArrayPartition):
         self._incoming = torch.zeros(size, dtype=xp.float64, pin_memory=self._on_cuda)
         self._answers = zeros(size)
         self._answered = torch.cuda.Event() if self._on_cuda else None
+        # Goes before what the device does ahead, which the solver's questions must not wait for.
+        self._questions = torch.cuda.Stream(priority=-1) if self._on_cuda else None
+        self._asked: list[int] = []
         self._collected = True
         self._graph: Any = None
         self._chains = 0
@@ -91,8 +98,8 @@ class TorchPartition(ArrayPartition):
         self._collect()
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
         self._send(steps, direction)
-        is_longest = np.array_equal(self._longest_vector, direction)
-        if not (self._is_ahead and is_longest):
+        guessed = np.array_equal(self._guessed_vector, direction)
+        if not (self._is_ahead and guessed):
             vector = self._settings[HEAD + 2 * self._n_classes :]
             self._engine.project(vector, self._projection)
         if self._everywhere:
@@ -102,14 +109,20 @@ class TorchPartition(ArrayPartition):
         else:
             self._run_chain()
             self._fresh = False
-        self._finish(ahead=is_longest)
+        self._finish(ahead=guessed)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
         self._collect()
-        if not self._everywhere and self._longest == predicted * self._n_classes + true:
-            return self._longest_vector.copy()
-        return super().update_vector(predicted, true)
+        pair = predicted * self._n_classes + true
+        self._asked.append(pair)
+        if not self._everywhere and self._guess == pair:
+            return self._guessed_vector.copy()
+        if self._questions is None or self._answered is None:
+            return super().update_vector(predicted, true)
+        self._questions.wait_event(self._answered)
+        with torch.cuda.stream(self._questions):
+            return super().update_vector(predicted, true)
 
     def _send(self, steps: FloatArray, direction: FloatArray) -> None:
         """Bring all that an update needs to the device, in one transfer."""
@@ -123,6 +136,10 @@ class TorchPartition(ArrayPartition):
         numbers[HEAD + n_classes : HEAD + n_classes + len(changed)] = changed
         vector = numbers[HEAD + 2 * n_classes :]
         vector[: len(direction)] = direction
+        # All that were asked for but the last were refused. Pair 0 is none, and fills the rest.
+        refused = self._asked[:-1][:MOST_REFUSED]
+        numbers[len(numbers) - MOST_REFUSED :][: len(refused)] = refused
+        self._asked.clear()
         self._settings.copy_(self._outgoing, non_blocking=True)
 
     def _run_chain(self) -> None:
@@ -156,6 +173,7 @@ class TorchPartition(ArrayPartition):
         kernels.settle[(_torch_moves.PROGRAMS,)](
             self._scores, self._settings, engine.row_norms, *kept,
             n_rows, *self._moves.sizes, max(1, SETTLE_SCORES // classes), classes,
+            num_warps=SETTLE_WARPS,
         )  # fmt: skip
 
     def _rebuild(self) -> None:
@@ -168,25 +186,26 @@ class TorchPartition(ArrayPartition):
         self._finish(ahead=False)
 
     def _answer(self) -> None:
-        """Work out norms and tables, and the vector that most selections ask for, the longest."""
+        """Work out norms and tables, and the vector that most selections will choose."""
         n_classes, features = self._n_classes, self._engine.n_features
         by_region = self._sums.reshape(n_classes, self._n_codes, -1)
         unmixed = self._unmix @ by_region
         norms = self._space.xp.linalg.vector_norm(unmixed[..., :features], axis=2)
         apart = norms.clone()
         apart.fill_diagonal_(-1.0)
-        longest = apart.argmax().reshape(1)
-        vector = unmixed.reshape(n_classes * n_classes, -1).index_select(0, longest)
+        apart.reshape(-1).index_fill_(0, self._settings[-MOST_REFUSED:].long(), -1.0)
+        guess = apart.argmax().reshape(1)
+        vector = unmixed.reshape(n_classes * n_classes, -1).index_select(0, guess)
         self._ahead[:features].copy_(vector[0, :features] / self._total)
         parts = (
             norms / self._total, by_region[..., -2], by_region[..., -1], self._ahead[:features],
-            longest, self._moves.counters,
+            guess, self._moves.counters,
         )  # fmt: skip
         torch.cat([part.double().reshape(-1) for part in parts], out=self._answers)
         self._incoming.copy_(self._answers, non_blocking=True)
 
     def _finish(self, ahead: bool) -> None:
-        """Let the host have the answer, and the device go on with the longest vector meanwhile."""
+        """Let the host have the answer, and the device go on with its guess meanwhile."""
         if self._answered is not None:
             self._answered.record()
         if ahead:
@@ -211,8 +230,8 @@ class TorchPartition(ArrayPartition):
             self._collected = True
         square, cells = self._n_classes**2, self._n_classes * self._n_codes
         ends = np.cumsum([square, cells, cells, self._engine.n_features])
-        norms, counts, squares, self._longest_vector, _ = np.split(found, ends)
-        self._longest = int(found[-3])
+        norms, counts, squares, self._guessed_vector, _ = np.split(found, ends)
+        self._guess = int(found[-3])
         tables = (norms, self._n_classes), (counts, self._n_codes), (squares, self._n_codes)
         parts = [part.reshape(-1, width) for part, width in tables]
         if self._everywhere:

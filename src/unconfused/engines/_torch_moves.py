@@ -21,9 +21,9 @@ GROUP = 16
 """Moves of one kind whose rows are summed before the sum is added to the cells; a power of 2."""
 
 NOTE_ROWS, LIST_ROWS = 512, 128
-ADD_COLUMNS, ADD_WARPS = 256, 4
+ADD_COLUMNS, ADD_WARPS = 128, 1
 
-PROGRAMS = 132 * 16
+PROGRAMS = 132 * 32
 """Programs that share a list whose length only the device knows."""
 
 

@@ -31,6 +31,17 @@ def project(X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.conste
 
 
 @triton.jit
+def _challenge(outside, score, r, highest, best, next_high, after, others):
+    """Put a score of class r, if it is none of the first two, in its place among all."""
+    first, behind = outside & (score > highest), outside & (score > next_high)
+    dropped = tl.where(behind, next_high, score)
+    others = tl.where(outside, tl.maximum(others, dropped), others)
+    next_high = tl.where(first, highest, tl.where(behind, score, next_high))
+    after = tl.where(first, best, tl.where(behind, r, after))
+    return tl.where(first, score, highest), tl.where(first, r, best), next_high, after, others
+
+
+@triton.jit
 def follow(
     scores,
     projection,
@@ -78,18 +89,26 @@ def follow(
     highest, next_high = tl.where(overtaken, there, here), tl.where(overtaken, here, there)
     best, after = tl.where(overtaken, runner, own), tl.where(overtaken, own, runner)
     others = old_bound
-    for place in range(tl.load(settings + 2).to(tl.int32)):
+    # Two at a time, as most steps are of two classes: what they need is then read at once.
+    count = tl.load(settings + 2).to(tl.int32)
+    for place in range(0, count, 2):
+        both = place + 1 < count
         r = tl.load(changed + place).to(tl.int32)
-        at = scores + r.to(tl.int64) * n_rows + rows
-        score = tl.load(at, mask=inside, other=0.0) + tl.load(steps + r) * along
-        tl.store(at, score, mask=inside)
+        s = tl.where(both, tl.load(changed + place + 1), 0.0).to(tl.int32)
+        at_r = scores + r.to(tl.int64) * n_rows + rows
+        at_s = scores + s.to(tl.int64) * n_rows + rows
+        score_r = tl.load(at_r, mask=inside, other=0.0) + tl.load(steps + r) * along
+        score_s = tl.load(at_s, mask=inside & both, other=0.0) + tl.load(steps + s) * along
+        tl.store(at_r, score_r, mask=inside)
+        tl.store(at_s, score_s, mask=inside & both)
         outside = (own != r) & (runner != r)
-        first, behind = outside & (score > highest), outside & (score > next_high)
-        dropped = tl.where(behind, next_high, score)
-        others = tl.where(outside, tl.maximum(others, dropped), others)
-        next_high = tl.where(first, highest, tl.where(behind, score, next_high))
-        after = tl.where(first, best, tl.where(behind, r, after))
-        highest, best = tl.where(first, score, highest), tl.where(first, r, best)
+        highest, best, next_high, after, others = _challenge(
+            outside, score_r, r, highest, best, next_high, after, others
+        )
+        outside = (own != s) & (runner != s) & both
+        highest, best, next_high, after, others = _challenge(
+            outside, score_s, s, highest, best, next_high, after, others
+        )
     tl.store(top + rows, highest, mask=inside & (highest != old_top))
     tl.store(second + rows, next_high, mask=inside & (next_high != old_second))
     tl.store(bound + rows, others, mask=inside & (others != old_bound))

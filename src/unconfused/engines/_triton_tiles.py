@@ -68,9 +68,8 @@ def pulls_by_tile(
     # Many programs add to the same few numbers: the loss, which all do, is kept in slots.
     loss = tl.sum((own * lost).to(tl.float64), axis=0)
     tl.atomic_add(losses + tl.program_id(0) % SLOTS, loss)
-    pulled = tl.sum(pull.to(tl.float64), axis=0)
-    tl.atomic_add(offset_slope + classes, pulled, mask=known)
-    share = tl.sum((own[:, None] * posterior).to(tl.float64), axis=0)
+    tl.atomic_add(offset_slope + classes, tl.sum(pull, axis=0).to(tl.float64), mask=known)
+    share = tl.sum(own[:, None] * posterior, axis=0).to(tl.float64)
     tl.atomic_add(table + code * n_classes + classes, share, mask=known)
 
 
