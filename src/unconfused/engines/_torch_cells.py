@@ -4,8 +4,8 @@ An update is one chain of kernels without a word from the host in between: what 
 is known on the device alone. The chain is recorded once as a CUDA graph and replayed.
 
 While the host decides on the next update, the device does not wait: it multiplies the rows by the
-vector that it would choose, the longest of those not refused last time, if it guessed right then.
-Another choice is projected when it comes.
+longest update vector, unless that was not the choice for some time. Another choice is projected
+when it comes.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
 FOLLOW_ROWS = 256
-SETTLE_SCORES, SETTLE_WARPS = 512, 1
+SETTLE_SCORES, SETTLE_WARPS = 256, 1
 """Scores that a program looks at together, and its threads over 32."""
 
 HEAD = 4
 """Numbers in the settings before the steps."""
 
-MOST_REFUSED = 64
-"""Pairs that the solver refused which are kept in mind, at most."""
+MOST_MISSES = 2
+"""So many wrong guesses in a row, and the device waits until one would have been right."""
 
 
 class TorchPartition(ArrayPartition):
     """Cells that look at all classes of a row only where its class may have changed."""
 
     _engine: TorchEngine
+    _longest: int
+    _longest_vector: FloatArray
 
     def __init__(self, engine: TorchEngine, unmixing: Unmixing, alpha: float) -> None:
         n_rows, n_classes, n_cells = (
@@ -57,7 +59,7 @@ class TorchPartition(ArrayPartition):
         self._projection, self._waiting = zeros(n_rows), integers(n_rows)
         self._moves = Moves(engine, n_classes)
         self._sums = zeros(n_cells, engine.n_columns + 2)
-        self._settings = zeros(HEAD + 2 * n_classes + engine.n_columns + 1 + MOST_REFUSED)
+        self._settings = zeros(HEAD + 2 * n_classes + engine.n_columns + 1)
         self._ahead = zeros(engine.n_columns + 1)
         self._longest_row = float(engine.row_norms.max()) if n_rows else 0.0
         self._on_cuda = engine.space.device.type == "cuda"
@@ -71,7 +73,7 @@ class TorchPartition(ArrayPartition):
         self._answered = torch.cuda.Event() if self._on_cuda else None
         # Goes before what the device does ahead, which the solver's questions must not wait for.
         self._questions = torch.cuda.Stream(priority=-1) if self._on_cuda else None
-        self._asked: list[int] = []
+        self._misses = 0
         self._collected = True
         self._graph: Any = None
         self._chains = 0
@@ -98,7 +100,8 @@ class TorchPartition(ArrayPartition):
         self._collect()
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
         self._send(steps, direction)
-        guessed = np.array_equal(self._guessed_vector, direction)
+        guessed = np.array_equal(self._longest_vector, direction)
+        self._misses = 0 if guessed else self._misses + 1
         if not (self._is_ahead and guessed):
             vector = self._settings[HEAD + 2 * self._n_classes :]
             self._engine.project(vector, self._projection)
@@ -109,15 +112,14 @@ class TorchPartition(ArrayPartition):
         else:
             self._run_chain()
             self._fresh = False
-        self._finish(ahead=guessed)
+        self._finish(ahead=self._misses < MOST_MISSES)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
         self._collect()
         pair = predicted * self._n_classes + true
-        self._asked.append(pair)
-        if not self._everywhere and self._guess == pair:
-            return self._guessed_vector.copy()
+        if not self._everywhere and self._longest == pair:
+            return self._longest_vector.copy()
         if self._questions is None or self._answered is None:
             return super().update_vector(predicted, true)
         self._questions.wait_event(self._answered)
@@ -136,10 +138,6 @@ class TorchPartition(ArrayPartition):
         numbers[HEAD + n_classes : HEAD + n_classes + len(changed)] = changed
         vector = numbers[HEAD + 2 * n_classes :]
         vector[: len(direction)] = direction
-        # All that were asked for but the last were refused. Pair 0 is none, and fills the rest.
-        refused = self._asked[:-1][:MOST_REFUSED]
-        numbers[len(numbers) - MOST_REFUSED :][: len(refused)] = refused
-        self._asked.clear()
         self._settings.copy_(self._outgoing, non_blocking=True)
 
     def _run_chain(self) -> None:
@@ -186,20 +184,19 @@ class TorchPartition(ArrayPartition):
         self._finish(ahead=False)
 
     def _answer(self) -> None:
-        """Work out norms and tables, and the vector that most selections will choose."""
+        """Work out norms and tables, and the vector that most selections ask for, the longest."""
         n_classes, features = self._n_classes, self._engine.n_features
         by_region = self._sums.reshape(n_classes, self._n_codes, -1)
         unmixed = self._unmix @ by_region
         norms = self._space.xp.linalg.vector_norm(unmixed[..., :features], axis=2)
         apart = norms.clone()
         apart.fill_diagonal_(-1.0)
-        apart.reshape(-1).index_fill_(0, self._settings[-MOST_REFUSED:].long(), -1.0)
-        guess = apart.argmax().reshape(1)
-        vector = unmixed.reshape(n_classes * n_classes, -1).index_select(0, guess)
+        longest = apart.argmax().reshape(1)
+        vector = unmixed.reshape(n_classes * n_classes, -1).index_select(0, longest)
         self._ahead[:features].copy_(vector[0, :features] / self._total)
         parts = (
             norms / self._total, by_region[..., -2], by_region[..., -1], self._ahead[:features],
-            guess, self._moves.counters,
+            longest, self._moves.counters,
         )  # fmt: skip
         torch.cat([part.double().reshape(-1) for part in parts], out=self._answers)
         self._incoming.copy_(self._answers, non_blocking=True)
@@ -230,8 +227,8 @@ class TorchPartition(ArrayPartition):
             self._collected = True
         square, cells = self._n_classes**2, self._n_classes * self._n_codes
         ends = np.cumsum([square, cells, cells, self._engine.n_features])
-        norms, counts, squares, self._guessed_vector, _ = np.split(found, ends)
-        self._guess = int(found[-3])
+        norms, counts, squares, self._longest_vector, _ = np.split(found, ends)
+        self._longest = int(found[-3])
         tables = (norms, self._n_classes), (counts, self._n_codes), (squares, self._n_codes)
         parts = [part.reshape(-1, width) for part, width in tables]
         if self._everywhere:

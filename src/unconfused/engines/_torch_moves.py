@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 BINS = 2**15
 """Lists that moves are put on, by kind; a power of 2."""
 
-MOST_SHARES = 64
+MOST_SHARES = 4
 """Lists, at most, of one kind of move."""
 
-GROUP = 16
+GROUP = 32
 """Moves of one kind whose rows are summed before the sum is added to the cells; a power of 2."""
 
 NOTE_ROWS, LIST_ROWS = 512, 128
-ADD_COLUMNS, ADD_WARPS = 128, 1
+ADD_COLUMNS, ADD_WARPS = 64, 1
 
 PROGRAMS = 132 * 32
 """Programs that share a list whose length only the device knows."""
