@@ -31,18 +31,18 @@ _torch_likelihood.CHUNK = _torch_tiles.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def run(engine, problem, alpha, step):
+def run(engine, problem, alpha, step, selection):
     state = UMAState(np.zeros((4, engine.n_features)))
     UMA(
-        SELECTIONS["error"], STEPS[step], 1e-6, 12, False, "means", False,
+        SELECTIONS[selection], STEPS[step], 1e-6, 12, False, "means", False,
         np.random.RandomState(0),
     ).run(engine, Unmixing(problem.C), alpha, state)
     return state
 
 
-for dtype, alpha, step, seed in [
-    (np.float64, 0.0, "perceptron", 1), (np.float64, 0.01, "uniform", 2),
-    (np.float32, 0.0, "mira", 3),
+for dtype, alpha, step, selection, seed in [
+    (np.float64, 0.0, "perceptron", "error", 1), (np.float64, 0.01, "uniform", "confusion", 2),
+    (np.float32, 0.0, "mira", "error", 3), (np.float64, 0.0, "perceptron", "random", 4),
 ]:
     problem = make_problem(seed, n=300)
     weight = np.random.RandomState(seed).randint(1, 4, 300).astype(float)
@@ -51,7 +51,7 @@ for dtype, alpha, step, seed in [
     plain = LocalEngine(X, problem.y, 4, weight)
     other = torch_cuda.TorchEngine(rows, problem.y, 4, weight, space=array_space(rows))
     np.testing.assert_allclose(other.code_sums(), plain.code_sums(), atol=1e-10)
-    expected, found = (run(engine, problem, alpha, step) for engine in (plain, other))
+    expected, found = (run(engine, problem, alpha, step, selection) for engine in (plain, other))
     assert len(found.records) > 5
     assert [r[:2] for r in found.records] == [r[:2] for r in expected.records]
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)

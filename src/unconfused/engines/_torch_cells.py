@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
 FOLLOW_ROWS = 256
-SETTLE_SCORES, SETTLE_WARPS = 256, 1
-"""Scores that a program looks at together, and its threads over 32."""
+SETTLE_SCORES = 256
+"""Scores that a program, and a warp of it, looks at together; at least those of one row."""
 
 HEAD = 4
 """Numbers in the settings before the steps."""
@@ -171,7 +171,7 @@ class TorchPartition(ArrayPartition):
         kernels.settle[(_torch_moves.PROGRAMS,)](
             self._scores, self._settings, engine.row_norms, *kept,
             n_rows, *self._moves.sizes, max(1, SETTLE_SCORES // classes), classes,
-            num_warps=SETTLE_WARPS,
+            num_warps=min(8, max(1, classes // SETTLE_SCORES)),
         )  # fmt: skip
 
     def _rebuild(self) -> None:
