@@ -1,7 +1,8 @@
 """UMA and the likelihood on one CUDA device and on the CPU's cores, against the device's own rates.
 
 Run: SCIPY_ARRAY_API=1 python benchmarks/gpu.py [--rows N] [--columns D] [--classes 10 100]. It
-prints a table and one line of JSON. The rows are Gaussian, float32, made on the device; labels are
+prints a table and one line of JSON; `benchmarks/gpu_table.py` makes the table of docs/gpu.md of
+that line. The rows are Gaussian, float32, made on the device; labels are
 those of a linear concept, three in ten moved to the next class. The limits are measured on the
 same rows: a product with one vector, and a large product of matrices in single precision. An
 update is timed with all its solver does on the host; "kernels" is what the device has to do for it,
@@ -59,12 +60,20 @@ def make_labels(X: torch.Tensor, n_classes: int) -> np.ndarray:
 
 
 def device_rates(X: torch.Tensor) -> dict[str, float]:
-    """Bytes per second of a copy and of a product with a vector; operations of a large product."""
+    """Bytes per second of a copy and of a product with a vector; operations of large products.
+
+    "matrix" is a product in single precision, "tensor" one of the tensor cores in TF32, of which
+    three make a product of single precision.
+    """
     vector = torch.randn(X.shape[1], device="cuda")
     square = torch.randn(8192, 8192, device="cuda")
     size = X.numel() * X.element_size()
     target = torch.empty_like(X)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    tensor = 2 * 8192**3 / seconds(lambda: square @ square)
+    torch.backends.cuda.matmul.allow_tf32 = False
     return {
+        "tensor": tensor,
         "copy": 2 * size / seconds(lambda: target.copy_(X)),
         "vector": size / seconds(lambda: torch.mv(X, vector)),
         "matrix": 2 * 8192**3 / seconds(lambda: square @ square),

@@ -17,30 +17,32 @@ from problems import make_problem
 from sklearn import set_config
 
 from unconfused._matrix import Unmixing
-from unconfused.engines import LocalEngine, _torch_cells, _torch_likelihood, torch_cuda
+from unconfused.engines import LocalEngine, torch_cuda
+from unconfused.engines import _torch_likelihood, _torch_moves, _torch_tiles
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma import UMA, UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)
-_torch_cells.PROGRAMS = torch_cuda.ADD_PROGRAMS = 3  # lists longer than the programs
-_torch_likelihood.CHUNK = 64
+_torch_moves.PROGRAMS = 3  # lists longer than the programs
+_torch_moves.BINS = 16  # moves of several kinds in one list
+_torch_likelihood.CHUNK = _torch_tiles.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def run(engine, problem, alpha, step):
+def run(engine, problem, alpha, step, selection):
     state = UMAState(np.zeros((4, engine.n_features)))
     UMA(
-        SELECTIONS["error"], STEPS[step], 1e-6, 12, False, "means", False,
+        SELECTIONS[selection], STEPS[step], 1e-6, 12, False, "means", False,
         np.random.RandomState(0),
     ).run(engine, Unmixing(problem.C), alpha, state)
     return state
 
 
-for dtype, alpha, step, seed in [
-    (np.float64, 0.0, "perceptron", 1), (np.float64, 0.01, "uniform", 2),
-    (np.float32, 0.0, "mira", 3),
+for dtype, alpha, step, selection, seed in [
+    (np.float64, 0.0, "perceptron", "error", 1), (np.float64, 0.01, "uniform", "confusion", 2),
+    (np.float32, 0.0, "mira", "error", 3), (np.float64, 0.0, "perceptron", "random", 4),
 ]:
     problem = make_problem(seed, n=300)
     weight = np.random.RandomState(seed).randint(1, 4, 300).astype(float)
@@ -49,12 +51,12 @@ for dtype, alpha, step, seed in [
     plain = LocalEngine(X, problem.y, 4, weight)
     other = torch_cuda.TorchEngine(rows, problem.y, 4, weight, space=array_space(rows))
     np.testing.assert_allclose(other.code_sums(), plain.code_sums(), atol=1e-10)
-    expected, found = (run(engine, problem, alpha, step) for engine in (plain, other))
+    expected, found = (run(engine, problem, alpha, step, selection) for engine in (plain, other))
     assert len(found.records) > 5
     assert [r[:2] for r in found.records] == [r[:2] for r in expected.records]
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
     near = 1e-9 if dtype is np.float64 else 1e-5
-    for scale in (1.0, 500.0):
+    for scale, _torch_tiles.MOST_CLASSES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
         arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(4)
         a, b = plain.likelihood(*arguments), other.likelihood(*arguments)
         np.testing.assert_allclose(b.loss, a.loss, rtol=near)

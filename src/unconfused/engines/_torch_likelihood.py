@@ -8,6 +8,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray
 from unconfused.engines import _triton_likelihood as kernels
+from unconfused.engines._torch_moves import power_of_two
 from unconfused.engines.base import LikelihoodPass
 
 if TYPE_CHECKING:
@@ -19,11 +20,6 @@ CHUNK = 4096
 
 MOST_SCORES = 4 * 2**30
 """Scores held at once; beyond, the pass goes block by block (`measure`)."""
-
-
-def power_of_two(n: int, least: int = 1) -> int:
-    """Return the smallest power of 2 that is at least n."""
-    return max(least, 1 << max(0, n - 1).bit_length())
 
 
 def can_measure(engine: TorchEngine, n_classes: int) -> bool:
@@ -41,7 +37,7 @@ def measure_fused(
     by_feature = np.zeros((columns, width))
     by_feature[:, :n_classes] = weights[:, :columns].T
     offsets = weights[:, columns] if engine.intercept else np.zeros(n_classes)
-    by_feature, offsets, chances, counted = _send(engine, by_feature, offsets, mixing, code_weights)
+    by_feature, offsets, chances, counted = send(engine, by_feature, offsets, mixing, code_weights)
     pulls = engine.X @ by_feature
     programs = -(-engine.n_rows // (PULL_ROWS * PULL_GROUPS))
     losses, found = space.zeros(programs), space.zeros(n_classes * (1 + n_codes))
@@ -66,7 +62,7 @@ def padded(n_classes: int) -> int:
     return -(-n_classes // 16) * 16
 
 
-def _send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
+def send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
     """Bring arrays to the device in single precision, in one transfer."""
     flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
     there = engine.space.xp.asarray(flat, device=engine.space.device)

@@ -13,7 +13,7 @@ NEGLIGIBLE = tl.constexpr(1e-30)
 
 
 @triton.jit
-def _posterior(scores, chances, classes):
+def posterior_of(scores, chances, classes):
     """Return -log P(label), P(class) - P(class | label) and P(class | label) of every row."""
     scores = scores - tl.max(scores, axis=1)[:, None]
     shares = tl.exp(scores)
@@ -83,7 +83,7 @@ def scores_to_pulls(
         at = scores + rows[:, None] * width + classes[None, :]
         mask = inside[:, None] & (classes < width)[None, :]
         score = tl.load(at, mask=mask, other=0.0) + offset[None, :]
-        lost, pull, posterior = _posterior(score, chance, classes)
+        lost, pull, posterior = posterior_of(score, chance, classes)
         loss += (own * lost).to(tl.float64)
         pull = own[:, None] * pull
         tl.store(at, pull, mask=mask)

@@ -39,7 +39,8 @@ def pair_statistics(
 
     The mass of a pair estimates how many rows predicted p are truly q; it is 0 on average when
     there are none. Its standard error is that of the label noise given the rows, so with clean
-    labels a single row counts. `total` is the weight of all rows, in cells or not.
+    labels a single row counts. `total` is the weight of all rows, in cells or not. Tables of some
+    predicted classes only give the statistics of their pairs.
     """
     masses = unmixing.masses(tables.counts)
     errors = unmixing.mass_errors(tables.counts)
@@ -48,7 +49,7 @@ def pair_statistics(
     significance[(errors == 0) & (masses > 0)] = np.inf
     significance[masses <= NO_ROWS * total] = 0.0
     squared_noise = tables.squares @ unmixing.coefficients**2 / total**2 - norms**2 / total
-    threshold = significance_threshold(len(norms))
+    threshold = significance_threshold(norms.shape[1])
     # Few wrong labels are not normal but nearly Poisson: their long tail (the next term of the
     # Cornish-Fisher expansion) keeps two of them in a small cell from looking like a finding.
     tail = np.where(errors > 0, (threshold**2 - 1) / 6 * unmixing.largest_noise, 0.0)

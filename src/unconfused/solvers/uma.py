@@ -14,7 +14,7 @@ import numpy as np
 
 from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import Engine, Partition
+from unconfused.engines.base import CellTables, Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.contest import contested_norms
 from unconfused.solvers.means import estimated_hits, start_at_means
@@ -157,11 +157,11 @@ class UMA:
     ) -> bool:
         """Make one update; return False when no pair is left that could make one."""
         tables = partition.tables()
-        # Which pairs stand out does not depend on the norms, which may be dear.
-        statistics = pair_statistics(tables, np.zeros_like(unmixing.matrix), unmixing, total)
         selectable = ~np.eye(unmixing.n_classes, dtype=bool)
         if self.tol is None:
-            selectable &= statistics.stands_out
+            # Which pairs stand out does not depend on the norms, which may be dear.
+            no_norms = np.zeros_like(unmixing.matrix)
+            selectable &= pair_statistics(tables, no_norms, unmixing, total).stands_out
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
@@ -181,9 +181,10 @@ class UMA:
             selectable[p, q] = False  # its error set is empty: nothing to learn from it
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
-        squared_noise = float(statistics.squared_noise[p, q] - norms[p, q] ** 2 / total)
-        noise = max(squared_noise, 0.0) ** 0.5
-        significance = float(statistics.significance[p, q])
+        own = CellTables(tables.counts[p : p + 1], tables.squares[p : p + 1])
+        statistics = pair_statistics(own, norms[p : p + 1], unmixing, total)
+        noise = float(statistics.squared_noise[0, q]) ** 0.5
+        significance = float(statistics.significance[0, q])
         state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
         if state.weights.any():
             partition.move(steps, z)

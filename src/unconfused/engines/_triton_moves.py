@@ -1,0 +1,158 @@
+"""Rows that go from one cell to another, on a CUDA device: listed by where from and to, then added.
+
+A move is packed into one number: the row, and the regions it leaves and enters (0 for none, else
+one more than the class). Moves are put into bins by a hash of both regions and the label code, so
+that a bin holds (nearly always) moves of one kind: their rows are read once and summed before the
+sum is taken from one cell and added to another.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def note(
+    moving,
+    rows,
+    old,
+    new,
+    codes,
+    counters,
+    moves,
+    bins,
+    ranks,
+    bin_counts,
+    n_classes,
+    n_codes,
+    SHARES: tl.constexpr,
+    BINS: tl.constexpr,
+):
+    """Write down rows that move from region `old` to `new`, and count them in their bins.
+
+    A kind of move has `SHARES` bins, so that not all programs wait for one number.
+    """
+    code = tl.load(codes + rows, mask=moving, other=0).to(tl.int32)
+    kind = ((old + 1) * (n_classes + 1) + new + 1) * n_codes + code
+    own_bin = (kind * SHARES + tl.program_id(0) % SHARES) & (BINS - 1)
+    rank = tl.atomic_add(bin_counts + own_bin, 1, mask=moving)
+    count = moving.to(tl.int32)
+    spot = tl.atomic_add(counters + 1, tl.sum(count)) + tl.cumsum(count) - 1
+    move = rows | ((old + 1).to(tl.int64) << 32) | ((new + 1).to(tl.int64) << 48)
+    tl.store(moves + spot, move, mask=moving)
+    tl.store(bins + spot, own_bin, mask=moving)
+    tl.store(ranks + spot, rank, mask=moving)
+
+
+@triton.jit
+def note_all(
+    region,
+    codes,
+    counters,
+    moves,
+    bins,
+    ranks,
+    bin_counts,
+    n_rows,
+    n_classes,
+    n_codes,
+    SHARES: tl.constexpr,
+    BINS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """Write down all rows as if each entered its region from nowhere."""
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = rows < n_rows
+    new = tl.load(region + rows, mask=inside, other=-1)
+    note(
+        inside & (new >= 0), rows, tl.full([ROWS], -1, tl.int32), new, codes, counters, moves, bins,
+        ranks, bin_counts, n_classes, n_codes, SHARES, BINS,
+    )  # fmt: skip
+
+
+@triton.jit
+def list_by_bin(
+    moves,
+    bins,
+    ranks,
+    counters,
+    bin_counts,
+    bin_ends,
+    listed,
+    sizes,
+    GROUP: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """List the moves bin by bin, in groups of at most `GROUP`; a group is of one bin."""
+    n_moved = tl.load(counters + 1)
+    for start in range(tl.program_id(0) * ROWS, n_moved, tl.num_programs(0) * ROWS):
+        spots = start + tl.arange(0, ROWS)
+        inside = spots < n_moved
+        own_bin = tl.load(bins + spots, mask=inside, other=0)
+        rank = tl.load(ranks + spots, mask=inside, other=0)
+        count = tl.load(bin_counts + own_bin, mask=inside, other=0)
+        groups = (count + GROUP - 1) // GROUP
+        begin = (tl.load(bin_ends + own_bin, mask=inside, other=0) - groups).to(tl.int64)
+        move = tl.load(moves + spots, mask=inside, other=0)
+        tl.store(listed + begin * GROUP + rank, move, mask=inside)
+        first = inside & (rank % GROUP == 0)
+        tl.store(sizes + begin + rank // GROUP, tl.minimum(count - rank, GROUP), mask=first)
+
+
+@triton.jit
+def add_moves(
+    X,
+    listed,
+    sizes,
+    bin_ends,
+    codes,
+    weights,
+    squares,
+    sums,
+    n_columns,
+    n_codes,
+    BINS: tl.constexpr,
+    GROUP: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Take rows, times weights, from the sums of the cells they left; add them where they came.
+
+    Two kinds of moves may share a bin: a group is gone through once for every kind in it.
+    """
+    n_groups = tl.load(bin_ends + BINS - 1)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    there = columns < n_columns
+    places = tl.arange(0, GROUP)
+    for group in range(tl.program_id(0), n_groups, tl.num_programs(0)):
+        inside = places < tl.load(sizes + group)
+        move = tl.load(listed + group * GROUP + places, mask=inside, other=0)
+        row = move & 0xFFFFFFFF
+        mask = inside[:, None] & there[None, :]
+        x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
+        code = tl.load(codes + row, mask=inside, other=0)
+        weight = tl.load(weights + row, mask=inside, other=0.0)
+        square = tl.load(squares + row, mask=inside, other=0.0)
+        # Which of them are of one kind: the regions, and the code in place of the row.
+        kind = tl.where(inside, ((move >> 32) << 32) | code, -1)
+        present = tl.max(kind, axis=0)
+        while present >= 0:
+            own = tl.where(kind == present, weight, 0.0)
+            total = tl.sum(x.to(tl.float64) * own[:, None], axis=0)
+            mass, squared = tl.sum(own, axis=0), tl.sum(own * square, axis=0)
+            cell_code = present & 0xFFFFFFFF
+            left, entered = ((present >> 32) & 0xFFFF) - 1, ((present >> 48) & 0xFFFF) - 1
+            if left >= 0:
+                into = sums + (left * n_codes + cell_code) * (n_columns + 2)
+                tl.atomic_add(into + columns, -total, mask=there)
+                if tl.program_id(1) == 0:
+                    tl.atomic_add(into + n_columns, -mass)
+                    tl.atomic_add(into + n_columns + 1, -squared)
+            if entered >= 0:
+                into = sums + (entered * n_codes + cell_code) * (n_columns + 2)
+                tl.atomic_add(into + columns, total, mask=there)
+                if tl.program_id(1) == 0:
+                    tl.atomic_add(into + n_columns, mass)
+                    tl.atomic_add(into + n_columns + 1, squared)
+            kind = tl.where(kind == present, -1, kind)
+            present = tl.max(kind, axis=0)
