@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from experiments.paper.settings import Setting, setting_of
+from experiments.paper.settings import FIRST_DRAW, Setting, setting_of
 from unconfused import datasets
 from unconfused._typing import IntArray, Rows
 from unconfused.kernels import kernel_projection
@@ -67,7 +67,9 @@ def _digits(setting: Setting, run: int) -> tuple[Any, ...]:
 
 def _letter(setting: Setting, run: int) -> tuple[Any, ...]:
     X, y = datasets.fetch_letter(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, train_size=setting.n_train, random_state=run)
+    X, X_test, y, y_test = train_test_split(
+        X, y, train_size=setting.n_train, random_state=FIRST_DRAW + run
+    )
     scaler = StandardScaler().fit(X)
     return scaler.transform(X), y, scaler.transform(X_test), y_test
 
@@ -89,7 +91,9 @@ def load(name: str, run: int, quick: bool) -> Problem:
     if n_components is None:
         return problem
     split = run if setting_of(name, quick).n_train else 0  # a split of its own, or the only one
-    X, X_test = _projected(problem, n_components, f"{name}-{len(problem.truth)}", split)
+    X, X_test = _projected(
+        problem, n_components, f"{name}-{len(problem.truth)}", FIRST_DRAW + split
+    )
     return Problem(X, problem.truth, X_test, problem.truth_test, problem.classes)
 
 

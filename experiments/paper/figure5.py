@@ -10,7 +10,7 @@ from experiments.paper import style
 from experiments.paper.data import load
 from experiments.paper.experiment import Experiment, Scope, Summary, Task, curve
 from experiments.paper.protocol import fit_uma, set_scene, sizes_of
-from experiments.paper.settings import setting_of
+from experiments.paper.settings import FIRST_DRAW, setting_of
 from experiments.store import Record
 
 NAME = "figure5"
@@ -31,7 +31,7 @@ def work(task: Task) -> dict[str, Any]:
     """Learn from each size of S_conf in two ways: through its matrix, and from its labels."""
     problem = load(task.data, task.run, task.quick)
     sizes = sizes_of(problem, setting_of(task.data, task.quick).shares)
-    scene = set_scene(problem, N_LABELLED, sizes, seed=500 + task.run)
+    scene = set_scene(problem, N_LABELLED, sizes, seed=FIRST_DRAW + 500 + task.run)
     values: dict[str, list[float]] = {"uma": [], "f_conf": []}
     for size in sizes:
         through = fit_uma(scene.confusion(size), problem.X, scene.observed, problem.n_classes)

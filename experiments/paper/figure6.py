@@ -18,7 +18,7 @@ from experiments.paper.experiment import (
 from experiments.paper.figure_words import TITLES
 from experiments.paper.methods import semi_supervised_svm
 from experiments.paper.protocol import Scene, fit_uma, set_scene, sizes_of
-from experiments.paper.settings import setting_of
+from experiments.paper.settings import FIRST_DRAW, setting_of
 from experiments.store import Record
 
 NAME = "figure6"
@@ -39,7 +39,7 @@ def _scene(task: Task) -> tuple[Scene, list[int]]:
     setting = setting_of(task.data, task.quick)
     problem = load(task.data, task.run, task.quick)
     sizes = sizes_of(problem, setting.shares)
-    return set_scene(problem, setting.n_labelled, sizes, seed=600 + task.run), sizes
+    return set_scene(problem, setting.n_labelled, sizes, seed=FIRST_DRAW + 600 + task.run), sizes
 
 
 def work(task: Task) -> dict[str, Any]:

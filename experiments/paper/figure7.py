@@ -11,7 +11,7 @@ from experiments.paper import style
 from experiments.paper.data import load
 from experiments.paper.experiment import Experiment, Scope, Summary, Task, curve
 from experiments.paper.protocol import Scene, set_scene, sizes_of
-from experiments.paper.settings import CONF_SHARE, TOL, setting_of
+from experiments.paper.settings import CONF_SHARE, FIRST_DRAW, TOL, setting_of
 from experiments.store import Record
 from unconfused import metrics
 from unconfused._matrix import ConfusionWarning, make_unmixing
@@ -44,7 +44,7 @@ def work(task: Task) -> dict[str, Any]:
     problem = load(task.data, task.run, task.quick)
     sizes = sizes_of(problem, [CONF_SHARE])
     n_labelled = setting_of(task.data, task.quick).n_labelled
-    scene = set_scene(problem, n_labelled, sizes, seed=700 + task.run)
+    scene = set_scene(problem, n_labelled, sizes, seed=FIRST_DRAW + 700 + task.run)
     return followed(scene, sizes[0], task.part, task.run)
 
 

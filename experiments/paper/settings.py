@@ -1,9 +1,9 @@
 """Everything that had to be decided before the full run.
 
 The rules that choose look at no test label. Who drew up what they choose from had seen test errors
-of trials on single runs, some with the draws of Table 1's first runs: which numbers of updates and
-which labellers are candidates at all, and that the likelihood learner runs with its defaults, was
-settled after such trials.
+of trials on single runs: which numbers of updates and which labellers are candidates at all, and
+that the likelihood learner runs with its defaults, was settled after such trials. So the runs that
+count have draws of their own, from `FIRST_DRAW` on, which no trial had.
 
 UMA and the Perceptrons (UMA with the identity in place of C) start at zero, select by error, take
 the perceptron step, know no margin, no average and no intercept. They make `TURNS` updates for
@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, replace
 
 TOL = 1e-9
 """A pair's vector must be longer than this; rows have norm 1, so it only stops at rounding."""
+
+FIRST_DRAW = 1000
+"""Seeds of the runs that count begin here."""
 
 TURNS = 2
 """Updates for every ordered pair of classes, in every column and on every data set."""
