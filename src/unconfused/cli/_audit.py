@@ -129,7 +129,7 @@ def _judge(
             sensitivity=False,
             random_state=settings.seed,
         )
-    notes += [*page.notes, *suspicious_columns(task, plan, model.classes_)]
+    notes += [*page.notes, *suspicious_columns(plan, model.classes_)]
     return task, plan, page, notes
 
 

@@ -118,9 +118,9 @@ def _add_noise(
     """Return the table with noisy columns, and the share of labels that are wrong."""
     import numpy as np
 
-    from unconfused.cli._label_columns import common_labels, refuse_measurements
+    from unconfused.cli._label_columns import common_labels, present_labels, refuse_measurements
     from unconfused.cli._matrix_file import labelled, read_matrix
-    from unconfused.cli._task import narrow, present
+    from unconfused.cli._task import narrow
     from unconfused.noise import corrupt_labels, pairwise, symmetric
 
     rate, pair_rate, path = how
@@ -131,7 +131,7 @@ def _add_noise(
         matrix, rows, columns = read_matrix(path)
     truth, rows, columns = common_labels([table[label], rows, columns], missing)
     refuse_measurements(truth, label)
-    there = present(truth)
+    there = present_labels(truth)
     known = narrow(truth[there])
     n_classes = len(np.unique(known))
     if path is not None:

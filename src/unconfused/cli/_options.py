@@ -198,6 +198,26 @@ Format = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read DATA in parts and keep its features on disk, so that it need not fit into "
+        "memory; the model is the same.",
+        show_default="above 512 MB",
+        rich_help_panel=FILES,
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch",
+        metavar="FOLDER",
+        help="With --stream: where the features are kept meanwhile; nothing is left there.",
+        show_default="beside the model",
+        rich_help_panel=FILES,
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", "-f", help="Replace files that are there.", rich_help_panel=FILES),

@@ -110,8 +110,7 @@ class Prediction:
             prepare_frame,
             require_columns,
         )
-        from unconfused._files import iter_tables
-        from unconfused._files._formats import find_source
+        from unconfused._files import find_source, iter_tables
 
         if find_source(path, reading.format).format in ("svmlight", "npz"):
             yield self._unnamed(path, reading), None

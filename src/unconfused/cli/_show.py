@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from unconfused._columns import ColumnPlan
     from unconfused._typing import Labels
     from unconfused.cli._model import Plan
-    from unconfused.cli._task import Task
 
 MOST_NAMES = 6
 """Columns of a kind that are named; of more, only how many."""
@@ -67,7 +66,7 @@ def _some(names: list[str], one: str, many: str) -> str:
     return f"{count} ({', '.join(names)})" if len(names) <= MOST_NAMES else count
 
 
-def suspicious_columns(task: Task, plan: Plan, classes: Labels) -> list[str]:
+def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
     """Warn of columns that hold what the labels hold: a truth that should be named as such."""
     if plan.columns is None:
         return []
@@ -77,7 +76,7 @@ def suspicious_columns(task: Task, plan: Plan, classes: Labels) -> list[str]:
         candidates += plan.columns.numbers
     found = []
     for column in candidates:
-        values = {one for one in label_texts(task.table[column].unique()) if one is not None}
+        values = set(label_texts(plan.columns.values.get(column, []))) - {None}
         if len(values) > 1 and values <= names and len(values) > len(names) / 2:
             found.append(
                 f"The column {column!r} holds classes, and was learnt from like any other. If it "
