@@ -76,8 +76,12 @@ def same(models, said):
     assert left["verdict"]["sentence"] == right["verdict"]["sentence"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow", "csv.gz"])
-@pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
+SLOW = [pytest.param(one, marks=pytest.mark.slow) for one in ("tsv", "arrow", "csv.gz")]
+KNOWN = [pytest.param(["--truth", "checked"], marks=pytest.mark.slow), ["--ignore", "checked"]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", *SLOW])
+@pytest.mark.parametrize("known", KNOWN)
 def test_every_format(ending, known, tmp_path):
     data = write_table(mixed(), tmp_path / f"pets.{ending}")
     options = ["--label", "kind", *known, "--text", "remark", "--id", "name"]
@@ -112,8 +116,9 @@ def test_annotators_and_votes(tmp_path):
     same(*both(wide, tmp_path, *options, "--ignore", ignored))
 
 
-@pytest.mark.parametrize("pack", [None, gzip.compress, bz2.compress])
-@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize(
+    ("pack", "zero_based"), [(None, True), (gzip.compress, False), (bz2.compress, True)]
+)
 def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
     rng = np.random.RandomState(0)
     X, y = rng.rand(200, 9) * (rng.rand(200, 9) < 0.4), rng.randint(3, size=200)

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading
-from unconfused.cli._targets import check_folder, refuse_same_target
+from unconfused.cli._targets import refuse_same_target
 
 EXAMPLES = [
     "corrupt pets.csv --label kind --symmetric 0.2 -o noisy.csv",
@@ -80,7 +81,7 @@ def corrupt(
             raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
         refuse_same_target(data, output)
         check_table_target(output, force=force)
-        check_folder(output)
+        refuse_folder(output)
         table = _read(data, label, Reading(delimiter, encoding, file_format))
         base = column or f"noisy_{label}"
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]

@@ -12,7 +12,7 @@ import typer
 
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
-from unconfused.cli._known import Known, Reading, names_in
+from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
 from unconfused.cli._targets import check_target, refuse_same_target
 
@@ -89,8 +89,9 @@ def fit(
     with the model, so that `predict` takes files like this one as they are.
     """
     with plain_errors(context.obj):
+        reading = Reading(delimiter, encoding, file_format)
         known = Known(
-            label, confusion, truth, names_in(annotators), votes, item, annotator,
+            label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, trust_labels, smoothing,
         )  # fmt: skip
         refuse_same_target(data, output, report)
@@ -98,7 +99,6 @@ def fit(
         if report is not None:
             check_target(report, [".html", ".htm"], force=force)
         begun = time.perf_counter()
-        reading = Reading(delimiter, encoding, file_format)
         with ExitStack() as files:
             stage = files.enter_context(Stages(3 if report is None else 4))
             stage(f"Reading {data.name}")
@@ -108,8 +108,8 @@ def fit(
 
             import_extra("skops.io", "save", "Saving a model")  # not after a long fit
             settings = Settings(
-                learner.value, l2, max_iter, names_in(text), names_in(categories),
-                names_in(ignore), smoothing, seed,
+                learner.value, l2, max_iter, reading.names(data, text),
+                reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
             )  # fmt: skip
             folder = (scratch or output.parent) if is_streamed(data, reading, stream) else None
             done = _run(data, known, reading, settings, stage, files, folder)

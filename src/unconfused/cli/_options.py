@@ -73,7 +73,8 @@ Annotators = Annotated[
         "--annotators",
         "-a",
         metavar="COL,COL,...",
-        help="Columns with the answers of one person each, empty where there is none.",
+        help="Columns with the answers of one person each, empty where there is none; 'ann*' for "
+        "all that begin so.",
         rich_help_panel=KNOWN,
     ),
 ]
