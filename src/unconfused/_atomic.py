@@ -74,8 +74,7 @@ def _scratch(target: Path) -> Path:
     scratch = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         # Made here, not by the writer: so the name is ours alone, with the usual permissions.
-        with open(scratch, "xb"):
-            pass
+        scratch.touch(exist_ok=False)
     except OSError as error:
         raise OSError(
             f"Cannot write into {target.parent} ({error.strerror}); choose another place."
