@@ -136,6 +136,7 @@ def test_bad_wide_votes():
         votes_from_wide(sparse.eye(3))
 
 
+@pytest.mark.slow
 def test_a_million_votes_are_read_and_fitted_quickly():
     rng = np.random.RandomState(0)
     n_items, n_votes = 200_000, 1_000_000
