@@ -28,7 +28,7 @@ STEPS: list[tuple[str, int]] = [
     (f"audit songs_only.csv {VOTES} -o songs_to_check.csv --top 50", 0),
     ("export songs.skops --onnx -o songs.onnx", 0),
     ("corrupt docstrings.csv --label package --pairwise 0.25 --reveal 0.1 -o noisy.csv", 0),
-    ("fit noisy.csv --label noisy_package --truth package -o text.skops", 2),
+    ("fit noisy.csv --label noisy_package --truth package -o words.skops", 0),
     ("fit noisy.csv --label noisy_package --truth package --text says -o text.skops", 0),
     ("audit noisy.csv --label noisy_package --truth package --text says -o check.csv --top 20", 0),
     ("estimate noisy.csv --label noisy_package --truth package", 0),

@@ -130,6 +130,11 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[name] = f"a value of its own for every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
+    if hint and len(summary.levels) > 0.5 * present:
+        plan.notes.append(
+            f"{name!r} is taken for categories, but {len(summary.levels):,} of {present:,} cells "
+            f"are different.{hint}"
+        )
     if MOSTLY <= summary.n_numeric / present < 1:
         assert summary.odd is not None
         plan.notes.append(

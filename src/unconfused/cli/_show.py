@@ -44,7 +44,10 @@ def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
     """Return what each column became, for scripts."""
     if columns is None:
         return None
-    return {kind: getattr(columns, kind) for kind in KINDS} | {"left_out": columns.left_out}
+    return {kind: getattr(columns, kind) for kind in KINDS} | {
+        "left_out": columns.left_out,
+        "notes": [in_options(note) for note in columns.notes],
+    }
 
 
 def describe_columns(plan: Plan) -> list[str]:
