@@ -34,7 +34,7 @@ STEPS: list[tuple[str, int]] = [
     ("estimate noisy.csv --label noisy_package --truth package", 0),
     ("predict text.skops docstrings.csv -o packages.csv --keep package", 0),
     ("corrupt wine.parquet --label target --symmetric 0.2 -o wines.parquet", 0),
-    ("fit wines.parquet --label noisy_target --ignore target -o wine.skops --report wine.html", 0),
+    ("fit wines.parquet --label noisy_target -o wine.skops --report wine.html", 0),
     ("predict wine.skops wine.parquet -o cellar.jsonl --proba", 0),
     ("fit twins.csv --label kind -o trees.skops", 2),
     ("fit export.csv --label kind -o trees.skops", 2),
