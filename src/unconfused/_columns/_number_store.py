@@ -19,10 +19,11 @@ class NumberStore:
     Examples
     --------
     >>> import tempfile
-    >>> store = NumberStore(tempfile.TemporaryFile())
-    >>> store.add({"a": np.array([1.0, 2.0]), "b": np.array([5.0, 6.0])}, 2)
-    >>> store.add({"a": np.array([3.0])}, 1)
-    >>> store.column("a"), store.column("b")
+    >>> with tempfile.TemporaryFile() as file:
+    ...     store = NumberStore(file)
+    ...     store.add({"a": np.array([1.0, 2.0]), "b": np.array([5.0, 6.0])}, 2)
+    ...     store.add({"a": np.array([3.0])}, 1)
+    ...     store.column("a"), store.column("b")
     (array([1., 2., 3.]), array([ 5.,  6., nan]))
     """
 

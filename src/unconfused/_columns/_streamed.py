@@ -46,10 +46,11 @@ class ColumnsInBlocks:
     >>> import tempfile
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, None, 6.0], "coat": ["fur", "hair"] * 2})
-    >>> columns = ColumnsInBlocks(frame.head(0), tempfile.TemporaryFile())
-    >>> for start in (0, 2):
-    ...     columns.add(frame[start:start + 2])
-    >>> transformer, plan = columns.finish()
+    >>> with tempfile.TemporaryFile() as file:
+    ...     columns = ColumnsInBlocks(frame.head(0), file)
+    ...     for start in (0, 2):
+    ...         columns.add(frame[start:start + 2])
+    ...     transformer, plan = columns.finish()
     >>> transformer.transform(frame).round(2)[2].tolist()
     [-0.39, 1.0, 0.0]
     """
