@@ -76,11 +76,11 @@ def same(models, said):
     assert left["verdict"]["sentence"] == right["verdict"]["sentence"]
 
 
-SLOW = [pytest.param(one, marks=pytest.mark.slow) for one in ("tsv", "arrow", "csv.gz")]
+SLOW = [pytest.param(one, marks=pytest.mark.slow) for one in ("jsonl", "tsv", "arrow", "csv.gz")]
 KNOWN = [pytest.param(["--truth", "checked"], marks=pytest.mark.slow), ["--ignore", "checked"]]
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", *SLOW])
+@pytest.mark.parametrize("ending", ["csv", "parquet", *SLOW])
 @pytest.mark.parametrize("known", KNOWN)
 def test_every_format(ending, known, tmp_path):
     data = write_table(mixed(), tmp_path / f"pets.{ending}")
@@ -159,6 +159,7 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
     np.testing.assert_allclose(*dense, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(_stream, "SAMPLE", 100)
     data = write_table(mixed(), tmp_path / "pets.csv")

@@ -208,6 +208,7 @@ def test_parts_that_look_like_numbers_stay_categories(tmp_path):
     assert found["code"].tolist() == frame["code"].tolist()
 
 
+@pytest.mark.slow
 def test_many_levels_are_taken_together():
     rng = np.random.RandomState(0)
     frame = pd.DataFrame(
