@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests run one process per core: threads inside each would only get in one another's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test quick lint format docs bench bench-quick reproduce reproduce-quick clean
+.PHONY: demo test quick fuzz lint format docs bench bench-quick reproduce reproduce-quick clean
 
 demo: $(VENV)/.demo-installed  ## corrupt the digits' labels, learn through the noise, show the result
 	$(BIN)/unconfused demo
@@ -16,6 +16,12 @@ test: lint  ## everything CI checks
 
 quick: $(VENV)/.dev-installed  ## the tests that take under a minute together
 	$(PYTEST) -m "not slow"
+
+# Of each of the 13 kinds of table so many, and a third of it below each packing; of models twice
+# so many, and a third of it with the checksum put right: 16 times so many in all.
+FUZZ ?= 650
+fuzz: $(VENV)/.dev-installed  ## more than ten thousand damaged tables and models
+	UNCONFUSED_FUZZ=$(FUZZ) $(PYTEST) tests/test_damaged_tables.py tests/test_bad_model_files.py
 
 lint: $(VENV)/.dev-installed  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

@@ -136,6 +136,7 @@ def test_bad_wide_votes():
         votes_from_wide(sparse.eye(3))
 
 
+@pytest.mark.slow
 def test_a_million_votes_are_read_and_fitted_quickly():
     rng = np.random.RandomState(0)
     n_items, n_votes = 200_000, 1_000_000
@@ -174,6 +175,7 @@ def test_no_iteration_lowers_the_objective(seed, strength):
 
 
 @given(st.integers(0, 10_000))
+@pytest.mark.slow
 def test_the_order_of_annotators_and_items_does_not_matter(seed):
     _, table = make_crowd(seed)
     rng = np.random.RandomState(seed)
@@ -201,6 +203,7 @@ def test_permuting_the_classes_permutes_everything(seed, names):
 
 
 @given(st.integers(0, 10_000))
+@pytest.mark.slow
 def test_every_item_twice_changes_nothing_without_a_prior(seed):
     _, table = make_crowd(seed)
     once = settled(table, prior_strength=0)

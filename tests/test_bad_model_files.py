@@ -22,7 +22,7 @@ from unconfused.persistence import ModelFileError
 from unconfused.persistence._archive import digest_of
 
 N_MUTATIONS = int(os.environ.get("UNCONFUSED_FUZZ", "300"))
-"""`UNCONFUSED_FUZZ=10000 pytest tests/test_bad_model_files.py` tries them all."""
+"""Damaged files of each kind; `make fuzz` tries more than ten thousand in all."""
 
 PROBLEM = make_problem(n=120)
 HEADER = "unconfused.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pets import NOISE, pets, refused, succeed, succeed_json
+from pets import NOISE, invoke, pets, refused, succeed, succeed_json
 
 from unconfused import noise
 
@@ -114,3 +114,17 @@ def test_estimate_and_audit_take_votes():
     wrong = rows["label"].to_numpy() != pets()["truth"].to_numpy()[rows["row"]]
     assert wrong.mean() > 0.7
     assert Path("C.csv").exists()
+
+
+def test_many_columns_are_named_by_their_beginning(tmp_path):
+    path = tmp_path / "pets.csv"
+    frame = pets(120)
+    for seed in range(3):
+        labels = noise.corrupt_labels(frame["truth"].to_numpy(), NOISE, seed)
+        frame[f"ann{seed}"] = labels
+    frame.drop(columns=["kind", "truth", "checked"]).to_csv(path, index=False)
+    found = succeed_json("estimate", path, "--annotators", "ann*")
+    named = succeed_json("estimate", path, "--annotators", "ann0,ann1,ann2")
+    assert found == named
+    result = invoke("estimate", path, "--annotators", "bob*")
+    assert result.exit_code == 2 and "No column is like 'bob*'" in result.stderr

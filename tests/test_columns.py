@@ -76,6 +76,15 @@ def test_what_the_user_says_comes_first():
     assert model.score(prepare_frame(model, only_text), frame["label"]) == 1.0
 
 
+def test_text_that_is_not_named_as_such_is_worth_a_note():
+    frame = make_frame()
+    frame.loc[:40, "remark"] = "nothing to say"  # so that not every cell is different
+    _, plan = fitted(frame)
+    assert "remark" in plan.categories
+    (said,) = plan.notes
+    assert "160 of 200 cells are different" in said and "name it as text" in said
+
+
 def test_numbers_with_a_stray_word_are_worth_a_note():
     frame = make_frame()
     frame["age"] = [str(i % 60) for i in range(N - 1)] + ["old"]
@@ -199,6 +208,7 @@ def test_parts_that_look_like_numbers_stay_categories(tmp_path):
     assert found["code"].tolist() == frame["code"].tolist()
 
 
+@pytest.mark.slow
 def test_many_levels_are_taken_together():
     rng = np.random.RandomState(0)
     frame = pd.DataFrame(

@@ -43,7 +43,7 @@ def test_clean_labels_are_found_clean():
     [
         (noise.symmetric(10, 0.2), 0.02),
         pytest.param(noise.symmetric(10, 0.5), 0.03, marks=pytest.mark.slow),
-        (noise.pairwise(10, 0.3), 0.015),
+        pytest.param(noise.pairwise(10, 0.3), 0.015, marks=pytest.mark.slow),
     ],
 )
 def test_digits(matrix, error):

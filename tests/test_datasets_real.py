@@ -45,6 +45,7 @@ def test_real_letter():
     assert np.unique(letter.target).size == 26
 
 
+@pytest.mark.slow
 def test_real_reuters():
     home = local_data("rcv1")
     news = fetch_reuters(data_home=home, subset="all")

@@ -83,6 +83,7 @@ def check_figure(name):
     assert "</svg>" in Path("docs/paper", f"{name}.svg").read_text()
 
 
+@pytest.mark.slow
 def test_noise_hurts_the_perceptron_more_than_uma():
     assert run("toy_noise") == 0
     found = summary("toy_noise")
@@ -93,6 +94,7 @@ def test_noise_hurts_the_perceptron_more_than_uma():
     check_figure("toy_noise")
 
 
+@pytest.mark.slow
 def test_a_wrong_matrix_is_told_from_the_true_one():
     assert run("toy_wrong_matrix") == 0
     found = summary("toy_wrong_matrix")
@@ -127,6 +129,7 @@ def test_table1_has_every_column_beside_the_papers():
     assert "means over 2 runs" in page
 
 
+@pytest.mark.slow
 def test_figures_5_and_6():
     assert run("figure5") == 0 and run("figure6") == 0
     five, six = summary("figure5"), summary("figure6")
@@ -137,6 +140,7 @@ def test_figures_5_and_6():
     check_figure("figure6")
 
 
+@pytest.mark.slow
 def test_figure_7_follows_every_update():
     assert run("figure7") == 0
     found = summary("figure7")

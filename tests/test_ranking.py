@@ -160,6 +160,7 @@ def test_without_cross_fitting_there_is_one_fit():
     assert precision(issues, truth, y) > 0.9
 
 
+@pytest.mark.slow
 def test_sparse_frames_and_workers_give_the_same():
     pd = pytest.importorskip("pandas")
     X, _, y = blobs()

@@ -289,3 +289,9 @@ def test_without_pandas_the_extra_is_named(tmp_path):
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "unconfused[files]"' in said.stdout
+
+
+def test_a_name_that_is_broken_into_lines_is_one_name(tmp_path):
+    path = put(tmp_path / "broken.csv", '"kind of\r\ntree",b\r\noak,1\r\n')
+    assert read_table(path).columns.tolist() == ["kind of tree", "b"]
+    assert next(iter_tables(path)).columns.tolist() == ["kind of tree", "b"]

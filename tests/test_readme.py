@@ -11,8 +11,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "CONTRIBUTING.md")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_python_blocks_run_one_after_the_other(page):
+def run_python_blocks(page):
     text = (REPOSITORY / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert blocks
@@ -38,7 +37,11 @@ def test_make_targets_exist(page):
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
 
 
+def test_the_contributors_examples_run():
+    run_python_blocks("CONTRIBUTING.md")
+
+
 def test_ten_lines_learn_something(capsys):
-    test_python_blocks_run_one_after_the_other("README.md")
+    run_python_blocks("README.md")
     accuracy = re.search(r"clean labels: ([\d.]+)", capsys.readouterr().out)
     assert accuracy is not None and float(accuracy.group(1)) > 0.8

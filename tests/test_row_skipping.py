@@ -81,6 +81,7 @@ def test_regions_are_those_of_all_rows_looked_at(seed, alpha, storage, dtype, in
 
 @pytest.mark.filterwarnings("ignore:UMA stopped")
 @given(seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes)
+@pytest.mark.slow
 def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage, dtype):
     problem = make_problem(seed, n=120)
     X = storage(problem.X.astype(dtype))

@@ -294,6 +294,7 @@ def test_scorers_can_be_pickled_and_cloned(problem, fitted):
 # --- the page ---
 
 
+@pytest.mark.slow
 def test_the_page_runs_and_shows_what_it_says(capsys):
     text = PAGE.read_text(encoding="utf-8")
     names: dict[str, object] = {}

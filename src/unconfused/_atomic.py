@@ -36,15 +36,7 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     """
     target = Path(os.path.realpath(path))  # a link is followed, not replaced
     refuse_target(target, force=force)
-    scratch = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        # Made here, not by the writer: so the name is ours alone, with the usual permissions.
-        with open(scratch, "xb"):
-            pass
-    except OSError as error:
-        raise OSError(
-            f"Cannot write into {target.parent} ({error.strerror}); choose another place."
-        ) from None
+    scratch = _scratch(target)
     try:
         yield scratch
         _flush(scratch)
@@ -69,6 +61,25 @@ def refuse_target(target: Path, *, force: bool) -> None:
             raise FileExistsError(f"{target} exists already; force=True replaces it.")
     except ValueError as error:  # a NUL in the name
         raise OSError(f"{str(target)!r} cannot be a file name ({error}).") from None
+
+
+def refuse_folder(target: Path) -> None:
+    """Raise if nothing can be written beside a file."""
+    scratch = _scratch(target)
+    scratch.unlink()
+
+
+def _scratch(target: Path) -> Path:
+    """Make an empty file in the folder where a file is to be."""
+    scratch = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        # Made here, not by the writer: so the name is ours alone, with the usual permissions.
+        scratch.touch(exist_ok=False)
+    except OSError as error:
+        raise OSError(
+            f"Cannot write into {target.parent} ({error.strerror}); choose another place."
+        ) from None
+    return scratch
 
 
 def _flush(path: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from unconfused._columns._summary import MOST_DISTINCT, ColumnSummary
+
 FEWEST_ROWS_FOR_IDS = 20
 """With fewer rows than this, all distinct says little."""
-
-ID_NAME = re.compile(r"(?i)(.*[_\W])?(id|uuid|guid|key|index)|unnamed_\d+")
-"""Names of columns of whole numbers that only count or point."""
 
 MOSTLY = 0.8
 """From this share of numbers on, a column of text with numbers is worth a word."""
@@ -30,6 +28,7 @@ class ColumnPlan:
     ----------
     numbers, categories, text, dates : names of columns
     left_out : why, by name
+    values : what a used column of numbers or categories holds, if that is not much
     notes : sentences about columns that are used, but might not be meant so
     """
 
@@ -38,6 +37,7 @@ class ColumnPlan:
     text: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    values: dict[str, list[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -50,26 +50,28 @@ class ColumnPlan:
         return [f"{name!r} is left out: {why}" for name, why in self.left_out.items()] + self.notes
 
 
-def plan_columns(
-    frame: Any,
-    *,
-    reserved: Collection[str],
-    text: Collection[str],
-    categories: Collection[str],
-) -> ColumnPlan:
+def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
     """Decide for every column what it is, by its cells and by what the user says."""
-    require(frame, [*reserved, *text, *categories])
-    clash = (set(text) & set(categories)) | (set(reserved) & {*text, *categories})
-    if clash:
-        raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
     plan = ColumnPlan()
-    for name in frame.columns:
-        if name not in reserved:
-            _place(plan, frame[name], name, text, categories)
+    for summary in summaries:
+        _place(plan, summary)
     if not plan.used:
         why = " ".join(plan.in_words())
         raise ColumnError(f"No column is left to learn from. {why}".strip())
     return plan
+
+
+def begin_summaries(
+    frame: Any, *, reserved: Collection[str], text: Collection[str], categories: Collection[str]
+) -> list[ColumnSummary]:
+    """Return an empty summary of every column that may be learnt from."""
+    require(frame, [*reserved, *text, *categories])
+    clash = (set(text) & set(categories)) | (set(reserved) & {*text, *categories})
+    if clash:
+        raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
+    roles: dict[str, Any] = dict.fromkeys(text, "text") | dict.fromkeys(categories, "categories")
+    names = [str(name) for name in frame.columns if name not in reserved]
+    return [ColumnSummary(name, roles.get(name)) for name in names]
 
 
 def require(frame: Any, names: Iterable[str]) -> None:
@@ -89,57 +91,55 @@ def _listed(names: Iterable[str], most: int = 10) -> str:
     return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
-def _place(
-    plan: ColumnPlan, column: Any, name: str, text: Collection[str], categories: Collection[str]
-) -> None:
-    present = column.dropna()
-    if not len(present):
+def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    name = summary.name
+    if not summary.n_present:
         plan.left_out[name] = "all its cells are empty."
-    elif name in text:
+    elif summary.role == "text":
         plan.text.append(name)
-    elif present.nunique() == 1 and len(present) == len(column):
-        plan.left_out[name] = f"it is always {_short(present.iloc[0])}."
-    elif name in categories:
+    elif summary.is_constant:
+        plan.left_out[name] = f"it is always {_short(summary.first)}."
+    elif summary.role == "categories":
+        if summary.levels is None:
+            raise ColumnError(f"{name!r} has more than {MOST_DISTINCT:,} different values.")
         plan.categories.append(name)
-    elif _kind(column) == "M":
+    elif summary.kind == "dates":
         plan.dates.append(name)
-    elif _kind(column) in "iufb" or present.map(type).eq(bool).all():
-        _place_numbers(plan, present, name)
+    elif summary.kind == "numbers":
+        _place_numbers(plan, summary)
     else:
-        _place_words(plan, present, name)
+        _place_words(plan, summary)
+    if name in (*plan.categories, *plan.numbers) and summary.levels is not None:
+        plan.values[name] = list(summary.levels)
 
 
-def _kind(column: Any) -> str:
-    """Return NumPy's letter for the type; pandas' own types count as those they stand for."""
-    kind = getattr(column.dtype, "kind", "O")
-    return str(kind)
-
-
-def _place_numbers(plan: ColumnPlan, present: Any, name: str) -> None:
-    whole = _kind(present) in "iu"
-    counting = whole and len(present) >= FEWEST_ROWS_FOR_IDS and present.is_unique
-    if counting and ID_NAME.fullmatch(name):
-        plan.left_out[name] = "a number of its own for every row, as identifiers have."
+def _place_numbers(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    if summary.n_present >= FEWEST_ROWS_FOR_IDS and summary.points:
+        plan.left_out[summary.name] = "a number of its own for every row, as identifiers have."
     else:
-        plan.numbers.append(name)
+        plan.numbers.append(summary.name)
 
 
-def _place_words(plan: ColumnPlan, present: Any, name: str) -> None:
-    words = present.astype(str)
-    if len(words) >= FEWEST_ROWS_FOR_IDS and words.is_unique:
-        spaced = words.str.strip().str.contains(r"\s", regex=True).mean() > 0.5
-        hint = " To learn from its words, name it as text." if spaced else ""
+def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    name, present = summary.name, summary.n_present
+    hint = " To learn from its words, name it as text." * (summary.n_spaced > 0.5 * present)
+    if summary.levels is None:
+        plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
+        return
+    if present >= FEWEST_ROWS_FOR_IDS and summary.is_unique:
         plan.left_out[name] = f"a value of its own for every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
-    import pandas as pd
-
-    numbers = pd.to_numeric(words, errors="coerce").notna()
-    if MOSTLY <= numbers.mean() < 1:
-        odd = words[~numbers].iloc[0]
+    if hint and len(summary.levels) > 0.5 * present:
         plan.notes.append(
-            f"{name!r} is taken for categories: {int(numbers.sum())} of {len(words)} cells are "
-            f"numbers, but not {_short(odd)}."
+            f"{name!r} is taken for categories, but {len(summary.levels):,} of {present:,} cells "
+            f"are different.{hint}"
+        )
+    if MOSTLY <= summary.n_numeric / present < 1:
+        assert summary.odd is not None
+        plan.notes.append(
+            f"{name!r} is taken for categories: {summary.n_numeric} of {present} cells are "
+            f"numbers, but not {_short(summary.odd)}."
         )
 
 

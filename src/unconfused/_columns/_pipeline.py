@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from unconfused._columns._dates import DateParts
-from unconfused._columns._kinds import ColumnPlan, plan_columns
+from unconfused._columns._kinds import ColumnPlan, begin_summaries, plan_columns
 
 NUMBERS, CATEGORIES, DATES, TEXT = "numbers", "categories", "dates", "text: "
 """Names of the parts of the column transformer; each text has one of its own."""
@@ -71,25 +71,32 @@ def build_pipeline(
     >>> model.predict(prepare_frame(model, frame.head(2))).tolist()
     ['cat', 'dog']
     """
-    plan = plan_columns(
+    summaries = begin_summaries(
         frame,
         reserved=[*leave_out, *([] if label is None else [label])],
         text=list(text),
         categories=list(categories),
     )
+    for summary in summaries:
+        summary.add(frame[summary.name])
+    plan = plan_columns(summaries)
+    return Pipeline([("columns", column_transformer(plan)), ("learner", learner)]), plan
+
+
+def column_transformer(plan: ColumnPlan) -> ColumnTransformer:
+    """Return the step that makes features of the columns, not fitted."""
     parts: list[tuple[str, Any, Any]] = []
     if plan.numbers:
         parts.append((NUMBERS, _numbers(), plan.numbers))
     if plan.dates:
         parts.append((DATES, make_pipeline(DateParts(), _numbers()), plan.dates))
     if plan.categories:
-        levels = max(frame[name].nunique() for name in plan.categories)
+        levels = max(len(plan.values[name]) for name in plan.categories)
         parts.append((CATEGORIES, _categories(levels), plan.categories))
     parts += [
         (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
     ]
-    columns = ColumnTransformer(parts, verbose_feature_names_out=False)
-    return Pipeline([("columns", columns), ("learner", learner)]), plan
+    return ColumnTransformer(parts, verbose_feature_names_out=False)
 
 
 def _numbers() -> Pipeline:

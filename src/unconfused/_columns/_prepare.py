@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 
+from unconfused._columns._cells import cells_as_text
 from unconfused._columns._kinds import ColumnError, require
 from unconfused._columns._pipeline import CATEGORIES, DATES, NUMBERS, TEXT
 
@@ -109,33 +110,23 @@ def _converted(column: Any, name: str, kind: str | None) -> Any:
     if kind == DATES:
         return _dates(column, name)
     if kind in (CATEGORIES, TEXT):
-        missing = "" if kind == TEXT else np.nan
-        cells = [missing if absent else _text(cell) for cell, absent in _cells(column)]
-        import pandas as pd
-
-        return pd.Series(np.array(cells, dtype=object), index=column.index, dtype=object)
+        return cells_as_text(column, missing="" if kind == TEXT else np.nan)
     return column
 
 
-def _cells(column: Any) -> Any:
-    return zip(column.tolist(), column.isna().tolist(), strict=True)
+def as_numbers(column: Any) -> Any:
+    """Return numbers and truth values as floats, NaN where a cell is neither."""
+    import pandas as pd
 
-
-def _text(cell: Any) -> str:
-    """Return a cell as it would be written; a whole number has no point, missing ones or not."""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
+    if column.dtype.kind == "O":  # text, or truth values with gaps
+        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
+    return pd.to_numeric(column, errors="coerce").astype("float64")
 
 
 def _numbers(column: Any, name: str) -> Any:
-    import pandas as pd
-
     if column.dtype.kind == "M":
         raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
-    if column.dtype.kind == "O":  # text, or truth values with gaps
-        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
-    numbers = pd.to_numeric(column, errors="coerce").astype("float64")
+    numbers = as_numbers(column)
     _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
     _refuse(np.isinf(numbers), column, name, "is not finite")
     return numbers

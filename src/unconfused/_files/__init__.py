@@ -1,17 +1,25 @@
 """Tables in files, for the command line: read, read in parts, write whole or not at all."""
 
 from unconfused._files._append import open_table
+from unconfused._files._disk_rows import DiskRows, scratch_file
 from unconfused._files._errors import DataFileError
+from unconfused._files._formats import find_source
 from unconfused._files._read import iter_tables, read_table
-from unconfused._files._sparse import LabelledRows
+from unconfused._files._sparse import LabelledRows, plain_labels
+from unconfused._files._svmlight_parts import iter_svmlight
 from unconfused._files._write import check_table_target, write_table
 
 __all__ = [
     "DataFileError",
+    "DiskRows",
     "LabelledRows",
     "check_table_target",
+    "find_source",
+    "iter_svmlight",
     "iter_tables",
     "open_table",
+    "plain_labels",
     "read_table",
+    "scratch_file",
     "write_table",
 ]

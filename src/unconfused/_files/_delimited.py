@@ -11,8 +11,8 @@ from unconfused._files._formats import Source
 from unconfused._files._text import find_encoding, open_text, open_utf8
 from unconfused._files._types import column_names, typed
 
-BLOCK = 8 * 2**20
-"""Bytes parsed at a time: no row can be longer."""
+BLOCK = 2 * 2**20
+"""Bytes parsed at a time: no row can be longer. Arrow reads some thirty of them ahead."""
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 

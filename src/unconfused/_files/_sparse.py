@@ -42,18 +42,24 @@ def read_svmlight(source: Source) -> LabelledRows:
         except MemoryError:
             raise
         except Exception as error:  # the parser does not say where
-            raise DataFileError(_first_bad_line(source, error)) from None
+            raise DataFileError(first_bad_line(source, error)) from None
         if not X.shape[0]:
             raise DataFileError("it holds no rows.")
         if X.shape[1] > MOST_FEATURES:
             raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
-        if not np.isfinite(y).all():
-            raise DataFileError("it has labels that are not finite numbers.")
-        whole = np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53)
-        return LabelledRows(X, y.astype(np.int64) if whole else y)
+        return LabelledRows(X, plain_labels(y))
 
 
-def _first_bad_line(source: Source, error: Exception) -> str:
+def plain_labels(y: Labels) -> Labels:
+    """Return the labels of svmlight as integers, if they all are."""
+    if not np.isfinite(y).all():
+        raise DataFileError("it has labels that are not finite numbers.")
+    whole = np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53)
+    return y.astype(np.int64) if whole else y
+
+
+def first_bad_line(source: Source, error: Exception) -> str:
+    """Say which line is wrong, and how."""
     with source.open() as stream:
         for number, line in enumerate(stream, start=1):
             label, *pairs = line.partition(b"#")[0].split() or [b"0"]

@@ -18,13 +18,17 @@ PROBE = 64
 
 INFINITE = r"(?i)^[+-]?inf(inity)?$"
 
+LINE_END = re.compile(r"\s*[\r\n]+\s*")
+
 OLD_INDEX = re.compile(r"__index_level_\d+__")
 """What a frame's row numbers are called in a Parquet file."""
 
 
 def column_names(names: list[str]) -> list[str]:
-    """Return the names without blanks around them; refuse one that occurs twice."""
-    clean = [name.strip() or f"unnamed_{place}" for place, name in enumerate(names, start=1)]
+    """Return the names on one line, without blanks around them; refuse one that occurs twice."""
+    # Office programs break long names within a cell; nobody could type such a name.
+    lines = [LINE_END.sub(" ", name).strip() for name in names]
+    clean = [name or f"unnamed_{place}" for place, name in enumerate(lines, start=1)]
     twice = [name for name, times in Counter(clean).items() if times > 1]
     if twice:
         raise DataFileError(

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from unconfused._atomic import refuse_target, whole_file
 from unconfused._report.gather import gather
 from unconfused._report.page import render
 from unconfused._typing import ArrayLike, Seed
@@ -77,7 +78,7 @@ def write_report(
     True
     """
     target = Path(path)
-    _refuse(target, force)
+    refuse_target(target, force=force)  # before the work, not after it
     data = gather(
         model,
         X,
@@ -91,26 +92,6 @@ def write_report(
         sensitivity=sensitivity,
         random_state=random_state,
     )
-    _write_whole(render(data), target, force)
+    with whole_file(target, force=force) as scratch:
+        scratch.write_text(render(data), encoding="utf-8", newline="\n")
     return target
-
-
-def _refuse(target: Path, force: bool) -> None:
-    """Raise before the work starts if the file could not be written."""
-    if not target.parent.is_dir():
-        raise OSError(f"There is no folder {target.parent}; create it first.")
-    if target.is_dir():
-        raise OSError(f"{target} is a folder; name a file in it.")
-    if target.exists() and not force:
-        raise OSError(f"{target} exists already; pass force=True to replace it.")
-
-
-def _write_whole(page: str, target: Path, force: bool) -> None:
-    """Write beside the place first, then rename."""
-    scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        scratch.write_text(page, encoding="utf-8", newline="\n")
-        _refuse(target, force)  # someone else may have written it meanwhile
-        os.replace(scratch, target)
-    finally:
-        scratch.unlink(missing_ok=True)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
-from unconfused.cli._known import Known, Reading, names_in
+from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
-from unconfused.cli._targets import check_folder, refuse_same_target
+from unconfused.cli._targets import refuse_same_target
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -81,22 +82,22 @@ def audit(
     with plain_errors(context.obj):
         from unconfused._files import check_table_target, write_table
 
+        reading = Reading(delimiter, encoding, file_format)
         known = Known(
-            label, confusion, truth, names_in(annotators), votes, item, annotator,
+            label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, smoothing=smoothing,
         )  # fmt: skip
         refuse_same_target(data, output)
         check_table_target(output, force=force)
-        check_folder(output)
+        refuse_folder(output)
         with Stages(4) as stage:
             stage(f"Reading {data.name}")
             from unconfused.cli._model import Settings
 
             settings = Settings(
-                l2=l2, text=names_in(text), categories=names_in(categories),
-                ignore=names_in(ignore), smoothing=smoothing, seed=seed,
+                l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
+                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
             )  # fmt: skip
-            reading = Reading(delimiter, encoding, file_format)
             task, plan, page, notes = _judge(data, known, reading, settings, top, stage)
         rows = _frame(task, plan, page, identity)
         write_table(rows, output, force=force)
@@ -129,7 +130,7 @@ def _judge(
             sensitivity=False,
             random_state=settings.seed,
         )
-    notes += [*page.notes, *suspicious_columns(task, plan, model.classes_)]
+    notes += [*page.notes, *suspicious_columns(plan, model.classes_)]
     return task, plan, page, notes
 
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading
-from unconfused.cli._targets import check_folder, refuse_same_target
+from unconfused.cli._targets import refuse_same_target
 
 EXAMPLES = [
     "corrupt pets.csv --label kind --symmetric 0.2 -o noisy.csv",
@@ -80,7 +81,7 @@ def corrupt(
             raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
         refuse_same_target(data, output)
         check_table_target(output, force=force)
-        check_folder(output)
+        refuse_folder(output)
         table = _read(data, label, Reading(delimiter, encoding, file_format))
         base = column or f"noisy_{label}"
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
@@ -118,9 +119,9 @@ def _add_noise(
     """Return the table with noisy columns, and the share of labels that are wrong."""
     import numpy as np
 
-    from unconfused.cli._label_columns import common_labels, refuse_measurements
+    from unconfused.cli._label_columns import common_labels, present_labels, refuse_measurements
     from unconfused.cli._matrix_file import labelled, read_matrix
-    from unconfused.cli._task import narrow, present
+    from unconfused.cli._task import narrow
     from unconfused.noise import corrupt_labels, pairwise, symmetric
 
     rate, pair_rate, path = how
@@ -131,7 +132,7 @@ def _add_noise(
         matrix, rows, columns = read_matrix(path)
     truth, rows, columns = common_labels([table[label], rows, columns], missing)
     refuse_measurements(truth, label)
-    there = present(truth)
+    there = present_labels(truth)
     known = narrow(truth[there])
     n_classes = len(np.unique(known))
     if path is not None:

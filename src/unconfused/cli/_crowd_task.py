@@ -10,8 +10,8 @@ import typer
 
 from unconfused._columns import require_columns
 from unconfused.cli._known import Known, Reading, names_in
-from unconfused.cli._label_columns import common_labels
-from unconfused.cli._task import Task, present, rows_of, tell_missing
+from unconfused.cli._label_columns import common_labels, present_labels
+from unconfused.cli._task import Task, rows_of, tell_missing
 from unconfused.cli._votes import read_answers, tell_unmatched
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
@@ -29,7 +29,7 @@ def task_of_annotators(table: Any, known: Known) -> Task:
     y_true = labels[-1] if known.truth is not None else None
     votes = np.stack([one.astype(object) for one in labels[: len(columns)]], axis=1)
     answered = np.array([[one is not None for one in row] for row in votes.tolist()]).any(axis=1)
-    kept = np.flatnonzero(answered | (False if y_true is None else present(y_true)))
+    kept = np.flatnonzero(answered | (False if y_true is None else present_labels(y_true)))
     import pandas as pd
 
     frame = pd.DataFrame(votes[kept], columns=columns, dtype=object)
@@ -53,9 +53,9 @@ def task_of_votes(path: Path, table: Any, known: Known, reading: Reading) -> Tas
     given = names_in([known.classes]) if known.classes is not None else []
     classes, labels, *truth = common_labels([given, answers.label, *truth_column], known.missing)
     y_true = truth[0] if truth else None
-    answered = set(np.array(answers.item, dtype=object)[present(labels)].tolist())
+    answered = set(np.array(answers.item, dtype=object)[present_labels(labels)].tolist())
     voted = np.array([item in answered for item in items], dtype=bool)
-    kept = np.flatnonzero(voted | (False if y_true is None else present(y_true)))
+    kept = np.flatnonzero(voted | (False if y_true is None else present_labels(y_true)))
     wanted = {items[place] for place in kept.tolist()}
     used = [number for number, item in enumerate(answers.item) if item in wanted]
     votes = votes_from_long(

@@ -27,6 +27,8 @@ OPTIONS = {
     r"name it as text": "name it with --text",
     r" If -1 is a class and not a missing label, say so with `classes`, or with "
     r"missing_label=None\.": "",
+    r"meanwhile (.*); choose another place": r"meanwhile \1; choose another place with --scratch",
+    r"unconfused\[(files|save)\]": "unconfused[cli]",  # what the commands need, at once
     r"`classes`": "--classes",
     r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
     r"raise max_iter, loosen `tol`": "raise --max-iter",

@@ -10,7 +10,7 @@ import typer
 
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
-from unconfused.cli._known import Known, Reading, names_in
+from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
 from unconfused.cli._targets import check_target, refuse_same_target
 
@@ -69,8 +69,9 @@ def estimate(
     and the labels alone: a guess.
     """
     with plain_errors(context.obj):
+        reading = Reading(delimiter, encoding, file_format)
         known = Known(
-            label, None, truth, names_in(annotators), votes, item, annotator,
+            label, None, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, smoothing=smoothing,
         )  # fmt: skip
         refuse_same_target(data, output)
@@ -84,10 +85,9 @@ def estimate(
             from unconfused.cli._verdict import doubts
 
             settings = Settings(
-                text=names_in(text), categories=names_in(categories), ignore=names_in(ignore),
-                smoothing=smoothing, seed=seed,
+                text=reading.names(data, text), categories=reading.names(data, categories),
+                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
             )  # fmt: skip
-            reading = Reading(delimiter, encoding, file_format)
             task = open_task(data, known, reading, [*settings.text, *settings.categories])
             notes = list(task.notes)
             stage("Asking how labels go wrong")

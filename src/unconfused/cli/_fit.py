@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,14 +12,14 @@ import typer
 
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
-from unconfused.cli._known import Known, Reading, names_in
+from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
 from unconfused.cli._targets import check_target, refuse_same_target
 
 if TYPE_CHECKING:
+    from unconfused.cli._fitted import Done
     from unconfused.cli._model import Plan
     from unconfused.cli._task import Task
-    from unconfused.cli._verdict import Verdict
 
 EXAMPLES = [
     "fit pets.csv --label kind",
@@ -76,6 +77,8 @@ def fit(
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
     file_format: opt.Format = None,
+    stream: opt.Stream = None,
+    scratch: opt.Scratch = None,
     seed: opt.Seed = 0,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -86,8 +89,9 @@ def fit(
     with the model, so that `predict` takes files like this one as they are.
     """
     with plain_errors(context.obj):
+        reading = Reading(delimiter, encoding, file_format)
         known = Known(
-            label, confusion, truth, names_in(annotators), votes, item, annotator,
+            label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, trust_labels, smoothing,
         )  # fmt: skip
         refuse_same_target(data, output, report)
@@ -95,17 +99,20 @@ def fit(
         if report is not None:
             check_target(report, [".html", ".htm"], force=force)
         begun = time.perf_counter()
-        with Stages(3 if report is None else 4) as stage:
+        with ExitStack() as files:
+            stage = files.enter_context(Stages(3 if report is None else 4))
             stage(f"Reading {data.name}")
             from unconfused.cli._model import Settings
+            from unconfused.cli._parts import is_streamed
             from unconfused.persistence import import_extra
 
             import_extra("skops.io", "save", "Saving a model")  # not after a long fit
             settings = Settings(
-                learner.value, l2, max_iter, names_in(text), names_in(categories),
-                names_in(ignore), smoothing, seed,
+                learner.value, l2, max_iter, reading.names(data, text),
+                reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
             )  # fmt: skip
-            done = _run(data, known, Reading(delimiter, encoding, file_format), settings, stage)
+            folder = (scratch or output.parent) if is_streamed(data, reading, stream) else None
+            done = _run(data, known, reading, settings, stage, files, folder)
             if report is not None:
                 stage(f"Writing {report.name}")
                 done.write_report(report, force, seed)
@@ -118,111 +125,55 @@ def fit(
         print(json.dumps(found, indent=2)) if as_json else done.show(output, report)
 
 
-class Done:
-    """A fitted model, and all that is to be said about it."""
+def _open(
+    data: Path,
+    known: Known,
+    reading: Reading,
+    settings: Any,
+    stage: Stages,
+    files: ExitStack,
+    scratch: Path | None,
+) -> tuple[Task, Plan]:
+    """Read the file: whole, or in parts by way of files in a scratch folder."""
+    if scratch is None:
+        from unconfused.cli._model import make_plan
+        from unconfused.cli._open_task import open_task
 
-    def __init__(self, task: Task, plan: Plan, verdict: Verdict, known: Known, notes: list[str]):
-        self.task, self.plan, self.verdict, self.known = task, plan, verdict, known
-        self.notes = notes
+        task = open_task(data, known, reading, [*settings.text, *settings.categories])
+        return task, make_plan(task, settings)
+    from unconfused.cli._stream import N_STAGES, Stream
 
-    @property
-    def learner(self) -> Any:
-        """The classifier at the end of the pipeline."""
-        return self.plan.model.steps[-1][1]
-
-    def write_report(self, path: Path, force: bool, seed: int) -> None:
-        """Write the page."""
-        from unconfused import write_report
-
-        identity = self.known.identity
-        write_report(
-            self.plan.model,
-            self.plan.rows,
-            self.task.y,
-            path,
-            y_true=self.task.y_true,
-            row_names=self.task.table[identity] if identity else self.task.place,
-            row_text=self._text(),
-            force=force,
-            random_state=seed,
-        )
-
-    def _text(self) -> Any:
-        columns = self.plan.columns
-        if columns is None or not columns.text:
-            return None
-        return self.task.table[columns.text[0]].fillna("").astype(str).to_numpy()
-
-    def save(self, path: Path, force: bool) -> None:
-        """Write the model, with where it comes from."""
-        from unconfused import save
-
-        metadata = {"label": self.known.label, "verdict": self.verdict.as_dict()}
-        save(self.plan.model, path, force=force, metadata=metadata)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        from unconfused.cli._show import columns_as_dict
-
-        return {
-            "verdict": self.verdict.as_dict(),
-            "rows": len(self.task.place),
-            "learner": type(self.learner).__name__,
-            "classes": self.learner.classes_.tolist(),
-            "class_shares": self.learner.class_prior_.tolist(),
-            "confusion": self.learner.confusion_.tolist(),
-            "noisy_weight": getattr(self.learner, "noisy_weight_", None),
-            "columns": columns_as_dict(self.plan.columns),
-            "notes": self.notes,
-        }
-
-    def _weight_in_words(self) -> list[str]:
-        """Say what the rows without a known truth were worth, where the fit had a choice."""
-        weight = getattr(self.learner, "noisy_weight_", None)
-        if weight is None or self.task.kind == "votes":
-            return []
-        if not 0 < self.task.n_trusted < len(self.task.place):
-            return []
-        return [f"A row without a known truth counts {weight:.2g} times as much as one with."]
-
-    def show(self, output: Path, report: Path | None) -> None:
-        """Print the sentences."""
-        from unconfused.cli._show import console, describe_columns, say_notes
-
-        out = console()
-        out.print(self.verdict.sentence(), style="bold")
-        out.print(self.verdict.source)
-        out.print(
-            f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
-            f"{len(self.learner.classes_)} classes."
-        )
-        for line in [*describe_columns(self.plan), *self._weight_in_words()]:
-            out.print(line)
-        out.print(f"Model: {output}")
-        if report is not None:
-            out.print(f"Report: {report}")
-        say_notes(self.notes)
+    stage.more(N_STAGES)
+    return Stream(data, known, reading, settings, scratch, files, stage).open()
 
 
-def _run(data: Path, known: Known, reading: Reading, settings: Any, stage: Stages) -> Done:
+def _run(
+    data: Path,
+    known: Known,
+    reading: Reading,
+    settings: Any,
+    stage: Stages,
+    files: ExitStack,
+    scratch: Path | None,
+) -> Done:
     from unconfused.cli import _model, _verdict
-    from unconfused.cli._open_task import open_task
+    from unconfused.cli._fitted import Done
     from unconfused.cli._show import suspicious_columns
 
-    task = open_task(data, known, reading, [*settings.text, *settings.categories])
-    notes = list(task.notes)
+    notes: list[str] = []
     with _model.warnings_as_notes(notes):
-        plan = _model.make_plan(task, settings)
+        task, plan = _open(data, known, reading, settings, stage, files, scratch)
         stage("Asking how labels go wrong")
         estimate = _model.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
         _model.fit_plan(task, plan, estimate)
-        learner = plan.model.steps[-1][1]
+        learner = plan.learner
         matrix, prior = learner.confusion_, learner.class_prior_
         if task.kind == "trusted" and task.n_trusted == len(task.place):
             matrix = _model.count_confusion(task, settings.smoothing).matrix
         source = _verdict.source_words(task, _verdict.where_of(known))
         verdict = _verdict.make_verdict(task, matrix, prior, learner.classes_, source)
-    notes += suspicious_columns(task, plan, learner.classes_)
+    notes = [*task.notes, *(note for note in notes if note not in task.notes)]
+    notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)
     return Done(task, plan, verdict, known, notes)

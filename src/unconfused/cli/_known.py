@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
+
+WILD = set("*?")
+"""What stands for any letters in the name of a column."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,33 @@ class Reading:
             encoding=self.encoding,
             format=self.format,
         )
+
+    def names(self, path: Path, values: list[str] | None) -> list[str]:
+        """Return the columns in options such as ``a,b`` and ``c*``, in the order of the file."""
+        named = names_in(values)
+        if not any(WILD & set(one) for one in named):
+            return named
+        from unconfused._files import find_source, iter_tables
+
+        if find_source(path, self.format).format in ("svmlight", "npz"):
+            return named
+        options: dict[str, Any] = {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "format": self.format,
+        }
+        there = [str(name) for name in next(iter_tables(path, rows=1, **options)).columns]
+        found = [one for name in named for one in _matches(name, there)]
+        return list(dict.fromkeys(found))
+
+
+def _matches(name: str, there: list[str]) -> list[str]:
+    if name in there or not WILD & set(name):
+        return [name]
+    found = [one for one in there if fnmatchcase(one, name)]
+    if not found:
+        raise typer.BadParameter(f"No column is like {name!r}.")
+    return found
 
 
 @dataclass(frozen=True)

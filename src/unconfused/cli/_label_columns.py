@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import is_missing
-from unconfused._typing import Labels
+from unconfused._typing import BoolArray, IntArray, Labels
 
 WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0+)?")
 """A number that loses nothing as an integer; a code such as 007 is none."""
@@ -31,14 +31,31 @@ def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) 
     >>> common_labels([["1", " x"], [1, "?"]], missing="?")
     [array(['1', 'x'], dtype='<U1'), array(['1', None], dtype=object)]
     """
-    texts = [label_texts(column, missing) for column in columns]
-    present = {text for column in texts for text in column if text is not None}
-    whole = all(WHOLE.fullmatch(text) for text in present)
-    meaning: dict[str | None, Any] = {
-        text: int(text.partition(".")[0]) if whole else text for text in present
-    }
-    meaning[None] = None
-    return [_array([meaning[text] for text in column]) for column in texts]
+    coded = [code_labels(column, missing) for column in columns]
+    whole = all(WHOLE.fullmatch(text) for _, texts in coded for text in texts)
+    return [_array(codes, texts, whole) for codes, texts in coded]
+
+
+def code_labels(column: Iterable[Any], missing: str | None = None) -> tuple[IntArray, list[str]]:
+    """Return labels as numbers, -1 where there is none, and the texts they stand for.
+
+    Examples
+    --------
+    >>> code_labels(["cat", None, " dog", "cat"])
+    (array([ 0, -1,  1,  0]), ['cat', 'dog'])
+    """
+    levels = getattr(column, "cat", None)  # a column of pandas that is coded already
+    if levels is None:
+        cells = label_texts(column, missing)
+        codes = np.arange(len(cells))
+    else:
+        cells = label_texts(levels.categories, missing)
+        codes = levels.codes.to_numpy()
+    distinct = [text for text in dict.fromkeys(cells) if text is not None]
+    texts = {text: code for code, text in enumerate(distinct)}
+    # The last place stands for -1: a cell without a label.
+    new = np.array([*(-1 if text is None else texts[text] for text in cells), -1])
+    return new[codes], distinct
 
 
 def label_texts(column: Iterable[Any], missing: str | None = None) -> list[str | None]:
@@ -59,22 +76,35 @@ def _text(cell: Any) -> str:
     return str(cell).strip()
 
 
-def _array(labels: list[Any]) -> Labels:
-    if labels and None not in labels:
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+def _array(codes: IntArray, texts: list[str], whole: bool) -> Labels:
+    meaning = [int(text.partition(".")[0]) if whole else text for text in texts]
+    if len(codes) and codes.min() >= 0:
+        return np.array(meaning)[codes]
+    array = np.empty(len(meaning) + 1, dtype=object)  # the last place stands for -1
+    array[:-1] = meaning
+    return array[codes]
+
+
+def present_labels(labels: Labels) -> BoolArray:
+    """Mark where there is a label."""
+    if labels.dtype != object:
+        return np.ones(len(labels), dtype=bool)
+    return np.array([label is not None for label in labels.tolist()], dtype=bool)
+
+
+def distinct_labels(labels: Labels) -> set[Any]:
+    """Return the different labels."""
+    found = labels.tolist() if labels.dtype == object else np.unique(labels).tolist()
+    return set(found) - {None}
 
 
 def refuse_measurements(labels: Labels, name: str) -> None:
     """Raise if what was named as labels is hardly ever the same twice."""
-    present = [label for label in labels.tolist() if label is not None]
-    distinct = len(set(present))
-    if not present:
+    n_present, distinct = int(present_labels(labels).sum()), len(distinct_labels(labels))
+    if not n_present:
         raise ValueError(f"The column {name!r} holds no label at all.")
-    if distinct > max(MANY, len(present) / 2):
+    if distinct > max(MANY, n_present / 2):
         raise ValueError(
-            f"The column {name!r} has {distinct:,} different values in {len(present):,} rows: "
+            f"The column {name!r} has {distinct:,} different values in {n_present:,} rows: "
             "these are measurements, names or text, not classes."
         )

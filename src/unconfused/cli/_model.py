@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from unconfused._columns import ColumnPlan, build_pipeline, prepare_frame
+from unconfused._typing import IntArray
 from unconfused.cli._errors import in_options
 from unconfused.cli._task import Task
 from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
@@ -39,12 +40,35 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Some of the rows on disk, drawn at random, for what needs rows in memory."""
+
+    rows: IntArray
+    """Their places among the rows of the task."""
+
+    table: Any
+    """Their cells in the columns that a report shows; None if there are none."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """A pipeline that is not fitted yet, the rows it takes, and what each column becomes."""
 
     model: Pipeline
     rows: Any
     columns: ColumnPlan | None
+    sample: Sample | None = None
+    """Given if the rows are on disk: they are features then, and all steps before the learner are
+    fitted already."""
+
+    @property
+    def learner(self) -> Any:
+        """The classifier at the end of the pipeline."""
+        return self.model.steps[-1][1]
+
+    def features(self) -> Any:
+        """Return the rows as the learner takes them."""
+        return self.model[:-1].fit_transform(self.rows) if self.sample is None else self.rows
 
 
 @contextmanager
@@ -59,12 +83,9 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
 
 def make_plan(task: Task, settings: Settings) -> Plan:
     """Build the pipeline for the task's columns."""
-    learner = _learner(task, settings)
+    learner = make_learner(task, settings)
     if not task.is_frame:
-        if settings.text or settings.categories or settings.ignore:
-            raise ValueError(
-                "This file names no columns, so --text, --categories and --ignore have no meaning."
-            )
+        refuse_column_options(settings)
         return Plan(_plain_pipeline(task.table, learner), task.table, None)
     model, columns = build_pipeline(
         task.table,
@@ -77,7 +98,16 @@ def make_plan(task: Task, settings: Settings) -> Plan:
     return Plan(model, prepare_frame(model, task.table), columns)
 
 
-def _learner(task: Task, settings: Settings) -> Any:
+def refuse_column_options(settings: Settings) -> None:
+    """Raise if columns are named where they have no names."""
+    if settings.text or settings.categories or settings.ignore:
+        raise ValueError(
+            "This file names no columns, so --text, --categories and --ignore have no meaning."
+        )
+
+
+def make_learner(task: Task, settings: Settings) -> Any:
+    """Return the classifier, not fitted."""
     shared: dict[str, Any] = {
         "classes": None if task.classes is None else task.classes.tolist(),
         "missing_label": None,
@@ -120,7 +150,7 @@ def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
 
 def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> ConfusionEstimate:
     """Guess the matrix from features and labels alone, on some of the rows if they are many."""
-    features, y = plan.model[:-1].fit_transform(plan.rows), np.asarray(task.y)
+    features, y = plan.features(), np.asarray(task.y)
     if len(y) > ROWS_TO_GUESS_FROM:
         rows = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
         features, y = features[np.sort(rows)], y[np.sort(rows)]
@@ -139,6 +169,8 @@ def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
     """Fit the pipeline."""
     if confusion is not None:
         plan.model.set_params(learner__confusion=confusion)
+    if plan.sample is not None:
+        plan.learner.fit(plan.rows, task.y, y_true=task.y_true)
+        return plan.model
     truth = {} if task.y_true is None else {"learner__y_true": task.y_true}
-    model: Pipeline = plan.model.fit(plan.rows, task.y, **truth)
-    return model
+    return plan.model.fit(plan.rows, task.y, **truth)

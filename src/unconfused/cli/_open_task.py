@@ -13,33 +13,50 @@ from unconfused._columns import require_columns
 from unconfused._files import DataFileError, LabelledRows
 from unconfused.cli._crowd_task import task_of_annotators, task_of_votes
 from unconfused.cli._known import Known, Reading, names_in
-from unconfused.cli._label_columns import common_labels, refuse_measurements
+from unconfused.cli._label_columns import common_labels, present_labels, refuse_measurements
 from unconfused.cli._matrix_file import labelled, read_matrix
-from unconfused.cli._task import Kind, Task, narrow, present, rows_of, tell_missing
+from unconfused.cli._task import Kind, Task, narrow, rows_of, tell_missing
 
 
 def open_task(path: Path, known: Known, reading: Reading, as_text: list[str]) -> Task:
     """Read the data and whatever is said of its labels, and bring them together."""
-    label_columns = [known.label, known.truth, known.identity, known.item, *known.annotators]
-    names = [name for name in label_columns if name is not None]
-    table = reading.table(path, [*names, *as_text])
+    table = reading.table(path, [*label_columns(known), *as_text])
     if isinstance(table, LabelledRows):
-        return _with_matrix(_task_of_rows(path, table, known), known)
-    require_columns(table, [n for n in (known.truth, known.identity) if n is not None])
-    if known.votes is not None:
-        return task_of_votes(path, table, known, reading)
-    if known.annotators:
-        return task_of_annotators(table, known)
-    if known.label is None:
-        require_columns(table, [])
+        return task_of_rows(path, table, known)
+    refuse_unknown_columns(path, table, known)
+    return task_of_table(path, table, known, reading)
+
+
+def label_columns(known: Known) -> list[str]:
+    """Return the columns that say something of the labels; --votes has some of its own."""
+    names = [known.label, known.truth, known.identity, known.item, *known.annotators]
+    return [name for name in names if name is not None]
+
+
+def refuse_unknown_columns(path: Path, table: Any, known: Known) -> None:
+    """Raise if a column that was named is not there, or none was."""
+    named = [known.truth, known.identity, *known.annotators]
+    if known.votes is None:
+        named.append(known.label)
+    require_columns(table, [name for name in named if name is not None])
+    if known.label is None and not known.annotators:
         raise typer.BadParameter(
             f"Which column holds the labels? Name it with --label. {path} has "
             f"{', '.join(map(repr, table.columns[:12]))}{' ...' * (table.shape[1] > 12)}."
         )
+
+
+def task_of_table(path: Path, table: Any, known: Known, reading: Reading) -> Task:
+    """Bring rows with names, and what is said of their labels, together."""
+    if known.votes is not None:
+        return task_of_votes(path, table, known, reading)
+    if known.annotators:
+        return task_of_annotators(table, known)
     return _with_matrix(_task_of_labels(table, known), known)
 
 
-def _task_of_rows(path: Path, rows: LabelledRows, known: Known) -> Task:
+def task_of_rows(path: Path, rows: LabelledRows, known: Known) -> Task:
+    """Bring rows without names, and what is said of their labels, together."""
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
             f"{path} names no columns: its own labels are used, and --label, --truth, "
@@ -49,24 +66,23 @@ def _task_of_rows(path: Path, rows: LabelledRows, known: Known) -> Task:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
     (y,) = common_labels([rows.y], known.missing)
     refuse_measurements(y, "y")
-    kept = np.flatnonzero(present(y))
+    kept = np.flatnonzero(present_labels(y))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
     task = Task(kind, rows.X[kept], kept, common_labels([y[kept]])[0])
-    return tell_missing(task, len(y))
+    return _with_matrix(tell_missing(task, len(y)), known)
 
 
 def _task_of_labels(table: Any, known: Known) -> Task:
     assert known.label is not None
-    require_columns(table, [known.label])
     if known.label in (known.truth, known.identity):
         raise typer.BadParameter(f"{known.label!r} cannot be the labels and something else too.")
     columns = [known.label] if known.truth is None else [known.label, known.truth]
     labels = common_labels([table[name] for name in columns], known.missing)
     y, y_true = labels[0], labels[1] if len(labels) > 1 else None
     refuse_measurements(y, known.label)
-    if y_true is not None and not present(y_true).any():
+    if y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} holds no truth at all.")
-    kept = np.flatnonzero(present(y) | (False if y_true is None else present(y_true)))
+    kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
     task = Task(
         "trusted" if y_true is not None else kind,

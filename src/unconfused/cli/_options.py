@@ -73,7 +73,8 @@ Annotators = Annotated[
         "--annotators",
         "-a",
         metavar="COL,COL,...",
-        help="Columns with the answers of one person each, empty where there is none.",
+        help="Columns with the answers of one person each, empty where there is none; 'ann*' for "
+        "all that begin so.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -195,6 +196,26 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="If the ending does not say it: csv, tsv, jsonl, parquet, arrow, svmlight or npz.",
+        rich_help_panel=FILES,
+    ),
+]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read DATA in parts and keep its features on disk, so that it need not fit into "
+        "memory; the model is the same.",
+        show_default="above 512 MB",
+        rich_help_panel=FILES,
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch",
+        metavar="FOLDER",
+        help="With --stream: where the features are kept meanwhile; nothing is left there.",
+        show_default="beside the model",
         rich_help_panel=FILES,
     ),
 ]

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading, names_in
 from unconfused.cli._progress import RowCount
-from unconfused.cli._targets import check_folder, refuse_same_target
+from unconfused.cli._targets import refuse_same_target
 
 EXAMPLES = [
     "predict model.skops new.csv -o labels.csv",
@@ -64,7 +65,7 @@ def predict(
 
         refuse_same_target(data, output, model)
         check_table_target(output, force=force)
-        check_folder(output)
+        refuse_folder(output)
         from unconfused import load
 
         asked = Prediction(load(model), names_in(keep), proba)
@@ -110,8 +111,7 @@ class Prediction:
             prepare_frame,
             require_columns,
         )
-        from unconfused._files import iter_tables
-        from unconfused._files._formats import find_source
+        from unconfused._files import find_source, iter_tables
 
         if find_source(path, reading.format).format in ("svmlight", "npz"):
             yield self._unnamed(path, reading), None

@@ -37,7 +37,7 @@ class Stages:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("Starting", total=n_stages)
-        self._begun = False
+        self._begun, self._what, self._rows = False, "", 0
 
     def __enter__(self) -> Self:
         """Show the bar."""
@@ -47,7 +47,17 @@ class Stages:
     def __call__(self, what: str) -> None:
         """Begin the next stage."""
         self._bar.update(self._task, description=what, advance=1 if self._begun else 0)
-        self._begun = True
+        self._begun, self._what, self._rows = True, what, 0
+
+    def more(self, n_stages: int) -> None:
+        """Reckon with more stages."""
+        total = self._bar.tasks[0].total or 0
+        self._bar.update(self._task, total=total + n_stages)
+
+    def rows(self, more: int) -> None:
+        """Show how many rows the stage has seen by now."""
+        self._rows += more
+        self._bar.update(self._task, description=f"{self._what} ({self._rows:,} rows)")
 
     def __exit__(
         self,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from unconfused._columns import ColumnPlan
     from unconfused._typing import Labels
     from unconfused.cli._model import Plan
-    from unconfused.cli._task import Task
 
 MOST_NAMES = 6
 """Columns of a kind that are named; of more, only how many."""
@@ -45,7 +44,10 @@ def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
     """Return what each column became, for scripts."""
     if columns is None:
         return None
-    return {kind: getattr(columns, kind) for kind in KINDS} | {"left_out": columns.left_out}
+    return {kind: getattr(columns, kind) for kind in KINDS} | {
+        "left_out": columns.left_out,
+        "notes": [in_options(note) for note in columns.notes],
+    }
 
 
 def describe_columns(plan: Plan) -> list[str]:
@@ -67,7 +69,7 @@ def _some(names: list[str], one: str, many: str) -> str:
     return f"{count} ({', '.join(names)})" if len(names) <= MOST_NAMES else count
 
 
-def suspicious_columns(task: Task, plan: Plan, classes: Labels) -> list[str]:
+def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
     """Warn of columns that hold what the labels hold: a truth that should be named as such."""
     if plan.columns is None:
         return []
@@ -77,7 +79,7 @@ def suspicious_columns(task: Task, plan: Plan, classes: Labels) -> list[str]:
         candidates += plan.columns.numbers
     found = []
     for column in candidates:
-        values = {one for one in label_texts(task.table[column].unique()) if one is not None}
+        values = set(label_texts(plan.columns.values.get(column, []))) - {None}
         if len(values) > 1 and values <= names and len(values) > len(names) / 2:
             found.append(
                 f"The column {column!r} holds classes, and was learnt from like any other. If it "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from unconfused._atomic import refuse_target
+from unconfused._atomic import refuse_folder, refuse_target
 
 
 def check_target(target: Path, endings: Iterable[str], *, force: bool) -> None:
@@ -23,19 +22,7 @@ def check_target(target: Path, endings: Iterable[str], *, force: bool) -> None:
     if target.suffix.lower() not in allowed:
         raise ValueError(f"{target}: the name must end in {' or '.join(allowed)}.")
     refuse_target(target, force=force)
-    check_folder(target)
-
-
-def check_folder(target: Path) -> None:
-    """Raise if nothing can be written beside a file."""
-    scratch = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        scratch.touch()
-    except OSError as error:
-        raise OSError(
-            f"Cannot write into {target.parent} ({error.strerror}); choose another place."
-        ) from None
-    scratch.unlink()
+    refuse_folder(target)
 
 
 def refuse_same_target(*targets: Path | None) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
-
-from unconfused._typing import BoolArray, IntArray, Labels
-from unconfused.cli._label_columns import common_labels
+from unconfused._typing import IntArray, Labels
+from unconfused.cli._label_columns import common_labels, distinct_labels, present_labels
 
 Kind = Literal["given", "trusted", "votes", "nothing", "assumed"]
 
@@ -41,17 +39,12 @@ class Task:
     @property
     def n_trusted(self) -> int:
         """How many rows' truth is known."""
-        return 0 if self.y_true is None else int(present(self.y_true).sum())
-
-
-def present(labels: Labels) -> BoolArray:
-    """Mark where there is a label."""
-    return np.array([label is not None for label in labels.tolist()], dtype=bool)
+        return 0 if self.y_true is None else int(present_labels(self.y_true).sum())
 
 
 def narrow(labels: Labels) -> Labels:
     """Give labels their plain type back once none is missing."""
-    return common_labels([labels])[0]
+    return common_labels([labels])[0] if labels.dtype == object else labels
 
 
 def rows_of(table: Any, kept: IntArray) -> Any:
@@ -65,7 +58,7 @@ def tell_missing(task: Task, n_rows: int) -> Task:
     notes = [*task.notes]
     if left:
         notes.append(f"{left:,} of {n_rows:,} rows have no label and are left out.")
-    labels = [] if task.kind == "votes" else task.y.tolist()
-    if -1 in labels and len(set(labels)) > 2:
+    labels = set() if task.kind == "votes" else distinct_labels(task.y)
+    if -1 in labels and len(labels) > 2:
         notes.append("-1 is taken for a class. If it stands for no label, say --missing -1.")
     return replace(task, notes=notes)

@@ -10,7 +10,8 @@ from scipy.special import betaincinv
 
 from unconfused._report._words import percent
 from unconfused._typing import FloatArray, Labels
-from unconfused.cli._task import Kind, Task, present
+from unconfused.cli._label_columns import present_labels
+from unconfused.cli._task import Kind, Task
 
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels that a guess without any truth should not be believed in."""
@@ -106,7 +107,7 @@ def where_of(known: Any) -> str:
 def _checked(task: Task) -> str:
     """Say how many labels are wrong where the truth is known, and how much that tells."""
     assert task.y_true is not None
-    both = present(task.y_true) & present(np.asarray(task.y))
+    both = present_labels(task.y_true) & present_labels(np.asarray(task.y))
     wrong, total = int(np.sum(np.asarray(task.y)[both] != task.y_true[both])), int(both.sum())
     low, high = betaincinv(wrong + 0.5, total - wrong + 0.5, [0.025, 0.975])
     return (

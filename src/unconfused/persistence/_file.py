@@ -8,6 +8,7 @@ attributes; there is no step at which a file could have code of its own run.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
@@ -36,6 +37,7 @@ def save(
     *,
     force: bool = False,
     metadata: dict[str, Any] | None = None,
+    trusted: Collection[str] = (),
 ) -> Path:
     """Write a fitted model, or a pipeline that ends in one, to a file.
 
@@ -49,6 +51,8 @@ def save(
     path : where to; the customary ending is ``.skops``
     force : replace a file that is there already
     metadata : what to keep with it, anything that JSON can hold
+    trusted : full names of further types or functions that the model may hold, such as
+        ``"mypackage.steps.Shorten"`` for a step of your own in a pipeline; `load` needs them too
 
     Returns
     -------
@@ -84,7 +88,7 @@ def save(
         ) from None
     try:
         refuse_target(target, force=force)  # before the work, not after it
-        content = _pack(model, metadata)
+        content = _pack(model, metadata, allowed_types() | _names(trusted))
         with whole_file(target, force=force) as scratch:
             scratch.write_bytes(content)
     except OSError as error:
@@ -92,7 +96,7 @@ def save(
     return target
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     """Read a model that `save` wrote.
 
     Loading can run no code of the file's: only known types are built. A model saved with another
@@ -101,6 +105,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : the file
+    trusted : full names of further types or functions that it may hold. Name only what you know:
+        loading imports their modules, and calls them with what the file says
 
     Returns
     -------
@@ -115,9 +121,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     See `save`.
     """
+    allowed = allowed_types() | _names(trusted)
     content = _read(Path(path))
     try:
-        return _unpack(content)
+        return _unpack(content, allowed)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
@@ -151,12 +158,27 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
 
-def _pack(model: Any, metadata: dict[str, Any] | None) -> bytes:
+def _names(trusted: Collection[str]) -> frozenset[str]:
+    """Return the names of types to trust; refuse what could mean more than was meant."""
+    if isinstance(trusted, str) or not isinstance(trusted, Collection):
+        raise ModelFileError(
+            f"trusted must be a list of full names such as ['mypackage.steps.Shorten']; got "
+            f"{trusted!r}."
+        )
+    wrong = [one for one in trusted if not isinstance(one, str) or "." not in one]
+    if wrong:
+        raise ModelFileError(
+            f"trusted holds {wrong[0]!r}; a type needs its full name, with the module it is in."
+        )
+    return frozenset(trusted)
+
+
+def _pack(model: Any, metadata: dict[str, Any] | None, allowed: frozenset[str]) -> bytes:
     skops = import_extra("skops.io", "save", "Saving a model")
     plain = without_frames(model)
     try:
         payload = skops.dumps(plain, compression=ZIP_DEFLATED)
-        unknown = _unknown_types(payload)
+        unknown = _unknown_types(payload, allowed)
     except Exception as error:  # whatever skops makes of objects it has never seen
         raise ModelFileError(
             f"This {type(model).__name__} cannot be saved: {in_words(error)}."
@@ -166,7 +188,8 @@ def _pack(model: Any, metadata: dict[str, Any] | None) -> bytes:
             f"This {type(model).__name__} cannot be saved: it holds {', '.join(unknown)}, and a "
             "file may hold only what loads without running code: estimators of this package and "
             "of scikit-learn, arrays, numbers and text. Name a strategy instead of passing a "
-            "function; of a search, save the best_estimator_."
+            "function; of a search, save the best_estimator_. For steps of your own pass "
+            f"{_as_argument(unknown)}, to load as well."
         )
     if inflation(payload) > MOST_INFLATION:
         payload = skops.dumps(plain, compression=ZIP_STORED)
@@ -186,18 +209,20 @@ def _read(path: Path) -> bytes:
         raise ModelFileError(f"{str(path)!r} cannot be a file name ({error}).") from None
 
 
-def _unpack(content: bytes) -> Any:
+def _unpack(content: bytes, allowed: frozenset[str]) -> Any:
     header, digest = open_archive(content)
     if digest != digest_of(content):
         raise ModelFileError("its content is not what was saved (the checksum differs)")
     skops = import_extra("skops.io", "save", "Loading a model")
     untrusted = import_extra("skops.io.exceptions", "save", "Loading a model")
     try:
-        model = skops.loads(content, trusted=sorted(allowed_types()))
+        model = skops.loads(content, trusted=sorted(allowed))
     except untrusted.UntrustedTypesFoundException:
+        unknown = _unknown_types(content, allowed)
         raise ModelFileError(
-            f"it holds {', '.join(_unknown_types(content))}, which is not among the types a model "
-            "may hold; it may have been made to run code"
+            f"it holds {', '.join(unknown)}, which is not among the types a model may hold; it may "
+            "have been made to run code. If you know them, and who made the file, load it in "
+            f"Python with {_as_argument(unknown)}"
         ) from None
     except Exception as error:  # a description that does not fit together fails anywhere
         raise ModelFileError(f"it is damaged ({in_words(error)})") from error
@@ -206,6 +231,10 @@ def _unpack(content: bytes) -> Any:
     return model
 
 
-def _unknown_types(content: bytes) -> list[str]:
+def _unknown_types(content: bytes, allowed: frozenset[str]) -> list[str]:
     skops = import_extra("skops.io", "save", "Saving a model")
-    return sorted(set(skops.get_untrusted_types(data=content)) - allowed_types())
+    return sorted(set(skops.get_untrusted_types(data=content)) - allowed)
+
+
+def _as_argument(unknown: list[str]) -> str:
+    return f"trusted=[{', '.join(map(repr, unknown))}]"

@@ -25,7 +25,10 @@ function setUpHeatMap() {
   const table = byId("heat"), readout = byId("readout");
   if (!table) return;
   const rows = [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll("td")]);
-  const read = (cell) => { readout.textContent = cell.dataset.said; };
+  const read = (cell) => {
+    readout.textContent = cell.dataset.said;
+    readout.classList.add("reading");
+  };
   let current = rows[0][0];
   const focus = (cell) => {
     current.tabIndex = -1;
