@@ -176,6 +176,14 @@ def test_uma_gives_labels_alone():
     )
 
 
+def test_rounds_of_relabelling_are_for_the_logistic_learner():
+    fit = ["fit", "pets.csv", "-l", "kind", "-t", "checked", "--relabel", "2"]
+    succeed(*fit)
+    learner = unconfused.load("model.skops").steps[-1][1]
+    assert learner.relabel == 2 and len(learner.history_["relabelled"]) >= 1
+    assert "--learner logistic" in refused(*fit, "--learner", "uma", "-o", "other.skops")
+
+
 def test_missing_and_extra_columns_are_named():
     succeed("fit", "pets.csv", "-l", "kind", "-t", "checked")
     pets().rename(columns={"coat": "cote"}).to_csv("new.csv", index=False)

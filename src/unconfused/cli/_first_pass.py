@@ -27,7 +27,7 @@ class CodedColumn:
         """Return the column as categories of pandas."""
         import pandas as pd
 
-        found = pd.Categorical.from_codes(np.concatenate(self._codes), list(self._texts))
+        found = pd.Categorical.from_codes(np.concatenate(self._codes), pd.Index(list(self._texts)))
         return pd.Series(found)
 
 

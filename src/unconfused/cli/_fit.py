@@ -65,6 +65,14 @@ def fit(
         ),
     ] = opt.Learner.logistic,
     l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights (logistic).")] = 1e-4,
+    relabel: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Rounds that fit anew to the classes rows probably have (logistic): 4 is often "
+            "better than 0, and takes some twenty times longer.",
+        ),
+    ] = 0,
     max_iter: Annotated[
         int | None, typer.Option(min=1, help="Most steps of the fit.", show_default="by learner")
     ] = None,
@@ -110,6 +118,7 @@ def fit(
             settings = Settings(
                 learner.value, l2, max_iter, reading.names(data, text),
                 reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
+                relabel,
             )  # fmt: skip
             folder = (scratch or output.parent) if is_streamed(data, reading, stream) else None
             done = _run(data, known, reading, settings, stage, files, folder)

@@ -37,6 +37,7 @@ class Settings:
     ignore: list[str] = field(default_factory=list)
     smoothing: float = 0.0
     seed: int = 0
+    relabel: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,11 @@ def make_learner(task: Task, settings: Settings) -> Any:
     if settings.max_iter is not None:
         shared["max_iter"] = settings.max_iter
     if settings.learner == "logistic":
-        return UnconfusedLogisticRegression(task.confusion, l2=settings.l2, **shared)
+        return UnconfusedLogisticRegression(
+            task.confusion, l2=settings.l2, relabel=settings.relabel, **shared
+        )
+    if settings.relabel:
+        raise ValueError("--relabel works with --learner logistic: rounds need probabilities.")
     if task.kind == "votes":
         raise ValueError(
             "UMA takes one label per row: with several annotators use --learner logistic."
