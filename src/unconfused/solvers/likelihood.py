@@ -22,6 +22,14 @@ SETTLED = 2e-3
 """C has settled when no entry moved by more than this in a turn."""
 
 
+MEMORY, SHORT_MEMORY = 20, 8
+"""Steps that L-BFGS remembers. The more, the fewer steps; but each step costs as many passes over
+the weights, and with many weights and few rows these take most of the time."""
+
+MANY_WEIGHTS = 30_000
+"""From here on the memory is short."""
+
+
 @dataclass
 class LikelihoodState:
     """Where a fit stands; enough to go on from."""
@@ -135,7 +143,12 @@ class Likelihood:
             jac=True,
             method="L-BFGS-B",
             callback=after_step,
-            options={"maxiter": left, "gtol": self.tol, "ftol": 1e-15, "maxcor": 20},
+            options={
+                "maxiter": left,
+                "gtol": self.tol,
+                "ftol": 1e-15,
+                "maxcor": MEMORY if state.weights.size < MANY_WEIGHTS else SHORT_MEMORY,
+            },
         )
         at_rest = bool(np.max(np.abs(found.jac)) <= self.tol)
         state.exhausted = not at_rest and found.nit >= left
