@@ -12,6 +12,8 @@ from unconfused.steps import STEPS
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
 
+pytestmark = pytest.mark.slow
+
 
 def _torch():
     return pytest.importorskip("torch", reason="torch is not installed: pip install torch")

@@ -21,6 +21,8 @@ from unconfused import UMAClassifier, persistence
 from unconfused.persistence import ModelFileError
 from unconfused.persistence._archive import digest_of
 
+pytestmark = pytest.mark.slow
+
 N_MUTATIONS = int(os.environ.get("UNCONFUSED_FUZZ", "300"))
 """Damaged files of each kind; `make fuzz` tries more than ten thousand in all."""
 

@@ -11,6 +11,8 @@ from pets import NOISE, invoke, pets, refused, succeed, succeed_json
 
 from unconfused import noise
 
+pytestmark = pytest.mark.slow
+
 LONG = ("--votes", "answers.csv", "--item", "song", "--annotator", "worker", "--label", "answer")
 
 

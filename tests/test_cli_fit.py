@@ -16,6 +16,8 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 import unconfused
 from unconfused import noise, persistence
 
+pytestmark = pytest.mark.slow
+
 MATRIX = (
     "true,cat,dog,hen\n" + "\n".join(
         f"{name},{','.join(map(str, row))}" for name, row in zip(KINDS, NOISE, strict=True)

@@ -12,6 +12,8 @@ from pets import KINDS, NOISE, invoke, pets, pets_csv, refused, succeed, succeed
 from unconfused import load, noise
 from unconfused._columns import prepare_frame
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

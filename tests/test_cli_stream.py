@@ -20,6 +20,8 @@ from unconfused._columns import ColumnsInBlocks, _pipeline, build_pipeline, prep
 from unconfused._files import write_table
 from unconfused.cli import _parts, _stream
 
+pytestmark = pytest.mark.slow
+
 ROWS = 60
 """Of a part, in these tests."""
 

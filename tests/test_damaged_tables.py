@@ -21,6 +21,8 @@ from unconfused._files import (
     write_table,
 )
 
+pytestmark = pytest.mark.slow
+
 N_MUTATIONS = int(os.environ.get("UNCONFUSED_FUZZ", "250"))
 """Damaged files of each kind; `make fuzz` tries more than ten thousand in all."""
 

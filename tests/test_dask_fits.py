@@ -15,6 +15,8 @@ from unconfused import (
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
 
+pytestmark = pytest.mark.slow
+
 N = 180
 CUTS = {
     "one block": (N,),

@@ -15,6 +15,8 @@ from unconfused import (
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
 
+pytestmark = pytest.mark.slow
+
 N = 120
 CUTS = [(N,), (0, 50, 0, 69, 1, 0), (18, 17, 17, 17, 17, 17, 17)]
 

@@ -14,6 +14,7 @@ from unconfused import (
 )
 from unconfused.steps import STEPS
 
+pytestmark = pytest.mark.slow
 LIKELIHOOD = UnconfusedLogisticRegression(refine=False)
 DEFAULTS = [
     UMAClassifier(),
@@ -26,6 +27,7 @@ VARIANTS = [
     UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
     UnconfusedDiscriminantAnalysis(shrinkage=0.1),
     UnconfusedLogisticRegression(refine=True),
+    UnconfusedLogisticRegression(relabel=2),
     *(UltraconservativeClassifier(step=step) for step in STEPS if step != "perceptron"),
     UltraconservativeClassifier(average=True),
     SelfLabelingClassifier(GaussianNB(), LIKELIHOOD, use_known_labels=False, n_rounds=2),

@@ -26,6 +26,8 @@ from experiments.league.tuning import PENALTIES, choose_penalty
 from experiments.runner import Clock, in_words, run_all
 from experiments.store import Store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(monkeypatch):

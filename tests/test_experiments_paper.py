@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from paper_data import small_problem
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 

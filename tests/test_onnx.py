@@ -25,6 +25,8 @@ from unconfused import (
 from unconfused.kernels import kernel_projection
 from unconfused.persistence import ExportError, to_onnx
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = make_problem(n=400, d=6)
 X, Y, C = PROBLEM.X.astype(np.float32), PROBLEM.y, PROBLEM.C
 NAMES = np.array(["ant", "bee", "cät", "dog"])

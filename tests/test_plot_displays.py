@@ -29,6 +29,8 @@ from unconfused.plot import (
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+pytestmark = pytest.mark.slow
+
 X, TRUE, SEEN, C = confused_digits()
 
 

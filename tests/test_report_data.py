@@ -16,6 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
 from unconfused._report import gather
 
+pytestmark = pytest.mark.slow
+
 X, TRUE, SEEN, C = confused_digits()
 WRONG = float(np.mean(SEEN != TRUE))
 

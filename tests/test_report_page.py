@@ -16,6 +16,8 @@ from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._html import element, escape
 from unconfused._report import _write, gather, render
 
+pytestmark = pytest.mark.slow
+
 X, TRUE, SEEN, C = confused_digits()
 
 

@@ -27,6 +27,8 @@ from unconfused.kernels import kernel_projection
 from unconfused.selection import ByConfusion
 from unconfused.steps import STEPS
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = make_problem(n=300)
 X, Y, C = PROBLEM.X, PROBLEM.y, PROBLEM.C
 TRUTH = np.where(np.arange(len(Y)) % 5 == 0, PROBLEM.true, -1)

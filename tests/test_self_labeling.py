@@ -25,6 +25,8 @@ from unconfused import (
 from unconfused.confusion._pooled import pooled_estimate
 from unconfused.estimators._rounds import held_out_loss
 
+pytestmark = pytest.mark.slow
+
 NAMES = np.array(["ant", "bee", "cow"])
 
 

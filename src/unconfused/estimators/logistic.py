@@ -218,16 +218,22 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if not state.interrupted:
             settings = self._likelihood(known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
-            fixed = replace(settings, prior_counts=None)
-
-            def fit_without(held: BoolArray) -> LikelihoodState:
-                start = LikelihoodState(state.weights.copy(), state.matrix)
-                return fixed.run(self._engine_without(data, held), start)
-
-            seen = seen_through(data, state.matrix, self.noisy_weight_)
-            self._relabel(data.X, seen, state, fit_without, settings.prior_counts)
+            self._relabel_noisy(data, settings, state)
         self._publish(data.X, state)
         return self
+
+    def _relabel_noisy(self, data: NoisyData, settings: Likelihood, state: LikelihoodState) -> None:
+        """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
+        if not self.relabel or np.array_equal(state.matrix, np.eye(len(state.matrix))):
+            return
+        fixed = replace(settings, prior_counts=None)
+
+        def fit_without(held: BoolArray) -> LikelihoodState:
+            start = LikelihoodState(state.weights.copy(), state.matrix)
+            return fixed.run(self._engine_without(data, held), start)
+
+        seen = seen_through(data, state.matrix, self.noisy_weight_)
+        self._relabel(data.X, seen, state, fit_without, settings.prior_counts)
 
     def _first_state(self, data: NoisyData, known: KnownConfusion) -> LikelihoodState:
         """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
@@ -260,7 +266,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             refine=bool(self.refine),  # "auto" too: the votes alone know nothing of the rows
         )
         self.annotator_confusion_, self.noisy_weight_ = found.matrices, noisy
-        if isinstance(rows, LocalVotes):
+        if self.relabel and isinstance(rows, LocalVotes):
             evidence, _ = evidence_of(rows.crowd, found.matrices)
 
             def fit_without(held: BoolArray) -> LikelihoodState:
