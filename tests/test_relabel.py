@@ -1,14 +1,18 @@
 """Rounds of relabelling: they mend labels, keep to what is known, and make probabilities honest."""
 
+import pickle
+
 import numpy as np
 import pytest
 from problems import make_problem
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
+from unconfused.confusion import rank_label_errors
 from unconfused.estimators import _relabel
 from unconfused.estimators._relabel import Relabelling, Seen
 
@@ -112,3 +116,20 @@ def test_dask_rows_are_refused_in_words():
     rows, labels = da.from_array(X, chunks=(30, -1)), da.from_array(y, chunks=30)
     with pytest.raises(ValueError, match="relabel"):
         UnconfusedLogisticRegression(C, relabel=1).fit(rows, labels)
+
+
+def test_labels_are_ranked_by_what_the_rounds_have_found():
+    X, y, truth, *_, C = noisy_digits(lambda q: noise.symmetric(q, 0.4))
+    once = UnconfusedLogisticRegression(C, random_state=0)
+    rounds = clone(once).set_params(relabel=4)
+    precision = []
+    for model in (once, rounds):
+        issues = rank_label_errors(model, X, y, random_state=0)
+        precision.append(average_precision_score((y != truth)[issues.row], issues.probability))
+    assert precision[1] > precision[0] and precision[1] > 0.98
+    fitted = rounds.fit(X, y)
+    posterior = fitted.cross_fitted_posterior_
+    own = posterior[issues.row, y[issues.row]]
+    np.testing.assert_allclose(1 - own, issues.probability, atol=1e-9)
+    assert not hasattr(once.fit(X, y), "cross_fitted_posterior_")
+    assert not hasattr(pickle.loads(pickle.dumps(fitted)), "cross_fitted_posterior_")

@@ -27,13 +27,9 @@ class Finder:
 
 
 def _ours(problem: Problem) -> FloatArray:
-    """Rank by the posterior of our learner, from folds, with the settings that the league found.
-
-    Without rounds of relabelling: the folds of the ranking already keep rows from judging
-    themselves.
-    """
+    """Rank by the posterior of our learner, from folds, with the settings that the league found."""
     method = METHODS["ours"]
-    fitted = METHODS["ours-once"].fit(problem, choose_penalty(method, problem))
+    fitted = method.fit(problem, choose_penalty(method, problem))
     return _suspicion(clone(fitted).set_params(noisy_weight=fitted.noisy_weight_), problem)
 
 

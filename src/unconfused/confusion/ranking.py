@@ -109,7 +109,8 @@ def rank_label_errors(
     itself. From any other classifier, which learns to predict the noisy labels, the confusion
     matrix is guessed as in `from_noisy`, with the same limits, and its effect taken out of the
     probabilities, which are then made as sure as the labels warrant, before Bayes' rule brings the
-    label in.
+    label in. An estimator with rounds of relabelling has judged every row by models that had not
+    seen it already, in folds of its own: it is fitted once, and `cv` is not used.
 
     Parameters
     ----------
@@ -175,6 +176,7 @@ class _Judge:
         self.estimator, self.labels = estimator, labels
         final, prefix = _final_step(estimator)
         self.asks_posterior = method == "posterior" and hasattr(final, "label_posterior")
+        self.rounds = bool(getattr(final, "relabel", 0))
         self.unmixes = method == "posterior" and not self.asks_posterior
         if not self.asks_posterior and not hasattr(estimator, "predict_proba"):
             raise ValueError(
@@ -194,6 +196,11 @@ class _Judge:
     ) -> FloatArray:
         """Return P(true class | x, label) for every row."""
         classes = self.labels.classes
+        if cross_fit and self.asks_posterior and self.rounds:
+            fitted = clone(self.estimator).fit(X, self.targets, **self.params)
+            final, _ = _final_step(fitted)
+            if hasattr(final, "cross_fitted_posterior_"):
+                return aligned_columns(final.cross_fitted_posterior_, final, classes)
         read = partial(_read, labels=self.labels, asks_posterior=self.asks_posterior)
         if cross_fit:
             splits = make_folds(self.best_known, classes, cv, seed)

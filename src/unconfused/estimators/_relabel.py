@@ -135,7 +135,7 @@ class Relabelling:
 
         In the end they are scaled so that their probabilities are as sure as the labels warrant.
         """
-        state.relabelled = []
+        state.relabelled, state.row_posterior = [], None
         try:
             self._run(state, n_rounds)
         except KeyboardInterrupt:
@@ -172,6 +172,7 @@ class Relabelling:
         power = _power_matching(judged.logs, first, weight) if truths else judged.power
         state.weights = power * state.weights
         state.posterior = self.seen.by_code(judged.posterior)
+        state.row_posterior = judged.posterior
 
     def _folds(self) -> Iterator[BoolArray]:
         codes = self.seen.codes

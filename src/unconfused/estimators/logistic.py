@@ -89,6 +89,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     noisy_weight_losses_ : held-out log-loss for each weight tried, where one was looked for
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
         labels were votes; `confusion_` is then that of all annotators together
+    cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
+        that had not seen the row, where there were rounds of relabelling; not saved in files
     n_iter_ : number of steps
     history_ : dict with the `objective` after every step; `relabelled`, the share of the rows
         fitted with another class than before in each round, where there were rounds
@@ -336,6 +338,17 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    @property
+    def cross_fitted_posterior_(self) -> FloatArray:
+        """P(true class | row, label) of every training row, (n, Q), if there were rounds."""
+        state: LikelihoodState | None = getattr(self, "_state", None)
+        if state is None or state.row_posterior is None:
+            raise AttributeError(
+                "Only a fit with relabel > 0 leaves behind what models that had not seen a row say "
+                "of it, and a model loaded from a file has none: use confusion.rank_label_errors."
+            )
+        return state.row_posterior
 
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.

@@ -49,6 +49,9 @@ class LikelihoodState:
     relabelled: list[float] = field(default_factory=list)
     """Share of the rows that each round fitted with another class than before."""
 
+    row_posterior: FloatArray | None = None
+    """P(true class | row, label) by models that had not seen the row, (n, Q), after rounds."""
+
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
 
@@ -62,6 +65,7 @@ class LikelihoodState:
             "objective": np.array(self.objective),
             "relabelled": np.array(self.relabelled),
         }
+        kept["row_posterior"] = None
         return kept | {"posterior": None} if one_code_per_row else kept
 
     def __setstate__(self, state: dict[str, Any]) -> None:
