@@ -183,7 +183,7 @@ def _kernel_svm(problem: Problem, l2: float) -> Any:
 ANY = ("known", "trusted", "none")
 
 ROUNDS = 4
-"""Rounds of relabelling, the one setting of ours that is not its default."""
+"""Rounds of relabelling, the one setting of ours that is not its default (votes: without)."""
 
 METHODS: dict[str, Method] = {
     "clean": Method("LR, clean labels", _on_seen, ("clean",)),
@@ -200,10 +200,13 @@ METHODS: dict[str, Method] = {
     "cleanlab": Method("CleanLearning", _clean_learning, ANY),
     "self-training": Method("self-training", _self_training, ("trusted",)),
     "ours-votes": Method(
-        "UnconfusedLogisticRegression, votes", _ours_votes(ROUNDS), ("trusted", "none"), crowd=True
+        "UnconfusedLogisticRegression, votes", _ours_votes(0), ("trusted", "none"), crowd=True
     ),
-    "ours-votes-once": Method(
-        "UnconfusedLogisticRegression, votes, relabel=0", _ours_votes(0), ("none",), crowd=True
+    "ours-votes-rounds": Method(
+        "UnconfusedLogisticRegression, votes, relabel=4",
+        _ours_votes(ROUNDS),
+        ("trusted", "none"),
+        crowd=True,
     ),
     "annotator-lr": Method(
         "AnnotatorLogisticRegression", _annotator_logistic, ("trusted", "none"), crowd=True

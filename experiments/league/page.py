@@ -43,8 +43,11 @@ def _targets(results: Results) -> Iterator[str]:
         yield from ("", f"**{title}**: {met} of {len(checks)}.")
         missed = [check for check in checks if not check.met]
         if missed:
-            yield from ("", "| missed | |", "| --- | --- |")
+            # Folded away: the counts are for everybody, the list for who wants to know.
+            yield from ("", f"<details><summary>Missed: {len(missed)}</summary>", "")
+            yield from ("| missed | |", "| --- | --- |")
             yield from (f"| {check.what} | {check.outcome} |" for check in missed)
+            yield from ("", "</details>")
 
 
 def _rows(results: Results) -> Iterator[tuple[str, str]]:
