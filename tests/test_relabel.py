@@ -133,3 +133,9 @@ def test_labels_are_ranked_by_what_the_rounds_have_found():
     np.testing.assert_allclose(1 - own, issues.probability, atol=1e-9)
     assert not hasattr(once.fit(X, y), "cross_fitted_posterior_")
     assert not hasattr(pickle.loads(pickle.dumps(fitted)), "cross_fitted_posterior_")
+
+
+def test_verbose_tells_of_the_rounds(capsys):
+    X, y, C = problem()
+    UnconfusedLogisticRegression(C, relabel=2, random_state=0, verbose=1).fit(X, y)
+    assert "Relabelling" in "".join(capsys.readouterr())

@@ -94,6 +94,13 @@ class LikelihoodFits(SoftmaxClassifier):
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rounds = Relabelling(
-            X, seen, fit_without, fit_classes, prior_counts, bool(self.fit_intercept), seed
+            X,
+            seen,
+            fit_without,
+            fit_classes,
+            prior_counts,
+            bool(self.fit_intercept),
+            seed,
+            int(self.verbose),
         )
         rounds.run(state, int(self.relabel))

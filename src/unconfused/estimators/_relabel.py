@@ -22,6 +22,7 @@ from unconfused.confusion._sharpness import best_power, posterior_given
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators._noisy import NoisyData
 from unconfused.solvers.likelihood import LikelihoodState
+from unconfused.solvers.progress import Progress
 
 FOLDS = 5
 
@@ -120,6 +121,7 @@ class Relabelling:
     prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
     intercept : whether the last weight of a class is its intercept
     seed : of the folds
+    verbose : how often to report progress
     """
 
     X: Rows
@@ -129,6 +131,7 @@ class Relabelling:
     prior_counts: FloatArray | None
     intercept: bool
     seed: int
+    verbose: int = 0
 
     def run(self, state: LikelihoodState, n_rounds: int) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
@@ -145,6 +148,7 @@ class Relabelling:
         folds, weight = list(self._folds()), self.seen.sample_weight
         judged = self._judge(folds, [_weights(self.fit_without(held)) for held in folds])
         first = judged.posterior
+        progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(weight), -1)
         for _ in range(n_rounds):
             before, classes = classes, _sure_classes(judged.posterior)
@@ -166,8 +170,11 @@ class Relabelling:
                 self.seen = self.seen.through(state.matrix)
                 judged = self._with_what_was_seen(judged.logs)
             state.relabelled.append(float(np.average(classes != before, weights=weight)))
+            changed = f"{state.relabelled[-1]:.2%} of the rows fitted anew"
+            progress(len(state.relabelled), n_rounds, changed)
             if state.relabelled[-1] <= SETTLED:
                 break
+        progress.finish(len(state.relabelled), n_rounds, "done")
         truths = self.seen.mostly_truths
         power = _power_matching(judged.logs, first, weight) if truths else judged.power
         state.weights = power * state.weights

@@ -228,7 +228,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         if not self.relabel or np.array_equal(state.matrix, np.eye(len(state.matrix))):
             return
-        fixed = replace(settings, prior_counts=None)
+        fixed = replace(settings, prior_counts=None, verbose=0)
 
         def fit_without(held: BoolArray) -> LikelihoodState:
             start = LikelihoodState(state.weights.copy(), state.matrix)
@@ -275,7 +275,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 start = LikelihoodState(found.likelihood.weights.copy(), found.likelihood.matrix)
                 kept = np.where(held, 0.0, rows.engine.weights)
                 engine = self._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
-                return replace(settings, max_iter=int(self.max_iter)).run(engine, start, evidence)
+                quiet = replace(settings, max_iter=int(self.max_iter), verbose=0)
+                return quiet.run(engine, start, evidence)
 
             weight = self._check_weight(sample_weight, rows.X)
             seen = seen_in_votes(evidence, rows.crowd.truth, noisy, weight)
