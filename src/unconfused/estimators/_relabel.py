@@ -147,7 +147,7 @@ class Relabelling:
     def _run(self, state: LikelihoodState, n_rounds: int) -> None:
         folds, weight = list(self._folds()), self.seen.sample_weight
         judged = self._judge(folds, [_weights(self.fit_without(held)) for held in folds])
-        first = judged.posterior
+        first, at_first = judged.posterior, judged.likelihood
         progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(weight), -1)
         for _ in range(n_rounds):
@@ -155,7 +155,7 @@ class Relabelling:
             counted = np.where(classes >= 0, weight, 0.0)
             if not _all_there(classes, counted, first.shape[1]):
                 break
-            known = np.maximum(classes, 0)
+            known, before_it = np.maximum(classes, 0), (state.weights, judged)
             better = self.fit_classes(known, counted, state.weights)
             state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
             judged = self._judge(
@@ -165,6 +165,9 @@ class Relabelling:
                     for held in folds
                 ],
             )
+            if judged.likelihood < at_first:
+                state.weights, judged = before_it  # the model is too simple to teach itself
+                break
             if self.prior_counts is not None:
                 state.matrix = self.seen.count(judged.posterior, self.prior_counts)
                 self.seen = self.seen.through(state.matrix)
@@ -205,8 +208,12 @@ class Relabelling:
 
     def _with_what_was_seen(self, logs: FloatArray) -> Judged:
         seen = self.seen
-        power = best_power(np.exp(logs), seen.evidence, seen.trust * seen.sample_weight)
-        return Judged(logs, power, seen.posterior(softmax(power * logs, axis=1)))
+        counted = seen.trust * seen.sample_weight
+        power = best_power(np.exp(logs), seen.evidence, counted)
+        probability = softmax(power * logs, axis=1)
+        chance = np.maximum((probability * seen.evidence).sum(axis=1), 1e-300)
+        likelihood = float(counted @ np.log(chance)) / max(float(counted.sum()), SMALLEST)
+        return Judged(logs, power, likelihood, seen.posterior(probability))
 
 
 @dataclass(frozen=True)
@@ -218,6 +225,9 @@ class Judged:
 
     power: float
     """The power that makes the probabilities as sure as what was seen warrants."""
+
+    likelihood: float
+    """Mean logarithm of the chance of what was seen, under probabilities made so sure."""
 
     posterior: FloatArray
     """The probabilities made so sure, with what was seen brought in, (n, Q)."""
