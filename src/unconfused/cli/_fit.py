@@ -70,7 +70,7 @@ def fit(
         typer.Option(
             min=0,
             help="Rounds that fit anew to the classes rows probably have (logistic): 4 is often "
-            "better than 0, and takes some twenty times longer.",
+            "better than 0, and takes up to thirty times longer.",
         ),
     ] = 0,
     max_iter: Annotated[

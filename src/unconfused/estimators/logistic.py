@@ -60,13 +60,15 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     prior_strength : float
         How many times each of those counts counts.
     noisy_weight : float in [0, 1] or "auto"
-        What a noisy row counts beside a trusted one. "auto": what makes held-out trusted rows
-        most likely, in cross-validation (their scores sharpened alike); 1 without trusted rows,
-        and with votes, where each annotator's matrix says what an answer is worth.
+        What a noisy row counts beside a trusted one. "auto": the largest weight that makes held-out
+        trusted rows as likely as the best does, within a standard error, in cross-validation
+        (their scores sharpened alike); 1 without trusted rows, and with votes, where each
+        annotator's matrix says what an answer is worth.
     relabel : int
         At most so many rounds after the fit, each of which fits anew to the classes that rows
-        probably have: judged by fits that have not seen the row, rows in doubt left out. Costs
-        some ten fits, and pays where there are many features for the rows (4 is enough).
+        probably have: judged by fits that have not seen the row, rows in doubt left out. A round
+        costs six fits, and five go before the first; 4 rounds are enough. It pays where there are
+        many features for the rows. Not with Dask.
     l2 : float
         Strength of the penalty on the weights: the objective is the weighted mean loss plus
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
