@@ -96,7 +96,7 @@ class S3VMClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows whose label is an integer, or -1 where it is not known."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         y = np.asarray(y)
         labelled = y != UNLABELLED
         self.classes_, codes = np.unique(y[labelled], return_inverse=True)
@@ -139,7 +139,7 @@ class S3VMClassifier(ClassifierMixin, BaseEstimator):
                 gamma=self.gamma,
                 exact_limit=EXACT_LIMIT,
                 unit_norm=False,
-                dtype=np.float64,
+                dtype=np.float32,
                 random_state=self.random_state,
             ).fit(X)
         return self.projection_.transform(X)
@@ -147,13 +147,20 @@ class S3VMClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Score every class on every row, (n, Q), also with two classes."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        X = self._features(X, learn=False)
-        return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+        return _times(self._features(X, learn=False), self.coef_.T) + self.intercept_
 
     def predict(self, X: Any) -> Any:
         """Predict the class with the highest score."""
         return self.classes_[self.decision_function(X).argmax(axis=1)]
+
+
+def _times(X: Any, vectors: Floats) -> Floats:
+    """Multiply in the rows' own precision: rows in float32 are never copied to float64."""
+    product = safe_sparse_dot(X, vectors.astype(X.dtype, copy=False), dense_output=True)
+    return np.asarray(product, dtype=np.float64)
 
 
 class _Problem:
@@ -170,7 +177,7 @@ class _Problem:
         self.X, self.targets, self.unlabelled = X, targets, unlabelled
         self.balance, self.penalty = 2 * shares - 1, 1 / strength
         rows = unlabelled if unlabelled.shape[0] else X
-        self.centre = np.asarray(rows.mean(axis=0)).ravel()
+        self.centre = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
 
     def minimise(
         self, weights: Floats, strength: float | None, max_iter: int
@@ -196,12 +203,12 @@ class _Problem:
 
     def _scores(self, X: Any, weights: Floats) -> Floats:
         coef, intercept = self.publish(weights)
-        return np.asarray(safe_sparse_dot(X, coef.T, dense_output=True) + intercept)
+        return _times(X, coef.T) + intercept
 
     def _slope(self, X: Any, by_score: Floats) -> Floats:
         """Return the gradient by the weights, from that by the scores."""
         total = by_score.sum(axis=0)
-        by_coef = np.asarray(safe_sparse_dot(X.T, by_score, dense_output=True)).T
+        by_coef = _times(X.T, by_score).T
         return np.column_stack([by_coef - np.outer(total, self.centre), total])
 
     def _objective(self, flat: Floats, strength: float | None) -> tuple[float, Floats]:
