@@ -147,9 +147,7 @@ class S3VMClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Score every class on every row, (n, Q), also with two classes."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return _times(self._features(X, learn=False), self.coef_.T) + self.intercept_
 
     def predict(self, X: Any) -> Any:
