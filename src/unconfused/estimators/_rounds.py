@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,9 @@ class LabelWith:
             sample_weight=None if weight is None else weight[rows],
         )
 
-    def label(self, fitted: Any, view: PartlyLabelled) -> IntArray:
-        """Label every row."""
-        names = np.arange(len(view.classes)) if self.transductive else view.classes
-        return predicted_codes(fitted, view.X, names)
+    def label(self, fitted: Any, X: Rows, classes: Labels) -> IntArray:
+        """Label these rows."""
+        return predicted_codes(fitted, X, np.arange(len(classes)) if self.transductive else classes)
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,22 @@ class Choice:
     weight: float | None
 
 
+class FoldLabels:
+    """What the labeller of each fold says: of the rows it was not shown, and of all if asked.
+
+    To label all rows in every fold can take far longer than to learn, and is often not needed.
+    """
+
+    def __init__(self, held: list[IntArray], label_all: Callable[[], list[IntArray]]) -> None:
+        self.held = held
+        self._label_all = label_all
+
+    @cached_property
+    def everywhere(self) -> list[IntArray]:
+        """Labels of all rows."""
+        return self._label_all()
+
+
 @dataclass
 class Round:
     """What one round found."""
@@ -175,9 +191,7 @@ class Round:
     labels: IntArray
     estimate: ConfusionEstimate
     learner: Any
-    fold_labels: list[IntArray]
-    """What the labeller of each fold said."""
-
+    said: FoldLabels
     choice: Choice
 
 
@@ -208,55 +222,66 @@ class Rounds:
     def first(self) -> tuple[Any, Round]:
         """Label with the labeller that errs least on labels it never saw, and learn."""
         views = self.views()
-        tasks = [(labeler, view) for labeler in self.labelers for view in views]
+        held_out = [_safe_indexing(self.data.X, test) for _, test in self.splits]
+        tasks = [
+            (labeler, view, rows)
+            for labeler in self.labelers
+            for view, rows in zip(views, held_out, strict=True)
+        ]
         fits = self._each(_fit_and_label, tasks)
         each = [fits[at : at + len(views)] for at in range(0, len(fits), len(views))]
         rights = [np.trace(self._count([said for _, said in folds]).counts) for folds in each]
         best = int(np.argmax(rights))
-        folds = each[best]
-        whole = folds[0] if self.held_out else _fit_and_label(self.labelers[best], self.data)
-        return whole[0], self._learn(whole[1], [said for _, said in folds], self.learners)
+        labeler, folds, data = self.labelers[best], each[best], self.data
+
+        def label_all() -> list[IntArray]:
+            return self._each(labeler.label, [(one, data.X, data.classes) for one, _ in folds])
+
+        said = FoldLabels([held for _, held in folds], label_all)
+        if self.held_out:
+            return folds[0][0], self._learn(said.everywhere[0], said, self.learners)
+        fitted, labels = _fit_and_label(labeler, data, data.X)
+        return fitted, self._learn(labels, said, self.learners)
 
     def next(self, last: Round) -> Round:
         """Label with what the last round learnt, and learn again."""
         labels = predicted_codes(last.learner, self.data.X, self.data.classes)
-        fold_labels = self._each(
+        everywhere = self._each(
             _learn_and_label,
             [
                 (last.choice, view, said, last.estimate)
-                for view, said in zip(self.views(), last.fold_labels, strict=True)
+                for view, said in zip(self.views(), last.said.everywhere, strict=True)
             ],
         )
-        return self._learn(labels, fold_labels, [last.choice.learner])
+        held = [one[test] for one, (_, test) in zip(everywhere, self.splits, strict=True)]
+        return self._learn(labels, FoldLabels(held, lambda: everywhere), [last.choice.learner])
 
-    def _learn(
-        self, labels: IntArray, fold_labels: list[IntArray], learners: list[LearnWith]
-    ) -> Round:
-        estimate = self._count(fold_labels)
-        choice = self._choose(learners, fold_labels, estimate)
+    def _learn(self, labels: IntArray, said: FoldLabels, learners: list[LearnWith]) -> Round:
+        estimate = self._count(said.held)
+        choice = self._choose(learners, said, estimate)
         through = estimate
         if choice.learner.use_known_labels and self.all_known:
             # No label goes through C: do not ask the learner to undo what may have no inverse.
             through = ConfusionEstimate.from_counts(np.eye(len(estimate.classes)), estimate.classes)
         learner = choice.learner.fit(self.data, labels, through, choice.weight)
-        return Round(labels, estimate, learner, fold_labels, choice)
+        return Round(labels, estimate, learner, said, choice)
 
     @property
     def all_known(self) -> bool:
         """Whether no row is unlabelled."""
         return bool(np.all(self.data.truth != MISSING))
 
-    def _count(self, fold_labels: list[IntArray]) -> ConfusionEstimate:
+    def _count(self, held: list[IntArray]) -> ConfusionEstimate:
         """Count the mistakes on rows whose label the one who labelled them never saw."""
         classes, truth, weight = self.data.classes, self.data.truth, self.data.weight
         counts = np.zeros((len(classes), len(classes)))
-        for (_, test), said in zip(self.splits, fold_labels, strict=True):
+        for (_, test), said in zip(self.splits, held, strict=True):
             tested = None if weight is None else weight[test]
-            counts += count_pairs(truth[test], said[test], len(classes), tested)
+            counts += count_pairs(truth[test], said, len(classes), tested)
         return pooled_estimate(counts, classes, self.smoothing)
 
     def _choose(
-        self, learners: list[LearnWith], fold_labels: list[IntArray], estimate: ConfusionEstimate
+        self, learners: list[LearnWith], said: FoldLabels, estimate: ConfusionEstimate
     ) -> Choice:
         """Choose the learner, then its weight, by the loss on labels that the folds never saw.
 
@@ -268,25 +293,27 @@ class Rounds:
         if len(learners) > 1:
             weights = [[at] if one.weighs_labels else [None] for one in learners]
             compared = [
-                self._losses(one, tried, fold_labels, estimate)[0]
+                self._losses(one, tried, said, estimate)[0]
                 for one, tried in zip(learners, weights, strict=True)
             ]
             learner = learners[int(np.argmin(compared))]
         if not learner.weighs_labels or self.all_known:
             return Choice(learner, None)
-        losses = self._losses(learner, list(GRID), fold_labels, estimate)
+        losses = self._losses(learner, list(GRID), said, estimate)
         return Choice(learner, GRID[int(np.argmin(losses))])
 
     def _losses(
         self,
         learner: LearnWith,
         weights: Sequence[float | None],
-        fold_labels: list[IntArray],
+        said: FoldLabels,
         estimate: ConfusionEstimate,
     ) -> FloatArray:
         tasks = [
-            (learner, weights, view, said, estimate, _safe_indexing(self.data.X, test))
-            for view, said, (_, test) in zip(self.views(), fold_labels, self.splits, strict=True)
+            (learner, weights, view, labels, estimate, _safe_indexing(self.data.X, test))
+            for view, labels, (_, test) in zip(
+                self.views(), said.everywhere, self.splits, strict=True
+            )
         ]
         tests = np.concatenate([test for _, test in self.splits])
         frequency = None if self.data.weight is None else self.data.weight[tests]
@@ -298,9 +325,9 @@ class Rounds:
         return done
 
 
-def _fit_and_label(labeler: LabelWith, view: PartlyLabelled) -> tuple[Any, IntArray]:
+def _fit_and_label(labeler: LabelWith, view: PartlyLabelled, rows: Rows) -> tuple[Any, IntArray]:
     fitted = labeler.fit(view)
-    return fitted, labeler.label(fitted, view)
+    return fitted, labeler.label(fitted, rows, view.classes)
 
 
 def _learn_and_label(
