@@ -4,8 +4,8 @@ An update is one chain of kernels without a word from the host in between: what 
 is known on the device alone. The chain is recorded once as a CUDA graph and replayed.
 
 While the host decides on the next update, the device does not wait: it multiplies the rows by the
-longest update vector, unless that was not the choice for some time. Another choice is projected
-when it comes.
+longest update vector that has something to teach, unless that was not the choice for some time.
+Another choice is projected when it comes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ from unconfused.engines.cut import TIE
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-FOLLOW_ROWS = 256
-SETTLE_SCORES = 256
-"""Scores that a program, and a warp of it, looks at together; at least those of one row."""
+FOLLOW_ROWS, FOLLOW_WARPS = 256, 4
+
+SETTLE_SCORES = 64, 1024
+"""Scores that a warp looks at together, with few classes and with many; at least one row's."""
+
+FEW_CLASSES = 32
+"""With more, a guess does not ask whether a vector has something to teach: most have."""
 
 HEAD = 4
 """Numbers in the settings before the steps."""
@@ -60,6 +64,8 @@ class TorchPartition(ArrayPartition):
         self._moves = Moves(engine, n_classes)
         self._sums = zeros(n_cells, engine.n_columns + 2)
         self._settings = zeros(HEAD + 2 * n_classes + engine.n_columns + 1)
+        self._weights = zeros(n_classes, engine.n_features)
+        self._same_class = xp.eye(n_classes, dtype=xp.bool, device=engine.space.device)
         self._ahead = zeros(engine.n_columns + 1)
         self._longest_row = float(engine.row_norms.max()) if n_rows else 0.0
         self._on_cuda = engine.space.device.type == "cuda"
@@ -67,7 +73,7 @@ class TorchPartition(ArrayPartition):
         self._outgoing = torch.zeros(
             len(self._settings), dtype=xp.float64, pin_memory=self._on_cuda
         )
-        size = n_classes * n_classes + 2 * n_cells + engine.n_features + 3
+        size = n_classes * n_classes + 2 * n_cells + engine.n_features + 2
         self._incoming = torch.zeros(size, dtype=xp.float64, pin_memory=self._on_cuda)
         self._answers = zeros(size)
         self._answered = torch.cuda.Event() if self._on_cuda else None
@@ -84,6 +90,7 @@ class TorchPartition(ArrayPartition):
         self._everywhere = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
         self._leaders[2].fill_(float("inf"))  # makes the next look a full one
+        self._weights.copy_(self._space.put(weights))
         if self._everywhere:
             self._scores.zero_()
             self._region.zero_()
@@ -161,17 +168,20 @@ class TorchPartition(ArrayPartition):
     def _look(self) -> None:
         """Move the scores and find the rows that moved."""
         engine, n_rows = self._engine, self._engine.n_rows
+        steps, vector = self._settings[HEAD:].split([2 * self._n_classes, engine.n_columns + 1])
+        self._weights.add_(torch.outer(steps[: self._n_classes], vector[: engine.n_features]))
         self._moves.clear()
         kept = (self._region, self._rival, *self._leaders, self._waiting, *self._moves.notebook)
         kernels.follow[(-(-n_rows // FOLLOW_ROWS),)](
             self._scores, self._projection, self._settings, *kept,
-            n_rows, *self._moves.sizes, FOLLOW_ROWS,
+            n_rows, *self._moves.sizes, FOLLOW_ROWS, num_warps=FOLLOW_WARPS,
         )  # fmt: skip
         classes = power_of_two(self._n_classes)
+        together = SETTLE_SCORES[classes > FEW_CLASSES]
         kernels.settle[(_torch_moves.PROGRAMS,)](
             self._scores, self._settings, engine.row_norms, *kept,
-            n_rows, *self._moves.sizes, max(1, SETTLE_SCORES // classes), classes,
-            num_warps=min(8, max(1, classes // SETTLE_SCORES)),
+            n_rows, *self._moves.sizes, max(1, together // classes), classes,
+            num_warps=min(8, max(1, classes // together)),
         )  # fmt: skip
 
     def _rebuild(self) -> None:
@@ -189,17 +199,27 @@ class TorchPartition(ArrayPartition):
         by_region = self._sums.reshape(n_classes, self._n_codes, -1)
         unmixed = self._unmix @ by_region
         norms = self._space.xp.linalg.vector_norm(unmixed[..., :features], axis=2)
-        apart = norms.clone()
-        apart.fill_diagonal_(-1.0)
-        longest = apart.argmax().reshape(1)
+        longest = self._candidates(unmixed[..., :features], norms).argmax().reshape(1)
         vector = unmixed.reshape(n_classes * n_classes, -1).index_select(0, longest)
         self._ahead[:features].copy_(vector[0, :features] / self._total)
         parts = (
             norms / self._total, by_region[..., -2], by_region[..., -1], self._ahead[:features],
-            longest, self._moves.counters,
+            longest, self._moves.counters >> 32,
         )  # fmt: skip
         torch.cat([part.double().reshape(-1) for part in parts], out=self._answers)
         self._incoming.copy_(self._answers, non_blocking=True)
+
+    def _candidates(self, vectors: Any, norms: Any) -> Any:
+        """Return the norms of vectors that an update may be made with, -1 for the others.
+
+        A vector that scores highest for its own class already has nothing to teach.
+        """
+        away = norms.masked_fill(self._same_class, -1.0)
+        if self._n_classes > FEW_CLASSES:
+            return away
+        scores = vectors @ self._weights.T
+        own = scores.diagonal(dim1=1, dim2=2)
+        return away.masked_fill(scores.masked_fill(self._same_class, -np.inf).amax(2) < own, -1.0)
 
     def _finish(self, ahead: bool) -> None:
         """Let the host have the answer, and the device go on with its guess meanwhile."""
@@ -228,7 +248,7 @@ class TorchPartition(ArrayPartition):
         square, cells = self._n_classes**2, self._n_classes * self._n_codes
         ends = np.cumsum([square, cells, cells, self._engine.n_features])
         norms, counts, squares, self._longest_vector, _ = np.split(found, ends)
-        self._longest = int(found[-3])
+        self._longest = int(found[-2])
         tables = (norms, self._n_classes), (counts, self._n_codes), (squares, self._n_codes)
         parts = [part.reshape(-1, width) for part, width in tables]
         if self._everywhere:

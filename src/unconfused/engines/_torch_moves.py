@@ -11,20 +11,20 @@ from unconfused.engines import _triton_moves as kernels
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-BINS = 2**15
+BINS = 2**17
 """Lists that moves are put on, by kind; a power of 2."""
 
 MOST_SHARES = 4
 """Lists, at most, of one kind of move."""
 
 GROUP = 32
-"""Moves of one kind whose rows are summed before the sum is added to the cells; a power of 2."""
+"""Moves of one kind, at most, that are read at once; a power of 2."""
 
 NOTE_ROWS, LIST_ROWS = 512, 128
-ADD_COLUMNS, ADD_WARPS = 64, 1
+ADD_COLUMNS, ADD_WARPS = 128, 2
 
 PROGRAMS = 132 * 32
-"""Programs that share a list whose length only the device knows."""
+"""Programs that share a list whose length only the device knows: what an H200 runs at once."""
 
 
 def power_of_two(n: int, least: int = 1) -> int:
@@ -48,8 +48,8 @@ class Moves:
         def integers(size: int, dtype: Any) -> Any:
             return xp.zeros(size, dtype=dtype, device=device)
 
-        self.counters = integers(2, xp.int32)
-        """How many rows wait to be looked at, how many moved."""
+        self.counters = integers(1, xp.int64)
+        """How many rows wait to be looked at, and in the upper 32 bits how many moved."""
 
         kinds = (n_regions + 1) ** 2 * engine.n_codes
         self._shares = min(MOST_SHARES, power_of_two(max(1, BINS // kinds)))
@@ -61,7 +61,7 @@ class Moves:
 
     @property
     def notebook(self) -> tuple[Any, ...]:
-        """What a kernel needs to write moves down, from the counters on."""
+        """What a kernel needs to write moves down."""
         lists = self._moves, self._bins, self._ranks, self._bin_counts
         return (self.counters, self._engine.row_codes, *lists)
 
@@ -94,7 +94,8 @@ class Moves:
             self._listed, self._sizes, GROUP, LIST_ROWS,
         )  # fmt: skip
         tile = min(ADD_COLUMNS, power_of_two(engine.n_columns))
-        kernels.add_moves[(PROGRAMS, -(-engine.n_columns // tile))](
+        n_tiles = -(-engine.n_columns // tile)
+        kernels.add_moves[(max(1, PROGRAMS // n_tiles), n_tiles)](
             engine.X, self._listed, self._sizes, self._bin_ends, engine.row_codes,
             engine.row_weights, engine.squared_norms, sums, engine.n_columns, engine.n_codes,
             BINS, GROUP, tile, num_warps=ADD_WARPS,

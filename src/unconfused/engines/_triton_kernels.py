@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from unconfused.engines._triton_moves import note
+from unconfused.engines._triton_moves import note, take_spots
 
 NO_CLASS = tl.constexpr(2147483647)
 
@@ -119,14 +119,13 @@ def follow(
     tl.store(rival + rows, after, mask=inside & sure & (after != runner))
     changes = inside & sure & (best != own)
     tl.store(region + rows, best, mask=changes)
+    unsure = inside & (sure == 0)
+    spots, places = take_spots(changes, unsure, counters)
+    tl.store(waiting + places, rows.to(tl.int32), mask=unsure)
     note(
-        changes, rows, own, best, codes, counters, moves, move_bins, move_ranks, bin_counts,
+        changes, rows, spots, own, best, codes, moves, move_bins, move_ranks, bin_counts,
         n_classes, n_codes, SHARES, BINS,
     )  # fmt: skip
-    unsure = inside & (sure == 0)
-    count = unsure.to(tl.int32)
-    spot = tl.atomic_add(counters, tl.sum(count)) + tl.cumsum(count) - 1
-    tl.store(waiting + spot, rows.to(tl.int32), mask=unsure)
 
 
 @triton.jit
@@ -155,7 +154,7 @@ def settle(
     CLASSES: tl.constexpr,
 ):
     """Find the class of every row that waits and its rival, and list those that moved."""
-    n_waiting = tl.load(counters)
+    n_waiting = (tl.load(counters) & 0xFFFFFFFF).to(tl.int32)
     classes = tl.arange(0, CLASSES)
     least = float("-inf")
     for start in range(tl.program_id(0) * ROWS, n_waiting, tl.num_programs(0) * ROWS):
@@ -183,7 +182,9 @@ def settle(
         tl.store(top + rows, own_score, mask=inside)
         tl.store(second + rows, next_high, mask=inside)
         tl.store(bound + rows, others, mask=inside)
+        moving = inside & (new != old)
+        spots, _ = take_spots(moving, moving & (inside == 0), counters)
         note(
-            inside & (new != old), rows, old, new, codes, counters, moves, move_bins, move_ranks,
-            bin_counts, n_classes, n_codes, SHARES, BINS,
+            moving, rows, spots, old, new, codes, moves, move_bins, move_ranks, bin_counts,
+            n_classes, n_codes, SHARES, BINS,
         )  # fmt: skip
