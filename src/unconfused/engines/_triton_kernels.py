@@ -93,19 +93,20 @@ def follow(
     count = tl.load(settings + 2).to(tl.int32)
     for place in range(0, count, 2):
         both = place + 1 < count
+        also = tl.where(both, rows, n_rows) < n_rows
         r = tl.load(changed + place).to(tl.int32)
         s = tl.where(both, tl.load(changed + place + 1), 0.0).to(tl.int32)
         at_r = scores + r.to(tl.int64) * n_rows + rows
         at_s = scores + s.to(tl.int64) * n_rows + rows
         score_r = tl.load(at_r, mask=inside, other=0.0) + tl.load(steps + r) * along
-        score_s = tl.load(at_s, mask=inside & both, other=0.0) + tl.load(steps + s) * along
+        score_s = tl.load(at_s, mask=also, other=0.0) + tl.load(steps + s) * along
         tl.store(at_r, score_r, mask=inside)
-        tl.store(at_s, score_s, mask=inside & both)
+        tl.store(at_s, score_s, mask=also)
         outside = (own != r) & (runner != r)
         highest, best, next_high, after, others = _challenge(
             outside, score_r, r, highest, best, next_high, after, others
         )
-        outside = (own != s) & (runner != s) & both
+        outside = (own != s) & (runner != s) & also
         highest, best, next_high, after, others = _challenge(
             outside, score_s, s, highest, best, next_high, after, others
         )

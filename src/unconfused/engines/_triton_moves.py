@@ -154,7 +154,7 @@ def add_moves(
     A program goes through groups that follow one another, and books a sum when another kind comes.
     Two kinds of moves may share a bin: a group is gone through once for every kind in it.
     """
-    n_groups = tl.load(bin_ends + BINS - 1).to(tl.int32)
+    n_groups = tl.load(bin_ends + BINS - 1)
     each = tl.cdiv(n_groups, tl.num_programs(0))
     begin = tl.program_id(0) * each
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -165,7 +165,7 @@ def add_moves(
     mass, squared = tl.full([], 0.0, tl.float64), tl.full([], 0.0, tl.float64)
     for group in range(begin, tl.minimum(begin + each, n_groups)):
         inside = places < tl.load(sizes + group)
-        move = tl.load(listed + group.to(tl.int64) * GROUP + places, mask=inside, other=0)
+        move = tl.load(listed + group * GROUP + places, mask=inside, other=0)
         row = move & 0xFFFFFFFF
         mask = inside[:, None] & there[None, :]
         x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
