@@ -18,6 +18,7 @@ NAMES = {
     "updates": "how the number of updates was chosen",
     "self_labeling": "how the setting of SelfLabelingClassifier was chosen",
     "table1": "Table 1, and what you would use today",
+    "options": "known labels and rounds in SelfLabelingClassifier",
     "figure5": "UMA and the Perceptron on S_conf as S_conf grows",
     "figure6": "UMA and the semi-supervised SVM as S_conf grows",
     "figure7": "three ways to select the pair",

@@ -16,6 +16,7 @@ from experiments.paper import (
     figure5,
     figure6,
     figure7,
+    options,
     self_labeling,
     style,
     table1,
@@ -38,6 +39,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         updates,
         self_labeling,
         table1,
+        options,
         figure5,
         figure6,
         figure7,
@@ -49,27 +51,27 @@ ALL = "paper"
 DOCS = Path("docs")
 
 
-def run_paper(options: Namespace) -> int:
+def run_paper(asked: Namespace) -> int:
     """Run an experiment, or all; return the exit code."""
-    names = list(EXPERIMENTS) if options.name == ALL else [options.name]
-    scope = Scope(options.quick, options.runs, options.only)
+    names = list(EXPERIMENTS) if asked.name == ALL else [asked.name]
+    scope = Scope(asked.quick, asked.runs, asked.only)
     # A quick look is kept apart: its numbers are not those of the docs.
-    folder = options.results / ("paper-quick" if options.quick else "paper")
-    docs = options.docs or (folder if options.quick else DOCS)
+    folder = asked.results / ("paper-quick" if asked.quick else "paper")
+    docs = asked.docs or (folder if asked.quick else DOCS)
     os.environ[FOLDER_VARIABLE] = str((folder / "projections").absolute())
     if problem := _missing(scope, names):
         print(problem)
         return 2
     store = Store(folder / "results.jsonl", FIELDS)
-    if table1.NAME in names:
+    if {table1.NAME, options.NAME} & set(names):
         choice = EXPERIMENTS[self_labeling.NAME].tasks(scope)
-        if not options.summary and not _do(choice, store, options.jobs):
+        if not asked.summary and not _do(choice, store, asked.jobs):
             return 130
         scope = replace(scope, self_labeling=_chosen(choice, store))
     tasks = [task for name in names for task in EXPERIMENTS[name].tasks(scope)]
-    if not options.summary and not _do(tasks, store, options.jobs):
+    if not asked.summary and not _do(tasks, store, asked.jobs):
         return 130
-    publish(names, tasks, store, docs, options.quick)
+    publish(names, tasks, store, docs, asked.quick)
     return _say_what_failed(tasks, store)
 
 
@@ -90,7 +92,7 @@ def _missing(scope: Scope, names: Sequence[str]) -> str | None:
     if unknown := set(scope.only or ()) - set(LOADERS):
         return f"No such data set: {', '.join(sorted(unknown))}. There are {', '.join(LOADERS)}."
     needed = {task.data for name in names for task in EXPERIMENTS[name].tasks(scope)}
-    if table1.NAME in names:
+    if {table1.NAME, options.NAME} & set(names):
         needed.add("digits")  # where a setting is chosen, whatever it is then used on
     try:
         for name in sorted(needed & set(LOADERS)):
