@@ -22,6 +22,13 @@ from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 
 FOLDS = 5
 
+MOST_TRAINED = 200_000
+"""Rows, at most, that a model of a fold learns from: more would hardly judge better, and need not
+fit into memory."""
+
+JUDGED_ROWS = 2**16
+"""Rows that are judged at a time."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -80,11 +87,23 @@ def judge_rows(case: Case, source: Source, seed: int, cross_fit: bool) -> Judgem
     everything = np.arange(len(case.observed))
     splits = _folds(case, seed) if cross_fit else iter([(everything, everything)])
     probability = np.empty((len(everything), case.n_classes))
+    rng = np.random.RandomState(seed)
     for train, test in splits:
+        train = _some(train, case, rng)
         truth = {f"{case.prefix}{k}": v for k, v in case.truth_for_fit(train).items()}
         fitted = clone(judge).fit(_safe_indexing(case.X, train), case.targets(train), **truth)
-        probability[test] = fitted.predict_proba(_safe_indexing(case.X, test))
+        for some in np.array_split(test, -(-len(test) // JUDGED_ROWS)):
+            probability[some] = fitted.predict_proba(_safe_indexing(case.X, some))
     return bring_labels_in(case, probability, source.judging)
+
+
+def _some(rows: IntArray, case: Case, rng: np.random.RandomState) -> IntArray:
+    """Return not more rows than a model may learn from, those whose truth is known first."""
+    if len(rows) <= MOST_TRAINED:
+        return rows
+    mixed = rng.permutation(rows)
+    known_first = mixed[np.argsort(~case.trusted[mixed], kind="stable")]
+    return np.sort(known_first[:MOST_TRAINED])
 
 
 def bring_labels_in(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from unconfused.cli._targets import refuse_same_target
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
     from unconfused.cli._model import Plan
+    from unconfused.cli._opened import Source
     from unconfused.cli._task import Task
 
 EXAMPLES = [
@@ -69,6 +71,8 @@ def audit(
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
     file_format: opt.Format = None,
+    stream: opt.Stream = None,
+    scratch: opt.Scratch = None,
     seed: opt.Seed = 0,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -90,39 +94,40 @@ def audit(
         refuse_same_target(data, output)
         check_table_target(output, force=force)
         refuse_folder(output)
-        with Stages(4) as stage:
+        with ExitStack() as files:
+            stage = files.enter_context(Stages(4))
             stage(f"Reading {data.name}")
             from unconfused.cli._model import Settings
+            from unconfused.cli._opened import Source
 
             settings = Settings(
                 l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
                 ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
             )  # fmt: skip
-            task, plan, page, notes = _judge(data, known, reading, settings, top, stage)
-        rows = _frame(task, plan, page, identity)
+            folder = scratch or output.parent
+            source = Source(data, known, reading, settings, stage, files, folder, stream)
+            task, plan, page, notes = _judge(source, top)
+            rows = _frame(task, plan, page, source)
         write_table(rows, output, force=force)
         _tell(page, rows, output, notes, as_json)
 
 
-def _judge(
-    data: Path, known: Known, reading: Reading, settings: Any, top: int | None, stage: Stages
-) -> tuple[Task, Plan, ReportData, list[str]]:
+def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, list[str]]:
     from unconfused._report.gather import gather
     from unconfused.cli import _model
-    from unconfused.cli._open_task import open_task
     from unconfused.cli._show import suspicious_columns
 
-    task = open_task(data, known, reading, [*settings.text, *settings.categories])
-    notes = list(task.notes)
-    with _model.warnings_as_notes(notes):
-        plan = _model.make_plan(task, settings)
+    settings, stage = source.settings, source.stage
+    caught: list[str] = []
+    with _model.warnings_as_notes(caught):
+        task, plan = source.open()
         stage("Asking how labels go wrong")
         estimate = _model.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
         model = _model.fit_plan(task, plan, estimate)
         stage(FOLDS_WORDS)
         page = gather(
-            model,
+            model if plan.sample is None else plan.learner,
             plan.rows,
             task.y,
             y_true=task.y_true,
@@ -130,17 +135,25 @@ def _judge(
             sensitivity=False,
             random_state=settings.seed,
         )
+    notes = [*task.notes, *(note for note in caught if note not in task.notes)]
     notes += [*page.notes, *suspicious_columns(plan, model.classes_)]
     return task, plan, page, notes
 
 
-def _frame(task: Task, plan: Plan, page: ReportData, identity: str | None) -> Any:
+def _frame(task: Task, plan: Plan, page: ReportData, source: Source) -> Any:
     import pandas as pd
 
-    classes = plan.model.classes_
-    columns: dict[str, Any] = {"row": [int(task.place[one.row]) for one in page.rows]}
-    if identity is not None:
+    classes, identity = plan.model.classes_, source.known.identity
+    places = [int(task.place[one.row]) for one in page.rows]
+    columns: dict[str, Any] = {"row": places}
+    if identity is not None and plan.sample is None:
         columns[identity] = task.table[identity].iloc[[one.row for one in page.rows]].to_numpy()
+    elif identity is not None:
+        from unconfused.cli._parts import Parts
+
+        columns[identity] = Parts(source.data, source.reading, lambda n: None).cells(
+            identity, places
+        )
     columns["label"] = classes[[one.label for one in page.rows]]
     columns["suggested"] = classes[[one.suggested for one in page.rows]]
     columns["probability_wrong"] = [one.wrong for one in page.rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from unconfused.cli._progress import Stages
 from unconfused.cli._targets import check_target, refuse_same_target
 
 if TYPE_CHECKING:
+    from unconfused.cli._model import Plan
     from unconfused.cli._task import Task
     from unconfused.confusion import ConfusionEstimate
 
@@ -59,6 +61,8 @@ def estimate(
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
     file_format: opt.Format = None,
+    stream: opt.Stream = None,
+    scratch: opt.Scratch = None,
     seed: opt.Seed = 0,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -77,22 +81,26 @@ def estimate(
         refuse_same_target(data, output)
         if output is not None:
             check_target(output, [".csv", ".tsv"], force=force)
-        with Stages(2) as stage:
+        with ExitStack() as files:
+            stage = files.enter_context(Stages(2))
             stage(f"Reading {data.name}")
             from unconfused.cli._matrix_file import write_matrix
             from unconfused.cli._model import Settings, warnings_as_notes
-            from unconfused.cli._open_task import open_task
+            from unconfused.cli._opened import Source
             from unconfused.cli._verdict import doubts
 
             settings = Settings(
                 text=reading.names(data, text), categories=reading.names(data, categories),
                 ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
             )  # fmt: skip
-            task = open_task(data, known, reading, [*settings.text, *settings.categories])
-            notes = list(task.notes)
-            stage("Asking how labels go wrong")
-            with warnings_as_notes(notes):
-                found = _estimate(task, settings)
+            folder = scratch or (Path() if output is None else output.parent)
+            source = Source(data, known, reading, settings, stage, files, folder, stream)
+            caught: list[str] = []
+            with warnings_as_notes(caught):
+                task, plan = source.open_labels()
+                stage("Asking how labels go wrong")
+                found = _estimate(task, plan, settings)
+            notes = [*task.notes, *(note for note in caught if note not in task.notes)]
             notes += doubts(_verdict(task, found, known))
         if output is not None:
             write_matrix(output, found.matrix, found.classes, force=force)
@@ -102,7 +110,7 @@ def estimate(
             _show(task, found, level, output, notes, known)
 
 
-def _estimate(task: Task, settings: Any) -> ConfusionEstimate:
+def _estimate(task: Task, plan: Plan | None, settings: Any) -> ConfusionEstimate:
     from unconfused.cli._model import count_confusion, guess_confusion, make_plan
     from unconfused.confusion import from_annotators
 
@@ -116,7 +124,8 @@ def _estimate(task: Task, settings: Any) -> ConfusionEstimate:
         )
     if task.kind == "trusted":
         return count_confusion(task, settings.smoothing)
-    return guess_confusion(task, make_plan(task, settings), settings.seed, settings.smoothing)
+    plan = make_plan(task, settings) if plan is None else plan
+    return guess_confusion(task, plan, settings.seed, settings.smoothing)
 
 
 def _verdict(task: Task, found: ConfusionEstimate, known: Known) -> Any:

@@ -6,7 +6,7 @@ import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,8 +18,7 @@ from unconfused.cli._targets import check_target, refuse_same_target
 
 if TYPE_CHECKING:
     from unconfused.cli._fitted import Done
-    from unconfused.cli._model import Plan
-    from unconfused.cli._task import Task
+    from unconfused.cli._opened import Source
 
 EXAMPLES = [
     "fit pets.csv --label kind",
@@ -111,7 +110,7 @@ def fit(
             stage = files.enter_context(Stages(3 if report is None else 4))
             stage(f"Reading {data.name}")
             from unconfused.cli._model import Settings
-            from unconfused.cli._parts import is_streamed
+            from unconfused.cli._opened import Source
             from unconfused.persistence import import_extra
 
             import_extra("skops.io", "save", "Saving a model")  # not after a long fit
@@ -120,8 +119,8 @@ def fit(
                 reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
                 relabel,
             )  # fmt: skip
-            folder = (scratch or output.parent) if is_streamed(data, reading, stream) else None
-            done = _run(data, known, reading, settings, stage, files, folder)
+            folder = scratch or output.parent
+            done = _run(Source(data, known, reading, settings, stage, files, folder, stream))
             if report is not None:
                 stage(f"Writing {report.name}")
                 done.write_report(report, force, seed)
@@ -134,44 +133,15 @@ def fit(
         print(json.dumps(found, indent=2)) if as_json else done.show(output, report)
 
 
-def _open(
-    data: Path,
-    known: Known,
-    reading: Reading,
-    settings: Any,
-    stage: Stages,
-    files: ExitStack,
-    scratch: Path | None,
-) -> tuple[Task, Plan]:
-    """Read the file: whole, or in parts by way of files in a scratch folder."""
-    if scratch is None:
-        from unconfused.cli._model import make_plan
-        from unconfused.cli._open_task import open_task
-
-        task = open_task(data, known, reading, [*settings.text, *settings.categories])
-        return task, make_plan(task, settings)
-    from unconfused.cli._stream import N_STAGES, Stream
-
-    stage.more(N_STAGES)
-    return Stream(data, known, reading, settings, scratch, files, stage).open()
-
-
-def _run(
-    data: Path,
-    known: Known,
-    reading: Reading,
-    settings: Any,
-    stage: Stages,
-    files: ExitStack,
-    scratch: Path | None,
-) -> Done:
+def _run(source: Source) -> Done:
     from unconfused.cli import _model, _verdict
     from unconfused.cli._fitted import Done
     from unconfused.cli._show import suspicious_columns
 
+    known, settings, stage = source.known, source.settings, source.stage
     notes: list[str] = []
     with _model.warnings_as_notes(notes):
-        task, plan = _open(data, known, reading, settings, stage, files, scratch)
+        task, plan = source.open()
         stage("Asking how labels go wrong")
         estimate = _model.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
@@ -180,8 +150,8 @@ def _run(
         matrix, prior = learner.confusion_, learner.class_prior_
         if task.kind == "trusted" and task.n_trusted == len(task.place):
             matrix = _model.count_confusion(task, settings.smoothing).matrix
-        source = _verdict.source_words(task, _verdict.where_of(known))
-        verdict = _verdict.make_verdict(task, matrix, prior, learner.classes_, source)
+        words = _verdict.source_words(task, _verdict.where_of(known))
+        verdict = _verdict.make_verdict(task, matrix, prior, learner.classes_, words)
     notes = [*task.notes, *(note for note in notes if note not in task.notes)]
     notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)

@@ -215,7 +215,7 @@ Scratch = Annotated[
         "--scratch",
         metavar="FOLDER",
         help="With --stream: where the features are kept meanwhile; nothing is left there.",
-        show_default="beside the model",
+        show_default="beside the output",
         rich_help_panel=FILES,
     ),
 ]

@@ -59,6 +59,15 @@ class Parts:
                 # Names that no line of this part has are those of other lines (JSON).
                 yield part.reindex(columns=self.names)[rows]
 
+    def cells(self, name: str, rows: Collection[int]) -> list[Any]:
+        """Return the cells of a column in these rows, by their numbers in the file."""
+        wanted = np.unique(np.asarray(rows, dtype=np.int64))
+        found: dict[int, Any] = {}
+        for part in self([name]):
+            here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
+            found.update(zip(here.tolist(), part[name].loc[here].tolist(), strict=True))
+        return [found[int(row)] for row in rows]
+
     def first_row(self) -> Any:
         """Return a frame with the first row alone."""
         return next(self._frames(1, ()))

@@ -74,6 +74,14 @@ class Stream:
         kept[task.place] = True
         return task, self._features(parts, kept, task, words)
 
+    def open_labels(self) -> Task | None:
+        """Read the labels alone; None if they are not enough to count by."""
+        if self.known.truth is None and not self.known.annotators and self.known.votes is None:
+            return None
+        if find_source(self.path, self.reading.format).format == "svmlight":
+            return None
+        return self._labels(Parts(self.path, self.reading, self.stage.rows))[0]
+
     def _labels(self, parts: Parts) -> tuple[Task, list[str]]:
         """Read what is said of the labels; also return the columns to be read as text."""
         import pandas as pd
