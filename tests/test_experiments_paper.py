@@ -121,7 +121,7 @@ def test_table1_has_every_column_beside_the_papers():
     for name in ("digits", "letter", "reuters"):
         ours = found[name]["ours"]
         expected = {*table1.COLUMNS, *table1.TODAY, table1.OURS, table1.EXACT}
-        expected |= {"label_noise", "condition_number"}
+        expected |= {table1.TWIN, "label_noise", "condition_number"}
         assert set(ours) == expected
         assert all(ours[column]["n_runs"] == 2 for column in ours)
         assert ours["f_full"]["mean"] < 0.25 > ours["logistic"]["mean"]
@@ -129,6 +129,20 @@ def test_table1_has_every_column_beside_the_papers():
     assert found["reuters"]["ours"]["s3vm"] == found["reuters"]["ours"]["s3vm_kernel"]
     assert "| Letter | paper | 0.35 | 0.36 | 0.23 | 0.49 | 0.33 | 0.18 |" in page
     assert "means over 2 runs" in page
+    assert "The same machine without the unlabelled rows: Digits" in page
+
+
+@pytest.mark.slow
+def test_options_of_self_labeling():
+    assert run("options") == 0
+    found, page = summary("options"), Path("docs/paper.md").read_text()
+    variants = module("paper.options").VARIANTS
+    assert set(found) == {"digits", "reuters"}
+    for one in found.values():
+        assert set(one) == set(variants)
+        assert all(0 <= value["mean"] < 0.6 for value in one.values())
+        assert all(1 <= value["rounds"] <= 4 for value in one.values())
+    assert "known labels, one round" in page
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def _differences(table: dict[str, Any]) -> str:
             if column in one["ours"]
         ]
         if words:
-            more = _uma_and_f_y(table) if column == "uma" else ""
+            more = _MORE[column](table) if column in _MORE else ""
             lines.append(f"- **{title}**: {'; '.join(words)}. {WHY[column]}{more}")
     return "\n".join(lines) + "\n"
 
@@ -159,6 +159,19 @@ def _uma_and_f_y(table: dict[str, Any]) -> str:
     text = f" It errs less than f_y on {_listed(below)}"
     text += f", more on {_listed(above)}." if above else "."
     return f"{text} With C counted on all rows in place of S_conf: {_listed(exact)}."
+
+
+def _twin(table: dict[str, Any]) -> str:
+    """Say what the SVM is without the unlabelled rows."""
+    ours = {name: one["ours"]["svm"] for name, one in table.items() if "svm" in one["ours"]}
+    if not ours:
+        return ""
+    words = [f"{TITLES[name]} {cell(one)}" for name, one in ours.items()]
+    return f" The same machine without the unlabelled rows: {_listed(words)}."
+
+
+_MORE = {"uma": _uma_and_f_y, "s3vm": _twin}
+"""What else is to be said of a column, from the numbers."""
 
 
 def _listed(words: list[str]) -> str:
