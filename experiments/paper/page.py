@@ -32,8 +32,8 @@ HEAD = """# The paper, reproduced
 
 The experiments of U. Louche and L. Ralaivola, *Unconfused Ultraconservative Multiclass
 Algorithms*, run anew. This page is written by `make reproduce` (hours; it goes on where it was
-stopped); the numbers are in [paper/](paper), as JSON beside each figure. ± and bands are one
-standard error of the mean over runs.
+stopped); the numbers are in `docs/paper`, as JSON beside each figure. ± and bands are one standard
+error of the mean over runs.
 """
 
 PROTOCOL = """## Table 1
