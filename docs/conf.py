@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
-from typing import Any
 
 # Examples run in the documentation's own process: one thread each, and no window.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -38,12 +36,6 @@ exclude_patterns = ["_build"]
 exclude_patterns += ["auto_examples/**.ipynb", "auto_examples/**.py", "auto_examples/**.md5"]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-
-# Pages that experiments and other parts of the project write. Until one is here a place is kept for
-# it, and a link to it may lead nowhere; once all are, every dead link is an error.
-WRITTEN_ELSEWHERE = ("command_line", "gpu", "league", "paper", "scaling")
-MISSING = [page for page in WRITTEN_ELSEWHERE if not (HERE / f"{page}.md").exists()]
-suppress_warnings = ["myst.xref_missing"] if MISSING else []
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
@@ -135,15 +127,3 @@ html_theme_options = {
 }
 # The front page and pages without neighbours need no column for them.
 html_sidebars = {"index": [], "quick_start": [], "theory": [], "changes": []}
-
-
-def leave_out_missing_pages(app: Any, docname: str, source: list[str]) -> None:
-    """Take pages that are not written yet out of tables of contents and lists of links."""
-    for page in MISSING:
-        entry, item = rf"(\.\./)?{page}\**", rf"- \[[^]]*\]\((\.\./)?{page}\.md\).*"
-        source[0] = re.sub(rf"^({entry}|{item})\n", "", source[0], flags=re.MULTILINE)
-
-
-def setup(app: Any) -> None:
-    """Register what is ours."""
-    app.connect("source-read", leave_out_missing_pages)
