@@ -23,6 +23,7 @@ from experiments.store import Record
 
 NAME = "figure6"
 N_RUNS = 15
+LABELS = {"uma": "UMA", "s3vm": "Semi-supervised SVM"}
 
 
 def tasks(scope: Scope) -> list[Task]:
@@ -82,6 +83,20 @@ def summarise(records: list[Record]) -> Summary:
     return found
 
 
+def _lines(ax: Any) -> tuple[list[Any], list[str]]:
+    found: tuple[list[Any], list[str]] = ax.get_legend_handles_labels()
+    return found
+
+
+def _runs(one: Summary) -> str:
+    """Say how many runs there are, of each if they differ."""
+    counts = {label: one[key]["n_runs"] for key, label in LABELS.items() if key in one}
+    if len(set(counts.values())) == 1:
+        n_runs = next(iter(counts.values()))
+        return f"{n_runs} run{'s' * (n_runs > 1)}"
+    return "runs: " + ", ".join(f"{label} {n_runs}" for label, n_runs in counts.items())
+
+
 def draw(summary: Summary) -> Any:
     """Draw one panel for each data set."""
     order = [name for name in ("reuters", "digits", "letter") if name in summary]
@@ -90,15 +105,16 @@ def draw(summary: Summary) -> Any:
             1, len(order), figsize=(10.5, 3.4), layout="constrained", squeeze=False
         )
         for ax, name in zip(axes[0], order, strict=True):
-            for key, label in (("uma", "UMA"), ("s3vm", "Semi-supervised SVM")):
+            for key, label in LABELS.items():
                 if key in summary[name]:
-                    one = summary[name][key]
-                    runs = f"{label} ({one['n_runs']} run{'s' * (one['n_runs'] > 1)})"
-                    style.band(ax, summary[name]["sizes"], one, style.LOOKS[key], runs)
+                    style.band(
+                        ax, summary[name]["sizes"], summary[name][key], style.LOOKS[key], label
+                    )
             style.sizes_axis(ax, summary[name]["sizes"])
-            ax.set(title=TITLES[name])
+            ax.set(title=f"{TITLES[name]} ({_runs(summary[name])})")
             ax.set_ylim(bottom=0)
-            ax.legend()
+        handles = {label: line for ax in axes[0] for line, label in zip(*_lines(ax), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=2)
         axes[0, 0].set_ylabel("Error on test rows")
     return figure
 
