@@ -14,7 +14,7 @@ import pytest
 from pets import invoke, pets, pets_csv, refused, succeed
 
 from unconfused import _files
-from unconfused.cli import _model
+from unconfused.cli import _model, _opened
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +192,7 @@ def test_a_fault_of_ours_is_told_apart(monkeypatch):
     def fail(*args, **options):
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr(_model, "make_plan", fail)
+    monkeypatch.setattr(_opened, "make_plan", fail)
     result = invoke(*FIT)
     assert result.exit_code == 1 and "--debug" in result.stderr
 
