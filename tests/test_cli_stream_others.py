@@ -8,7 +8,7 @@ from pets import pets, succeed_json
 from unconfused import noise
 from unconfused._files import write_table
 from unconfused._report import _judge
-from unconfused.cli import _parts, _stream
+from unconfused.cli import _audit, _parts, _stream
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +51,16 @@ def test_audit(known, tmp_path):
     assert len(both) == len(whole) == len(parts)
     np.testing.assert_allclose(both["probability_wrong"], both["probability_wrong_parts"], atol=0.1)
     assert (both["name"] == "p" + both["row"].astype(str)).all()
+
+
+def test_the_list_of_a_file_in_parts_has_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(_audit, "MOST_STREAMED", 50)
+    data = write_table(pets(200).drop(columns="truth"), tmp_path / "pets.csv")
+    options = ["--label", "kind", "--ignore", "checked", "--stream"]
+    found = succeed_json("audit", data, *options, "-o", tmp_path / "some.csv")
+    assert found["rows"] == 50 and any("--top" in note for note in found["notes"])
+    found = succeed_json("audit", data, *options, "--top", 80, "-o", tmp_path / "more.csv")
+    assert found["rows"] == 80 and not any("--top" in note for note in found["notes"])
 
 
 def test_audit_of_annotators(tmp_path):

@@ -31,6 +31,9 @@ EXAMPLES = [
 PREVIEW = 5
 """Rows shown in the terminal."""
 
+MOST_STREAMED = 100_000
+"""Rows that are listed of a file in parts, unless --top says otherwise."""
+
 FOLDS_WORDS = "Judging every row by models that have not seen it"
 
 
@@ -50,7 +53,9 @@ def audit(
     top: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How many rows to write, the worst first.", show_default="all of them"
+            min=1,
+            help="How many rows to write, the worst first.",
+            show_default="all of them, 100,000 with --stream",
         ),
     ] = None,
     confusion: opt.Confusion = None,
@@ -121,6 +126,7 @@ def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, lis
     caught: list[str] = []
     with _model.warnings_as_notes(caught):
         task, plan = source.open()
+        most = len(task.place) if plan.sample is None else min(len(task.place), MOST_STREAMED)
         stage("Asking how labels go wrong")
         estimate = _model.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
@@ -131,12 +137,16 @@ def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, lis
             plan.rows,
             task.y,
             y_true=task.y_true,
-            max_rows=len(task.place) if top is None else top,
+            max_rows=most if top is None else top,
             sensitivity=False,
             random_state=settings.seed,
         )
     notes = [*task.notes, *(note for note in caught if note not in task.notes)]
     notes += [*page.notes, *suspicious_columns(plan, model.classes_)]
+    if top is None and most < page.n_ranked:
+        notes.append(
+            f"The file was read in parts: the {most:,} worst rows are listed. --top says more."
+        )
     return task, plan, page, notes
 
 
