@@ -63,6 +63,20 @@ def test_the_list_of_a_file_in_parts_has_an_end(tmp_path, monkeypatch):
     assert found["rows"] == 80 and not any("--top" in note for note in found["notes"])
 
 
+def test_names_that_some_lines_lack(tmp_path):
+    frame = pets(150).drop(columns=["truth", "checked"])
+    lines = [row.dropna().to_json() for _, row in frame.iterrows()]
+    lines[60:] = [row.drop("name").dropna().to_json() for _, row in frame[60:].iterrows()]
+    data = tmp_path / "pets.jsonl"
+    data.write_text("\n".join(lines), encoding="utf-8")
+    output = tmp_path / "rows.csv"
+    succeed_json("audit", data, "--label", "kind", "--id", "name", "--stream", "-o", output)
+    rows = pd.read_csv(output)
+    named = rows["row"] < 60
+    assert (rows["name"][named] == "p" + rows["row"][named].astype(str)).all()
+    assert rows["name"][~named].isna().all() and len(rows) == 150
+
+
 def test_audit_of_annotators(tmp_path):
     frame = pets(200)
     people = [f"ann{k}" for k in range(3)]

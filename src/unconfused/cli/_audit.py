@@ -141,12 +141,10 @@ def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, lis
             sensitivity=False,
             random_state=settings.seed,
         )
-    notes = [*task.notes, *(note for note in caught if note not in task.notes)]
+    notes = task.notes_with(caught)
     notes += [*page.notes, *suspicious_columns(plan, model.classes_)]
     if top is None and most < page.n_ranked:
-        notes.append(
-            f"The file was read in parts: the {most:,} worst rows are listed. --top says more."
-        )
+        notes.append(f"The file was read in parts: the {most:,} worst rows are listed; see --top.")
     return task, plan, page, notes
 
 

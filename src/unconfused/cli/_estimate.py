@@ -100,7 +100,7 @@ def estimate(
                 task, plan = source.open_labels()
                 stage("Asking how labels go wrong")
                 found = _estimate(task, plan, settings)
-            notes = [*task.notes, *(note for note in caught if note not in task.notes)]
+            notes = task.notes_with(caught)
             notes += doubts(_verdict(task, found, known))
         if output is not None:
             write_matrix(output, found.matrix, found.classes, force=force)

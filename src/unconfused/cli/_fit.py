@@ -152,7 +152,7 @@ def _run(source: Source) -> Done:
             matrix = _model.count_confusion(task, settings.smoothing).matrix
         words = _verdict.source_words(task, _verdict.where_of(known))
         verdict = _verdict.make_verdict(task, matrix, prior, learner.classes_, words)
-    notes = [*task.notes, *(note for note in notes if note not in task.notes)]
+    notes = task.notes_with(notes)
     notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)
     return Done(task, plan, verdict, known, notes)

@@ -65,7 +65,9 @@ class Parts:
         found: dict[int, Any] = {}
         for part in self([name]):
             here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
-            found.update(zip(here.tolist(), part[name].loc[here].tolist(), strict=True))
+            # A line of JSON may lack a name that others have.
+            cells = part.reindex(columns=[name])[name].loc[here]
+            found.update(zip(here.tolist(), cells.tolist(), strict=True))
         return [found[int(row)] for row in rows]
 
     def first_row(self) -> Any:

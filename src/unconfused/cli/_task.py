@@ -41,6 +41,10 @@ class Task:
         """How many rows' truth is known."""
         return 0 if self.y_true is None else int(present_labels(self.y_true).sum())
 
+    def notes_with(self, others: list[str]) -> list[str]:
+        """Return its notes and further ones, each once."""
+        return list(dict.fromkeys([*self.notes, *others]))
+
 
 def narrow(labels: Labels) -> Labels:
     """Give labels their plain type back once none is missing."""
