@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from problems import make_problem
 from scipy import sparse
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score
@@ -13,6 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.confusion import rank_label_errors
+from unconfused.confusion._calibration import calibrate, only_power
 from unconfused.estimators import _relabel
 from unconfused.estimators._relabel import Relabelling, Seen
 
@@ -147,3 +149,63 @@ def test_a_round_that_explains_less_is_taken_back():
     once = UnconfusedLogisticRegression(C, **settings).fit(X, y)
     rounds = UnconfusedLogisticRegression(C, relabel=4, **settings).fit(X, y)
     assert rounds.score(X_test, truth_test) >= once.score(X_test, truth_test) - 0.01
+
+
+def rare_classes(seed=0):
+    """Rows of three classes, one of them rare, that overlap; labels wrong every other time."""
+    rng = np.random.RandomState(seed)
+    truth = np.repeat([0, 1, 2], [1200, 240, 60])
+    X = rng.randn(len(truth), 40) + 1.3 * np.eye(3, 40)[truth]
+    C = noise.symmetric(3, 0.4)
+    return X, noise.corrupt_labels(truth, C, random_state=seed), truth, C
+
+
+def test_rounds_help_where_a_simple_model_knows_only_the_frequent_class():
+    X, y, _, C = rare_classes()
+    X_test, _, truth_test, _ = rare_classes(seed=50)
+    plain = UnconfusedLogisticRegression(C, l2=0.1, random_state=0).fit(X, y)
+    rounds = clone(plain).set_params(relabel=4).fit(X, y)
+    assert np.mean(plain.predict(X_test) == 0) > 0.98
+    assert rounds.score(X_test, truth_test) > plain.score(X_test, truth_test) + 0.02
+
+
+def test_classes_are_as_frequent_as_labels_say():
+    rng = np.random.RandomState(0)
+    truth = np.repeat([0, 1, 2], [16000, 3000, 1000])
+    scores = rng.randn(len(truth), 3) + 2 * np.eye(3)[truth]
+    logs = log_softmax(0.5 * scores, axis=1)  # too unsure, and all classes alike
+    C = noise.symmetric(3, 0.3)
+    y = noise.corrupt_labels(truth, C, random_state=0)
+    fair = calibrate(logs, C[:, y].T, np.ones(len(y)))
+    shares = fair.apply(logs).mean(axis=0)
+    np.testing.assert_allclose(shares, [0.8, 0.15, 0.05], atol=0.02)
+    assert fair.power > 1
+    assert only_power(logs, C[:, y].T, np.ones(len(y))).shift.max() == 0.0
+
+
+def test_without_rows_that_count_nothing_is_calibrated():
+    fair = calibrate(np.log(np.full((4, 2), 0.5)), np.ones((4, 2)), np.zeros(4))
+    assert fair.power == 1.0 and not fair.shift.any()
+
+
+def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkeypatch):
+    X, y, C = problem()
+    truth = np.where(np.arange(len(y)) < 60, y.astype(float), np.nan)
+    factors = []
+    run = Relabelling.run
+
+    def noting(rounds, state, n_rounds):
+        fit = rounds.fit_classes
+
+        def noted(classes, weight, factor, start):
+            factors.append((factor, weight.sum()))
+            return fit(classes, weight, factor, start)
+
+        rounds.fit_classes = noted
+        run(rounds, state, n_rounds)
+
+    monkeypatch.setattr(Relabelling, "run", noting)
+    model = UnconfusedLogisticRegression(C, relabel=1, noisy_weight=0.1, random_state=0)
+    model.fit(X, y, y_true=truth)
+    factor, fitted = factors[0]
+    assert factor * fitted == pytest.approx(60 + 0.1 * (len(y) - 60))

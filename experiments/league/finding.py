@@ -27,10 +27,15 @@ class Finder:
 
 
 def _ours(problem: Problem) -> FloatArray:
-    """Rank by the posterior of our learner, from folds, with the settings that the league found."""
-    method = METHODS["ours"]
-    fitted = method.fit(problem, choose_penalty(method, problem))
-    return _suspicion(clone(fitted).set_params(noisy_weight=fitted.noisy_weight_), problem)
+    """Rank by the posterior that our learner leaves behind, from folds of its own."""
+    fitted = problem.kept.get("ours")
+    if fitted is None:
+        method = METHODS["ours"]
+        fitted = method.fit(problem, choose_penalty(method, problem))
+    if not hasattr(fitted, "cross_fitted_posterior_"):
+        return _suspicion(clone(fitted).set_params(noisy_weight=fitted.noisy_weight_), problem)
+    posterior = fitted.cross_fitted_posterior_
+    return np.asarray(1.0 - posterior[np.arange(problem.n_rows), problem.seen])
 
 
 def _ours_with_any(problem: Problem) -> FloatArray:
@@ -58,9 +63,12 @@ def _cleanlab(problem: Problem, method: str = "self_confidence") -> FloatArray:
     from cleanlab.rank import get_label_quality_scores
 
     labels = problem.best_known
-    l2 = choose_penalty(METHODS["mixed" if len(problem.trusted) else "noisy"], problem)
-    model = logistic(l2, problem.n_rows)
-    probability = cross_val_predict(model, problem.X, labels, cv=5, method="predict_proba")
+    if "cleanlab" not in problem.kept:
+        l2 = choose_penalty(METHODS["mixed" if len(problem.trusted) else "noisy"], problem)
+        problem.kept["cleanlab"] = cross_val_predict(
+            logistic(l2, problem.n_rows), problem.X, labels, cv=5, method="predict_proba"
+        )
+    probability = problem.kept["cleanlab"]
     return np.asarray(1.0 - get_label_quality_scores(labels, probability, method=method))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -50,6 +51,11 @@ class Problem:
     @cached_property
     def penalties(self) -> dict[str, float]:
         """Penalties chosen so far, by method."""
+        return {}
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What one contestant has worked out and another needs too."""
         return {}
 
     @property

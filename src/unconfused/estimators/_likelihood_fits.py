@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,10 +88,11 @@ class LikelihoodFits(SoftmaxClassifier):
         settings = Likelihood(float(self.l2), 1.0, None, int(self.max_iter), float(self.tol))
 
         def fit_classes(
-            classes: IntArray, weight: FloatArray, start: FloatArray
+            classes: IntArray, weight: FloatArray, factor: float, start: FloatArray
         ) -> LikelihoodState:
             engine = self._engine(X, classes, n_classes, weight)
-            return settings.run(engine, LikelihoodState(start.copy(), np.eye(n_classes)))
+            penalised = replace(settings, l2=factor * settings.l2)
+            return penalised.run(engine, LikelihoodState(start.copy(), np.eye(n_classes)))
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rounds = Relabelling(

@@ -2,8 +2,9 @@
 
 The likelihood spends rows on not knowing which labels are wrong. Once a model is good, it knows of
 most rows: they can be fitted as if they were clean, and the next model is better still. What a row
-is, is judged by models of folds that the row was left out of, made as sure as the labels warrant,
-with its own label brought in by Bayes' rule; rows that stay in doubt are left out of the next fit.
+is, is judged by models of folds that the row was left out of, made as sure as the labels warrant
+and classes as frequent, with its own label brought in by Bayes' rule; rows that stay in doubt are
+left out of the next fit.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion._sharpness import best_power, posterior_given
+from unconfused.confusion._calibration import Calibration, calibrate, only_power
+from unconfused.confusion._sharpness import posterior_given
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators._noisy import NoisyData
 from unconfused.solvers.likelihood import LikelihoodState
@@ -37,8 +39,8 @@ SMALLEST = 1e-12
 FitWithout = Callable[[BoolArray], LikelihoodState]
 """Fit to the labels without the rows held out."""
 
-FitClasses = Callable[[IntArray, FloatArray, FloatArray], LikelihoodState]
-"""Fit to classes, given row weights, from weights on."""
+FitClasses = Callable[[IntArray, FloatArray, float, FloatArray], LikelihoodState]
+"""Fit to classes, given row weights and a factor on the penalty, from weights on."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Seen:
     trust: FloatArray
     codes: IntArray
     sample_weight: FloatArray
+
+    @property
+    def total(self) -> float:
+        """How many rows all evidence together counts for."""
+        return float(self.trust @ self.sample_weight)
 
     @property
     def mostly_truths(self) -> bool:
@@ -136,7 +143,8 @@ class Relabelling:
     def run(self, state: LikelihoodState, n_rounds: int) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
 
-        In the end they are scaled so that their probabilities are as sure as the labels warrant.
+        In the end they are scaled so that their probabilities are as sure as the labels warrant,
+        and the intercepts moved so that the classes are as frequent.
         """
         state.relabelled, state.row_posterior = [], None
         try:
@@ -156,12 +164,16 @@ class Relabelling:
             if not _all_there(classes, counted, first.shape[1]):
                 break
             known, before_it = np.maximum(classes, 0), (state.weights, judged)
-            better = self.fit_classes(known, counted, state.weights)
+            # The penalty is a belief about the weights: more rows to learn from do not change it.
+            factor = self.seen.total / float(counted.sum())
+            better = self.fit_classes(known, counted, factor, state.weights)
             state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
             judged = self._judge(
                 folds,
                 [
-                    _weights(self.fit_classes(known, np.where(held, 0.0, counted), state.weights))
+                    _weights(
+                        self.fit_classes(known, np.where(held, 0.0, counted), factor, state.weights)
+                    )
                     for held in folds
                 ],
             )
@@ -179,8 +191,12 @@ class Relabelling:
                 break
         progress.finish(len(state.relabelled), n_rounds, "done")
         truths = self.seen.mostly_truths
-        power = _power_matching(judged.logs, first, weight) if truths else judged.power
-        state.weights = power * state.weights
+        fair = judged.calibration
+        if truths:
+            fair = replace(fair, power=_power_matching(judged.logs, first, weight))
+        state.weights = fair.power * state.weights
+        if self.intercept and not truths:
+            state.weights[:, -1] += fair.shift
         state.posterior = self.seen.by_code(judged.posterior)
         state.row_posterior = judged.posterior
 
@@ -209,11 +225,16 @@ class Relabelling:
     def _with_what_was_seen(self, logs: FloatArray) -> Judged:
         seen = self.seen
         counted = seen.trust * seen.sample_weight
-        power = best_power(np.exp(logs), seen.evidence, counted)
-        probability = softmax(power * logs, axis=1)
+        # Without an intercept the model could not be given other shares of the classes.
+        find = calibrate if self.intercept else only_power
+        # Weights of any scale mean the same: as many rows as there are that count at all.
+        n_rows = np.count_nonzero(seen.sample_weight)
+        scale = n_rows / max(float(seen.sample_weight.sum()), SMALLEST)
+        calibration = find(logs, seen.evidence, scale * counted)
+        probability = calibration.apply(logs)
         chance = np.maximum((probability * seen.evidence).sum(axis=1), 1e-300)
         likelihood = float(counted @ np.log(chance)) / max(float(counted.sum()), SMALLEST)
-        return Judged(logs, power, likelihood, seen.posterior(probability))
+        return Judged(logs, calibration, likelihood, seen.posterior(probability))
 
 
 @dataclass(frozen=True)
@@ -223,14 +244,14 @@ class Judged:
     logs: FloatArray
     """Logarithms of the classes' probabilities, (n, Q)."""
 
-    power: float
-    """The power that makes the probabilities as sure as what was seen warrants."""
+    calibration: Calibration
+    """What makes the probabilities as sure, the classes as frequent, as what was seen warrants."""
 
     likelihood: float
-    """Mean logarithm of the chance of what was seen, under probabilities made so sure."""
+    """Mean logarithm of the chance of what was seen, under probabilities made so."""
 
     posterior: FloatArray
-    """The probabilities made so sure, with what was seen brought in, (n, Q)."""
+    """The probabilities made so, with what was seen brought in, (n, Q)."""
 
 
 def _weights(fitted: LikelihoodState) -> FloatArray:
