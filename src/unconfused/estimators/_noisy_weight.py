@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion._sharpness import sharpened_losses
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.likelihood import LikelihoodState
 
@@ -53,7 +53,10 @@ def choose_noisy_weight(
     if not counted:
         return 1.0, np.zeros(len(GRID))
     rows = np.concatenate(counted)
-    losses = np.array([_sharpened_losses(np.vstack(of_weight), rows) for of_weight in margins])
+    # The same penalty leaves a model of many noisy rows less sure than one of a few trusted ones.
+    losses = np.array(
+        [sharpened_losses(np.vstack(of_weight), FACTORS, rows) for of_weight in margins]
+    )
     return GRID[_largest_as_good(losses, rows)], np.average(losses, axis=1, weights=rows)
 
 
@@ -96,14 +99,3 @@ def _margins(weights: FloatArray, X: Rows, truth: IntArray, intercept: bool) -> 
     scores = np.asarray(to_numpy(X) @ weights[:, :columns].T, dtype=np.float64)
     scores += weights[:, columns] if intercept else 0.0
     return np.asarray(scores - scores[np.arange(len(truth)), truth][:, np.newaxis])
-
-
-def _sharpened_losses(margins: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return the rows' log-losses under the factor on all scores that makes their mean smallest.
-
-    The same penalty leaves a model of many noisy rows less sure than one of a few trusted ones.
-    How sure it is can be mended by one number; which classes it tells apart cannot, and that is
-    what the weight should be chosen by.
-    """
-    losses = [logsumexp(factor * margins, axis=1) for factor in FACTORS]
-    return np.asarray(min(losses, key=lambda of_rows: float(rows @ of_rows)))

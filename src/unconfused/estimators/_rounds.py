@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._pooled import pooled_estimate
+from unconfused.confusion._sharpness import sharpened_losses
 from unconfused.confusion.cross_validated import Split, aligned_columns
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
@@ -367,10 +367,6 @@ def held_out_loss(shares: FloatArray, truth: IntArray, frequency: FloatArray | N
     That does not change what it predicts, so it must not decide how much they should count.
     """
     chances = np.log(np.maximum(shares, SMALLEST))
-    rows = np.arange(len(truth))
-    losses = []
-    for sharpness in SHARPNESS:
-        scaled = sharpness * chances
-        lost = logsumexp(scaled, axis=1) - scaled[rows, truth]
-        losses.append(float(np.average(lost, weights=frequency)))
-    return min(losses)
+    margins = chances - chances[np.arange(len(truth)), truth][:, np.newaxis]
+    losses = sharpened_losses(margins, SHARPNESS, frequency)
+    return float(np.average(losses, weights=frequency))
