@@ -9,11 +9,11 @@ import triton
 import triton.language as tl
 
 NEGLIGIBLE = tl.constexpr(1e-30)
-"""Below this chance of its label, only the likeliest class that allows the label counts."""
+"""Below this chance of its label, logarithms are worth their price."""
 
 
 @triton.jit
-def posterior_of(scores, chances, classes):
+def posterior_of(scores, chances):
     """Return -log P(label), P(class) - P(class | label) and P(class | label) of every row."""
     scores = scores - tl.max(scores, axis=1)[:, None]
     shares = tl.exp(scores)
@@ -28,10 +28,11 @@ def posterior_of(scores, chances, classes):
         possible = chances > 0
         logs = tl.log(tl.where(possible, chances, 1.0))
         levels = tl.where(possible, scores + logs, float("-inf"))
-        highest, best = tl.max(levels, axis=1, return_indices=True)
-        alone = (classes[None, :] == best[:, None]).to(tl.float32)
-        posterior = tl.where(likely[:, None], posterior, alone)
-        level = tl.where(likely, level, highest)
+        highest = tl.max(levels, axis=1)
+        among = tl.exp(levels - highest[:, None])
+        together = tl.sum(among, axis=1)
+        posterior = tl.where(likely[:, None], posterior, among * (1.0 / together)[:, None])
+        level = tl.where(likely, level, highest + tl.log(together))
     return tl.log(total) - level, shares * (1.0 / total)[:, None] - posterior, posterior
 
 
@@ -83,7 +84,7 @@ def scores_to_pulls(
         at = scores + rows[:, None] * width + classes[None, :]
         mask = inside[:, None] & (classes < width)[None, :]
         score = tl.load(at, mask=mask, other=0.0) + offset[None, :]
-        lost, pull, posterior = posterior_of(score, chance, classes)
+        lost, pull, posterior = posterior_of(score, chance)
         loss += (own * lost).to(tl.float64)
         pull = own[:, None] * pull
         tl.store(at, pull, mask=mask)

@@ -60,7 +60,7 @@ def pulls_by_tile(
     code = tl.load(tile_codes + begin // TILE)
     chance = tl.load(chances + code * n_classes + classes, mask=known, other=0.0)
     chance = tl.broadcast_to(chance[None, :], [ROWS, CLASSES])
-    lost, pull, posterior = posterior_of(score, chance, classes)
+    lost, pull, posterior = posterior_of(score, chance)
     own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32) * tl.load(counted + code)
     pull = own[:, None] * pull
     at = pulls + rows[:, None] * width + classes[None, :]

@@ -7,7 +7,7 @@ from typing import Any
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines import _torch_tiles
+from unconfused.engines import _torch_one_read, _torch_tiles
 from unconfused.engines import _triton_kernels as kernels
 from unconfused.engines._torch_cells import TorchPartition
 from unconfused.engines._torch_likelihood import can_measure, measure_fused
@@ -23,6 +23,11 @@ class TorchEngine(ArrayEngine):
 
     def __init__(self, X: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(X.contiguous(), *args, **kwargs)
+
+    @cached_property
+    def plans(self) -> dict[tuple[int, ...], _torch_one_read.Plan]:
+        """Passes of the likelihood that are recorded, by the shape of what labels say."""
+        return {}
 
     @cached_property
     def rows_by_code(self) -> tuple[Any, Any]:
@@ -61,6 +66,8 @@ class TorchEngine(ArrayEngine):
         """Measure weights against the labels."""
         if not can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
+        if _torch_one_read.can_read_once(self, len(weights)):
+            return _torch_one_read.measure_in_one_read(self, weights, mixing, code_weights)
         few = len(weights) <= _torch_tiles.MOST_CLASSES
         measure = _torch_tiles.measure_in_tiles if few else measure_fused
         return measure(self, weights, mixing, code_weights)
