@@ -207,6 +207,10 @@ def test_the_page_and_its_targets_follow_the_records():
         checks = list(target(results))
         assert f"**{title}**: {sum(c.met for c in checks)} of {len(checks)}." in page
     assert "| Digits, 64 features; pair flip 0.3; none | 0.9000 against 0.9500 |" in page
+    # A seed that only the peer has met changes nothing.
+    more = Results([*records, record("none", "find-cleanlab", 2, average_precision=0.1)])
+    (found,) = TARGETS["Wrong labels found with at least cleanlab's average precision"](more)
+    assert found.outcome == "0.9000 against 0.9500"
 
 
 def test_calibration_error_of_the_sure_and_wrong():

@@ -49,9 +49,11 @@ class Results:
         own = self._by_place.get(place, {})
         return {seed: float(r[field]) for seed, r in own.items() if r.get(field) is not None}
 
-    def mean(self, place: Place, field: str = "error") -> float:
-        """Return the mean over the seeds; NaN where there is none."""
-        numbers = list(self.values(place, field).values())
+    def mean(self, place: Place, field: str = "error", beside: Place | None = None) -> float:
+        """Return the mean over the seeds, or those that `beside` has too; NaN without any."""
+        own = self.values(place, field)
+        seeds = own if beside is None else self.values(beside, field)
+        numbers = [number for seed, number in own.items() if seed in seeds]
         return float(np.mean(numbers)) if numbers else float("nan")
 
     def error_of_mean(self, place: Place, field: str = "error") -> float:

@@ -46,10 +46,8 @@ def _name(data: str, noise: str) -> str:
 def near_the_ceiling(results: Results) -> Iterator[Check]:
     """With C known, nearly as good as with clean labels."""
     for data, noise in _pairs(results):
-        ours, ceiling = (
-            results.mean((data, noise, "known", "ours")),
-            results.mean(clean_place(data)),
-        )
+        own, clean = (data, noise, "known", "ours"), clean_place(data)
+        ours, ceiling = results.mean(own, beside=clean), results.mean(clean, beside=own)
         if noise in RATIOS and np.isfinite(ours / ceiling):
             ratio, most = ours / ceiling, RATIOS[noise]
             outcome = f"{ours:.4f} against {ceiling:.4f}: {ratio:.2f} times (at most {most})"
@@ -75,7 +73,8 @@ def trusted_rows_never_hurt(results: Results) -> Iterator[Check]:
             (data, noise, "none", "noisy"),
             (data, noise, "trusted", "mixed"),
         ]
-        best = min(rivals, key=lambda place: np.nan_to_num(results.mean(place), nan=np.inf))
+        means = [results.mean(rival, beside=own) for rival in rivals]
+        best = rivals[int(np.argmin(np.nan_to_num(means, nan=np.inf)))]
         found = results.difference(own, best)
         if found is not None:
             outcome = (
@@ -103,13 +102,15 @@ def wrong_labels_are_found(results: Results) -> Iterator[Check]:
     """Average precision of finding wrong labels: at least cleanlab's."""
     for data, noise in _pairs(results):
         rivals = [(data, noise, "none", f"find-cleanlab{end}") for end in ("", "-margin")]
-        precisions = [results.mean(place, "average_precision") for place in rivals]
         for knowledge, method in (("none", "find-ours"), ("trusted", "find-ours-trusted")):
-            own = results.mean((data, noise, knowledge, method), "average_precision")
-            if np.isfinite(own) and np.any(np.isfinite(precisions)):
-                best = float(np.nanmax(precisions))
-                outcome = f"{own:.4f} against {best:.4f}"
-                yield Check(f"{_name(data, noise)}; {knowledge}", outcome, own >= best - 5e-5)
+            place = data, noise, knowledge, method
+            theirs = [results.mean(rival, "average_precision", beside=place) for rival in rivals]
+            if np.any(np.isfinite(theirs)):
+                best = int(np.nanargmax(theirs))
+                own = results.mean(place, "average_precision", beside=rivals[best])
+                outcome = f"{own:.4f} against {theirs[best]:.4f}"
+                met = own >= theirs[best] - 5e-5
+                yield Check(f"{_name(data, noise)}; {knowledge}", outcome, bool(met))
 
 
 def music_is_better(results: Results) -> Iterator[Check]:

@@ -50,7 +50,7 @@ def calibrate(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Cal
 
     Examples
     --------
-    A model that is right half the time about the rare class, but never says so:
+    A model that notices the rare class, but never predicts it:
 
     >>> logs = np.log([[0.9, 0.1]] * 80 + [[0.6, 0.4]] * 20)
     >>> seen = np.repeat([[1.0, 0.0], [0.0, 1.0]], [80, 20], axis=0)

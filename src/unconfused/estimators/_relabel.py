@@ -192,9 +192,8 @@ class Relabelling:
         progress.finish(len(state.relabelled), n_rounds, "done")
         truths = self.seen.mostly_truths
         fair = judged.calibration
-        if truths:
-            fair = replace(fair, power=_power_matching(judged.logs, first, weight))
-        state.weights = fair.power * state.weights
+        power = _power_matching(judged.logs, first, weight) if truths else fair.power
+        state.weights = power * state.weights
         if self.intercept and not truths:
             state.weights[:, -1] += fair.shift
         state.posterior = self.seen.by_code(judged.posterior)
