@@ -102,7 +102,7 @@ def test_ctrl_c_in_a_round_keeps_the_model_so_far(monkeypatch):
     X, y, C = problem()
     plain = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
 
-    def interrupt(self, folds, found):
+    def interrupt(self, folds, found, seen):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Relabelling, "_judge", interrupt)

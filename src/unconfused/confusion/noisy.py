@@ -29,6 +29,10 @@ CAVEAT = "No truth was seen: check some rows of every class by hand before relyi
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
 
+FEWEST_LEFT = 0.2
+"""A round of counting that leaves any class a smaller share of its rows is not taken: under heavy
+noise what a model says of a rare class is soon lost in what it says of the others."""
+
 UNMIXING_STEPS = 30
 """Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
 
@@ -150,7 +154,7 @@ def _probabilities(fitted: Any, X: Rows, test: IntArray, *, classes: Labels) -> 
 def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> FloatArray:
     """Count guessed truth against labels: a first estimate, then rounds of unmixing and counting.
 
-    A round that leaves a class without a single row is not taken.
+    A round that loses nearly all rows of a class is not taken.
     """
     shown = np.bincount(observed, minlength=probability.shape[1]) > 0
     counts = _count_confident(probability, observed, _usual_confidence(probability, observed))
@@ -159,7 +163,7 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> 
             break
         truth = unmix_probabilities(probability, divide_rows(counts, 0.0))
         again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
-        if not np.all(again.sum(axis=1)[shown] > 0):
+        if np.any((again.sum(axis=1) <= FEWEST_LEFT * counts.sum(axis=1))[shown]):
             break
         counts = again
     return counts

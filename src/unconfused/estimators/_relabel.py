@@ -34,6 +34,10 @@ SURE = 0.8
 SETTLED = 1e-3
 """Rounds end when no larger share of the rows is fitted with another class than before."""
 
+COUNTS = 5
+"""How often C is counted again after models have judged the rows: each count makes the next one
+better. The likelihood's own C comes from rows its weights were fitted to, and is too kind."""
+
 SMALLEST = 1e-12
 
 FitWithout = Callable[[BoolArray], LikelihoodState]
@@ -154,7 +158,8 @@ class Relabelling:
 
     def _run(self, state: LikelihoodState, n_rounds: int) -> None:
         folds, weight = list(self._folds()), self.seen.sample_weight
-        judged = self._judge(folds, [_weights(self.fit_without(held)) for held in folds])
+        found = [_weights(self.fit_without(held)) for held in folds]
+        judged = self._judge(folds, found, self.seen)
         first, at_first = judged.posterior, judged.likelihood
         progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(weight), -1)
@@ -168,28 +173,24 @@ class Relabelling:
             factor = self.seen.total / float(counted.sum())
             better = self.fit_classes(known, counted, factor, state.weights)
             state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
-            judged = self._judge(
-                folds,
-                [
-                    _weights(
-                        self.fit_classes(known, np.where(held, 0.0, counted), factor, state.weights)
-                    )
-                    for held in folds
-                ],
-            )
+            found = [
+                _weights(
+                    self.fit_classes(known, np.where(held, 0.0, counted), factor, state.weights)
+                )
+                for held in folds
+            ]
+            judged = self._judge(folds, found, judged.seen)
             if judged.likelihood < at_first:
                 state.weights, judged = before_it  # the model is too simple to teach itself
                 break
-            if self.prior_counts is not None:
-                state.matrix = self.seen.count(judged.posterior, self.prior_counts)
-                self.seen = self.seen.through(state.matrix)
-                judged = self._with_what_was_seen(judged.logs)
             state.relabelled.append(float(np.average(classes != before, weights=weight)))
             changed = f"{state.relabelled[-1]:.2%} of the rows fitted anew"
             progress(len(state.relabelled), n_rounds, changed)
             if state.relabelled[-1] <= SETTLED:
                 break
         progress.finish(len(state.relabelled), n_rounds, "done")
+        if judged.matrix is not None:
+            state.matrix = judged.matrix
         truths = self.seen.mostly_truths
         fair = judged.calibration
         power = _power_matching(judged.logs, first, weight) if truths else fair.power
@@ -212,17 +213,23 @@ class Relabelling:
             held[part] = True
             yield held
 
-    def _judge(self, folds: list[BoolArray], found: list[FloatArray]) -> Judged:
-        """Ask the models of the folds about the rows they have not seen."""
+    def _judge(self, folds: list[BoolArray], found: list[FloatArray], seen: Seen) -> Judged:
+        """Ask the models of the folds about the rows they have not seen; count C by that."""
         n_columns = self.X.shape[1]
-        scores = np.empty(self.seen.evidence.shape)
+        scores = np.empty(seen.evidence.shape)
         for held, weights in zip(folds, found, strict=True):
             scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
             scores[held] += weights[:, n_columns] if self.intercept else 0.0
-        return self._with_what_was_seen(np.asarray(log_softmax(scores, axis=1)))
+        logs = np.asarray(log_softmax(scores, axis=1))
+        judged = self._with_what_was_seen(logs, seen)
+        if self.prior_counts is None:
+            return judged
+        for _ in range(COUNTS):
+            matrix = seen.count(judged.posterior, self.prior_counts)
+            judged = replace(self._with_what_was_seen(logs, seen.through(matrix)), matrix=matrix)
+        return judged
 
-    def _with_what_was_seen(self, logs: FloatArray) -> Judged:
-        seen = self.seen
+    def _with_what_was_seen(self, logs: FloatArray, seen: Seen) -> Judged:
         counted = seen.trust * seen.sample_weight
         # Without an intercept the model could not be given other shares of the classes.
         find = calibrate if self.intercept else only_power
@@ -233,15 +240,15 @@ class Relabelling:
         probability = calibration.apply(logs)
         chance = np.maximum((probability * seen.evidence).sum(axis=1), 1e-300)
         likelihood = float(counted @ np.log(chance)) / max(float(counted.sum()), SMALLEST)
-        return Judged(logs, calibration, likelihood, seen.posterior(probability))
+        return Judged(seen, calibration, likelihood, seen.posterior(probability), logs)
 
 
 @dataclass(frozen=True)
 class Judged:
     """What models say of rows they have not seen."""
 
-    logs: FloatArray
-    """Logarithms of the classes' probabilities, (n, Q)."""
+    seen: Seen
+    """What was seen on the rows, through the matrix as it was then."""
 
     calibration: Calibration
     """What makes the probabilities as sure, the classes as frequent, as what was seen warrants."""
@@ -251,6 +258,12 @@ class Judged:
 
     posterior: FloatArray
     """The probabilities made so, with what was seen brought in, (n, Q)."""
+
+    logs: FloatArray
+    """What the models said, logarithms of the classes' probabilities, (n, Q)."""
+
+    matrix: FloatArray | None = None
+    """The confusion matrix that labels were seen through, if it was counted."""
 
 
 def _weights(fitted: LikelihoodState) -> FloatArray:
