@@ -32,6 +32,7 @@ from unconfused.estimators._noisy import (
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
 from unconfused.estimators._relabel import seen_in_votes, seen_through
+from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
@@ -210,7 +211,12 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
         warn_if_singular(known.matrix, data.labels.classes)
-        state = self._first_state(data, known)
+        whole, used = data.X, UsedColumns.of(data.X)
+        if self._goes_on:
+            self._refuse_another_problem(data, self._state.weights)
+        if used is not None:
+            data = replace(data, X=used.take(whole))
+        state = self._first_state(data, known, used)
         self.classes_ = data.labels.classes
         try:
             if state.interrupted:
@@ -223,7 +229,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             settings = self._likelihood(known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
             self._relabel_noisy(data, settings, state)
-        self._publish(data.X, state)
+        if used is not None:
+            state.weights = used.widen(state.weights)
+        self._publish(whole, state)
         return self
 
     def _relabel_noisy(self, data: NoisyData, settings: Likelihood, state: LikelihoodState) -> None:
@@ -239,11 +247,18 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         seen = seen_through(data, state.matrix, self.noisy_weight_)
         self._relabel(data.X, seen, state, fit_without, settings.prior_counts)
 
-    def _first_state(self, data: NoisyData, known: KnownConfusion) -> LikelihoodState:
+    @property
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "_state")
+
+    def _first_state(
+        self, data: NoisyData, known: KnownConfusion, used: UsedColumns | None
+    ) -> LikelihoodState:
         """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
-        if not (self.warm_start and hasattr(self, "_state")):
+        if not self._goes_on:
             return self._trusted_start(data, known)
-        self._refuse_another_problem(data, self._state.weights)
+        if used is not None:
+            self._state.weights = used.narrow(self._state.weights)
         if not self._refines(known):
             self._state.matrix = known.matrix
         self._state.interrupted = False
