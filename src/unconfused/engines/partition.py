@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
 
+TRANSFERS_PER_ROW = 16
+"""Additions to the sums, per row, after which they are made anew; a row that moves makes two."""
+
 
 class LocalPartition:
     """Rows cut into cells, with predictions, tables and sums kept between updates.
@@ -67,8 +70,8 @@ class LocalPartition:
             return
         transfer = self._transfer(rows, before)
         self._transferred += len(transfer.rows)
-        # Rounding cannot pile up in the sums: they are made anew once every row could have moved.
-        if self._transferred > 2 * self._engine.rows.n_rows:
+        # Rounding cannot pile up in the sums: they are made anew once in a while.
+        if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
             self._outdated = True
             return
         self._cells.shift(transfer)
