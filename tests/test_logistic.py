@@ -326,3 +326,30 @@ def test_interrupting_the_search_leaves_the_trusted_model(monkeypatch):
     np.testing.assert_allclose(
         clf.predict_proba(problem.X), alone.predict_proba(problem.X), atol=1e-2
     )
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_scores_in_place_of_rows_measure_the_same(storage, intercept):
+    problem, rng = make_problem(0, n=90), np.random.RandomState(0)
+    codes, weight = problem.y, rng.rand(90)
+    engine = LocalEngine(storage(problem.X), codes, 4, weight, intercept=intercept)
+    W, mixing = rng.randn(4, engine.n_features), rng.dirichlet(np.ones(4), 4)
+    scored = engine.scored(W)
+    rows = engine.likelihood(0.7 * W, mixing, np.ones(4))
+    scores = scored.likelihood(0.7 * np.eye(4), mixing, np.ones(4))
+    assert scores.loss == pytest.approx(rows.loss, rel=1e-12)
+    np.testing.assert_allclose(scores.posterior, rows.posterior, rtol=1e-10)
+    assert np.trace(scores.gradient) == pytest.approx(np.sum(rows.gradient * W), rel=1e-9)
+
+
+def test_scores_too_many_to_hold_are_not_held(monkeypatch):
+    problem = make_problem(0, n=400)
+    y_true = np.where(np.arange(400) % 5 == 0, problem.true, -1)
+    models = []
+    for room in (2**30, 0):
+        monkeypatch.setattr(local, "SCORES_BYTES", room)
+        model = UnconfusedLogisticRegression(noisy_weight=1.0, tol=1e-7)
+        models.append(model.fit(problem.X, problem.y, y_true=y_true))
+    assert not np.allclose(models[0].confusion_, np.eye(4))
+    np.testing.assert_allclose(models[0].confusion_, models[1].confusion_, atol=1e-4)

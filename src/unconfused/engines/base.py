@@ -143,3 +143,16 @@ class Engine(Protocol):
         code_weights : (S,), what a row with each code counts, times its own weight
         """
         ...
+
+
+@runtime_checkable
+class ScoringEngine(Engine, Protocol):
+    """An engine that can put scores in the place of rows."""
+
+    def scored(self, weights: FloatArray) -> Engine | None:
+        """Return the same labels on rows that are the scores of these rows; None if too many.
+
+        Whatever is asked of weights that are multiples of these costs as little there as it does
+        with Q features.
+        """
+        ...

@@ -18,6 +18,9 @@ from unconfused.engines.rows import RowThreads, wrap_rows
 BLOCK_ROWS = 4096
 """Rows whose scores are held at once when the likelihood is measured."""
 
+SCORES_BYTES = 64 * 2**20
+"""The scores of all rows are held at once if they take no more than this."""
+
 
 class LocalEngine:
     """Rows in memory, dense or CSR, float32 or float64, used in place.
@@ -46,6 +49,7 @@ class LocalEngine:
         self.codes = codes
         self.n_codes = n_codes
         self.intercept = intercept
+        self._n_threads = n_threads
         n_rows = self.rows.n_rows
         self.weights = np.ones(n_rows) if sample_weight is None else sample_weight
         self.in_threads = RowThreads(n_threads, self.rows)
@@ -121,6 +125,25 @@ class LocalEngine:
             self.in_threads(run)
         # In the order of the rows, whichever thread was first: the same sum every time.
         return reduce(add, (passes[start] for start in sorted(passes)))
+
+    def scored(self, weights: FloatArray) -> LocalEngine | None:
+        """Return the same labels on rows that are the scores of these rows; None if too many."""
+        n_rows, columns = self.rows.n_rows, self.rows.n_columns
+        if 8 * n_rows * len(weights) > SCORES_BYTES:
+            return None
+        scores = np.empty((n_rows, len(weights)), dtype=self.rows.score_dtype)
+        self.rows.scores(np.ascontiguousarray(weights[:, :columns].T), 0, n_rows, scores)
+        scores = scores.astype(np.float64, copy=False)
+        if self.intercept:
+            scores += weights[:, columns]
+        return LocalEngine(
+            scores,
+            self.codes,
+            self.n_codes,
+            self.weights,
+            intercept=False,
+            n_threads=self._n_threads,
+        )
 
     def _measure(
         self,

@@ -8,14 +8,15 @@ with its truth. C may be held fixed, or found in turn with the weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine, LikelihoodPass
-from unconfused.solvers.matrix import find_matrix
+from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
+from unconfused.solvers.matrix import Measure, find_matrix
 from unconfused.solvers.progress import Progress
 
 SETTLED = 2e-3
@@ -162,9 +163,8 @@ class Likelihood:
         """Find C given the weights' direction; return whether it moved, if it may."""
         if self.prior_counts is None:
             return False
-        found = find_matrix(
-            objective.measure, state.weights, state.matrix, self.prior_counts, objective.total
-        )
+        measure, weights = objective.measure_multiples(state.weights)
+        found = find_matrix(measure, weights, state.matrix, self.prior_counts, objective.total)
         if float(np.abs(found - state.matrix).max()) <= SETTLED:
             return False  # the weights are the best for the matrix they were found with
         state.matrix = found
@@ -193,14 +193,28 @@ class _Objective:
         self.matrix = np.eye(n_classes)
         self.last_value = np.inf
 
+    def measure_multiples(self, weights: FloatArray) -> tuple[Measure, FloatArray]:
+        """Return how to measure multiples of weights, and what to take the multiples of.
+
+        Where the rows' scores can be held, these take the rows' place, and a unit matrix that of
+        the weights.
+        """
+        engine = self._engine.scored(weights) if isinstance(self._engine, ScoringEngine) else None
+        if engine is None or not weights.any():
+            return self.measure, weights
+        return partial(self._measure, engine), np.eye(self._n_classes)
+
     def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         """Measure weights and C against the labels."""
+        return self._measure(self._engine, weights, matrix)
+
+    def _measure(self, engine: Engine, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         if self._evidence is not None:
-            return self._engine.likelihood(weights, self._evidence, self._code_weights)
+            return engine.likelihood(weights, self._evidence, self._code_weights)
         # A label code's chance given each true class: a column of C, or certainty of the truth.
         trusted = len(self._code_weights) > self._n_classes
         mixing = np.vstack([matrix.T, np.eye(self._n_classes)]) if trusted else matrix.T
-        return self._engine.likelihood(weights, np.ascontiguousarray(mixing), self._code_weights)
+        return engine.likelihood(weights, np.ascontiguousarray(mixing), self._code_weights)
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""
