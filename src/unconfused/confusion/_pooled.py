@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from unconfused._typing import FloatArray
 from unconfused.confusion._dawid_skene import shrink
 from unconfused.confusion.estimate import ConfusionEstimate, check_counts
+
+STRENGTHS = np.geomspace(1.0, 1e4, 33)
+"""Rows per class that all classes together may stand for, among which the likeliest is found."""
 
 
 def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEstimate:
@@ -28,15 +32,46 @@ def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEsti
     if not strength >= 0:
         raise ValueError(f"smoothing must be at least 0; got {strength}.")
     table, names = check_counts(counts, classes)
-    return ConfusionEstimate(shrink(table, _even_mistakes(table), strength), table, names)
+    even = _even_mistakes(table, least_right=(1 + 1 / len(table)) / 2)
+    return ConfusionEstimate(shrink(table, even, strength), table, names)
 
 
-def _even_mistakes(counts: FloatArray) -> FloatArray:
+def drawn_together(counts: FloatArray) -> FloatArray:
+    """Divide counts by rows, drawn towards even mistakes as far as the counts agree with these.
+
+    Each row is taken for drawn around the matrix that is right as often as all counts together and
+    errs evenly; how far rows stray from it is found from the counts themselves, as the strength
+    that makes them likeliest. Where mistakes are even, few counts then do no harm; where every
+    class errs in its own way, nothing is drawn anywhere.
+
+    Examples
+    --------
+    >>> drawn_together(np.array([[80.0, 9, 11], [12, 78, 10], [2, 1, 7]])).round(2)
+    array([[0.78, 0.11, 0.11],
+           [0.11, 0.78, 0.11],
+           [0.11, 0.11, 0.78]])
+    >>> drawn_together(np.array([[80.0, 20, 0], [0, 80, 20], [20, 0, 80]])).round(2)
+    array([[0.8, 0.2, 0. ],
+           [0. , 0.8, 0.2],
+           [0.2, 0. , 0.8]])
+    """
+    even = _even_mistakes(counts)
+    likelihoods = [_log_likelihood(counts, strength * even) for strength in STRENGTHS]
+    return shrink(counts, even, float(STRENGTHS[int(np.argmax(likelihoods))]))
+
+
+def _log_likelihood(counts: FloatArray, prior: FloatArray) -> float:
+    """Return the logarithm of the chance of counts whose shares are Dirichlet's, row by row."""
+    rows = gammaln(prior.sum(axis=1)) - gammaln((prior + counts).sum(axis=1))
+    return float(rows.sum() + np.sum(gammaln(prior + counts) - gammaln(prior)))
+
+
+def _even_mistakes(counts: FloatArray, least_right: float = 0.0) -> FloatArray:
     """Return the matrix that is right as often as all the counts, and errs evenly."""
     n_classes = len(counts)
     # One right and one wrong row more: neither certainty nor its opposite follows from few counts.
     right = (np.trace(counts) + 1) / (counts.sum() + 2)
-    right = max(right, (1 + 1 / n_classes) / 2)
+    right = max(right, least_right)
     matrix = np.full((n_classes, n_classes), (1 - right) / max(1, n_classes - 1))
     np.fill_diagonal(matrix, right)
     return matrix

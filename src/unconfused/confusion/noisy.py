@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion._pooled import drawn_together
 from unconfused.confusion.cross_validated import (
     Split,
     aligned_columns,
@@ -22,7 +23,7 @@ from unconfused.confusion.cross_validated import (
     out_of_fold,
     refuse_other_length,
 )
-from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted
+from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
@@ -57,7 +58,8 @@ def from_noisy(
     labelled q; these rows, by their labels, are the first estimate (the confident count of
     Northcutt, Jiang and Chuang, 2021). Each further round takes the noise it found out of the
     probabilities and counts again the rows that are surest then. Counts are scaled so that every
-    label has as many as in `y`.
+    label has as many as in `y`, and the matrix is drawn towards even mistakes as far as the counts
+    of all classes agree with these.
 
     **When this cannot work.** The truth enters only as what the model finds typical, so:
 
@@ -109,7 +111,7 @@ def from_noisy(
     counts = guess_counts(probability, observed, n_rounds)
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no row stands out as one of it.")
-    matrix = divide_rows(counts, smoothing)
+    matrix = drawn_together(counts + smoothing)
     return ConfusionEstimate(matrix, counts, labels.classes, caveat=CAVEAT)
 
 
@@ -161,7 +163,7 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> 
     for _ in range(n_rounds):
         if not np.all(counts.sum(axis=1)[shown] > 0):
             break
-        truth = unmix_probabilities(probability, divide_rows(counts, 0.0))
+        truth = unmix_probabilities(probability, drawn_together(counts))
         again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
         if np.any((again.sum(axis=1) <= FEWEST_LEFT * counts.sum(axis=1))[shown]):
             break

@@ -128,7 +128,11 @@ def confusion_for(
     classes = data.labels.classes
     if confusion is not None:
         matrix = align_confusion(confusion, classes, order)
-        return KnownConfusion(matrix, aligned_counts(confusion, classes))
+        counts = aligned_counts(confusion, classes)
+        if counts is not None:
+            # An estimate may be steadier than its counts: as many rows, told apart as it does.
+            counts = counts.sum(axis=1, keepdims=True) * matrix
+        return KnownConfusion(matrix, counts)
     if counts is None:
         counts = data.pair_counts()
         if data.known.all() or not data.trusted:

@@ -23,7 +23,7 @@ from unconfused.confusion._calibration import Calibration, calibrate, only_power
 from unconfused.confusion._sharpness import posterior_given
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators._noisy import NoisyData
-from unconfused.solvers.likelihood import LikelihoodState
+from unconfused.solvers.likelihood import LikelihoodState, loses_a_class
 from unconfused.solvers.progress import Progress
 
 FOLDS = 5
@@ -224,9 +224,13 @@ class Relabelling:
         judged = self._with_what_was_seen(logs, seen)
         if self.prior_counts is None:
             return judged
+        rows = judged.posterior.sum(axis=0)
         for _ in range(COUNTS):
             matrix = seen.count(judged.posterior, self.prior_counts)
-            judged = replace(self._with_what_was_seen(logs, seen.through(matrix)), matrix=matrix)
+            counted = self._with_what_was_seen(logs, seen.through(matrix))
+            if loses_a_class(rows, counted.posterior.sum(axis=0)):
+                break
+            judged = replace(counted, matrix=matrix)
         return judged
 
     def _with_what_was_seen(self, logs: FloatArray, seen: Seen) -> Judged:

@@ -22,6 +22,9 @@ from unconfused.solvers.progress import Progress
 SETTLED = 2e-3
 """C has settled when no entry moved by more than this in a turn."""
 
+LOST = 0.2
+"""A turn that leaves a class less than this share of its rows is taken back. Nothing in the labels
+speaks against a C by which a rare class is never seen; but nobody names a class for nothing."""
 
 MEMORY, SHORT_MEMORY = 20, 8
 """Steps that L-BFGS remembers. The more, the fewer steps; but each step costs as many passes over
@@ -117,10 +120,15 @@ class Likelihood:
         begun = state.n_iter
         try:
             self._fit_weights(objective, state, begun, progress)
+            rows = objective.rows_by_class(state)
             for _ in range(self.turns):
+                before = state.weights, state.matrix
                 if not self._fit_matrix(objective, state):
                     break
                 self._fit_weights(objective, state, begun, progress)
+                if loses_a_class(rows, objective.rows_by_class(state)):
+                    state.weights, state.matrix = before
+                    break
         except KeyboardInterrupt:
             state.interrupted = True
         progress.finish(state.n_iter - begun, self.max_iter, "done")
@@ -171,6 +179,17 @@ class Likelihood:
         return True
 
 
+def loses_a_class(before: FloatArray, after: FloatArray) -> bool:
+    """Whether any class has lost nearly all of its rows.
+
+    Examples
+    --------
+    >>> loses_a_class(np.array([50.0, 10.0]), np.array([59.0, 1.0]))
+    True
+    """
+    return bool(np.any(after < LOST * before))
+
+
 class _Objective:
     """Mean loss plus penalty, as a function of the weights, with its gradient."""
 
@@ -203,6 +222,10 @@ class _Objective:
         if engine is None or not weights.any():
             return self.measure, weights
         return partial(self._measure, engine), np.eye(self._n_classes)
+
+    def rows_by_class(self, state: LikelihoodState) -> FloatArray:
+        """Return how many rows each class probably has, (Q,), labels brought in."""
+        return np.asarray(self.measure(state.weights, state.matrix).posterior.sum(axis=0))
 
     def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         """Measure weights and C against the labels."""
