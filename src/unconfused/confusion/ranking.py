@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion._pooled import drawn_together
 from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
 from unconfused.confusion.cross_validated import (
     aligned_columns,
@@ -21,7 +22,6 @@ from unconfused.confusion.cross_validated import (
     out_of_fold,
     refuse_other_length,
 )
-from unconfused.confusion.estimate import divide_rows
 from unconfused.confusion.noisy import guess_counts, unmix_probabilities
 
 Method = Literal["posterior", "self_confidence"]
@@ -226,7 +226,7 @@ class _Judge:
         noisy = (self.labels.truth == MISSING) & (self.labels.observed != MISSING)
         counts = guess_counts(probability[noisy], self.labels.observed[noisy], n_rounds=3)
         # One even answer per class: a pair never counted is unlikely, not impossible.
-        matrix = divide_rows(counts, 1.0 / len(counts))
+        matrix = drawn_together(counts + 1.0 / len(counts))
         truth = unmix_probabilities(probability, matrix)
         evidence = matrix[:, self.labels.observed].T
         power = best_power(truth[noisy], evidence[noisy])
