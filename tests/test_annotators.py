@@ -191,6 +191,7 @@ def test_the_order_of_annotators_and_items_does_not_matter(seed):
 
 
 @given(st.integers(0, 10_000), st.permutations([0, 1, 2]))
+@pytest.mark.slow
 def test_permuting_the_classes_permutes_everything(seed, names):
     _, table = make_crowd(seed)
     names = np.array(names)

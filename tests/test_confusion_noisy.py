@@ -74,6 +74,7 @@ def test_a_class_mostly_called_another_is_taken_for_it():
     assert guess.matrix[0, 0] > 0.6
 
 
+@pytest.mark.slow
 def test_rows_strings_frames_and_missing_labels():
     pd = pytest.importorskip("pandas")
     X, _, y = blobs()

@@ -120,6 +120,7 @@ def test_dask_rows_are_refused_in_words():
         UnconfusedLogisticRegression(C, relabel=1).fit(rows, labels)
 
 
+@pytest.mark.slow
 def test_labels_are_ranked_by_what_the_rounds_have_found():
     X, y, truth, *_, C = noisy_digits(lambda q: noise.symmetric(q, 0.4))
     once = UnconfusedLogisticRegression(C, random_state=0)

@@ -67,6 +67,7 @@ def test_the_perceptron_steps_down_elsewhere_when_the_predicted_class_made_no_er
     assert steps.tolist() == [0, 1, 0, -1]
 
 
+@pytest.mark.slow
 def test_a_rule_of_ones_own_works_in_both_learners():
     def half_and_half(scores, target, predicted, squared_norm):
         return STEPS["uniform"](scores, target, predicted, squared_norm) / 2
