@@ -32,6 +32,7 @@ def write_page(results: Results, introduction: str) -> str:
     parts += ["", "## Finding wrong labels: average precision", "", *_finding(results)]
     parts += ["", "## Calibration: expected calibration error", "", *_calibration(results)]
     parts += ["", "## For context: methods with a kernel of their own", "", *_context(results)]
+    parts += ["", "## What it took", "", *_time(results)]
     return "\n".join(parts) + "\n"
 
 
@@ -138,3 +139,18 @@ def _context(results: Results) -> Iterator[str]:
         "ours, trusted rows": ("trusted", "ours"),
     }
     yield from _grid(results, columns, "error")
+
+
+def _time(results: Results) -> Iterator[str]:
+    yield "Hours of one thread, choosing penalties included, over all seeds so far."
+    yield ""
+    heads = ["ours", "UMA", "all others", "in all"]
+    hours = {name: np.zeros(len(heads)) for name in SOURCES}
+    for place in results.places:
+        data, _, _, method = place
+        group = ["ours" in method, method.startswith("uma")]
+        spent = sum(float(record.get("seconds", 0.0)) for record in results.records(place)) / 3600
+        hours[data][[group.index(True) if any(group) else 2, 3]] += spent
+    rows = [(SOURCES[name].title, own) for name, own in hours.items() if own[-1] > 0]
+    rows.append(("all", np.sum(list(hours.values()), axis=0)))
+    yield from _table(heads, [(name, [f"{hour:.2f}" for hour in own]) for name, own in rows])
