@@ -9,6 +9,7 @@ from problems import make_problem
 from unconfused import UnconfusedLogisticRegression, confusion, noise
 from unconfused.confusion._pooled import drawn_together
 from unconfused.confusion.noisy import guess_counts
+from unconfused.estimators import _relabel
 from unconfused.solvers import likelihood
 
 counts = st.integers(0, 2**16).map(
@@ -43,28 +44,75 @@ def test_a_class_without_counts_errs_as_the_others_do():
     assert drawn[2, 2] == pytest.approx(0.7, abs=0.05)
 
 
-def test_a_round_that_loses_a_class_is_not_taken(monkeypatch):
+@pytest.mark.parametrize(("n_left", "taken"), [(10, False), (60, True)])
+def test_a_round_that_takes_most_rows_from_a_class_is_not_taken(monkeypatch, n_left, taken):
     rng = np.random.RandomState(0)
     probability, observed = rng.dirichlet([1, 1, 1], size=300), rng.randint(3, size=300)
     first = guess_counts(probability, observed, 0)
-    certain = np.tile([[0.98, 0.01, 0.01]], (300, 1))
+    classes = np.r_[np.full(n_left, 2), np.arange(300 - n_left) % 2]
+    certain = 0.01 + 0.97 * np.eye(3)[classes]
     monkeypatch.setattr(confusion.noisy, "unmix_probabilities", lambda *_: certain)
-    np.testing.assert_array_equal(guess_counts(probability, observed, 3), first)
+    assert np.array_equal(guess_counts(probability, observed, 3), first) != taken
 
 
-def test_a_matrix_that_loses_a_class_is_not_taken(monkeypatch):
-    problem = make_problem(0, n=400)
-    estimate = confusion.ConfusionEstimate.from_counts(50 * problem.C, range(4))
-    asked = []
+def never_class_2(asked):
+    """Return a way to find C by which no row is of class 2, whatever its label."""
 
-    def never_seen(measure, weights, matrix, *_):
+    def find(measure, weights, matrix, *_):
         asked.append(matrix)
         lost = matrix.copy()
-        lost[2] = 1e-9  # whatever label a row has, it is not of class 2
+        lost[2] = 1e-9
         return lost
 
-    monkeypatch.setattr(likelihood, "find_matrix", never_seen)
-    model = UnconfusedLogisticRegression(estimate, refine=True).fit(problem.X, problem.y)
+    return find
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_matrix_that_loses_a_class_is_taken_back_without_a_trace(trusted, monkeypatch):
+    problem = make_problem(0, n=400)
+    estimate = confusion.ConfusionEstimate.from_counts(50 * problem.C, range(4))
+    y_true = np.where(np.arange(400) % 4 == 0, problem.true, -1) if trusted else None
+    asked = []
+    monkeypatch.setattr(likelihood, "find_matrix", never_class_2(asked))
+    settings = {"refine": True, "noisy_weight": 1.0}
+    model = UnconfusedLogisticRegression(estimate, **settings).fit(problem.X, problem.y, y_true)
     assert len(asked) == 1
     np.testing.assert_allclose(model.confusion_, asked[0])
     assert model.class_prior_[2] > 0.05
+    fixed = UnconfusedLogisticRegression(estimate, **settings | {"refine": False})
+    fixed.fit(problem.X, problem.y, y_true)
+    np.testing.assert_array_equal(model.history_["objective"], fixed.history_["objective"])
+
+
+def test_rounds_work_where_the_last_class_has_no_label():
+    problem = make_problem(0, n=200)
+    estimate = confusion.ConfusionEstimate.from_counts(50 * problem.C, range(4))
+    y = np.where(problem.y == 3, 0, problem.y)
+    model = UnconfusedLogisticRegression(estimate, relabel=1, random_state=0).fit(problem.X, y)
+    assert model.confusion_.shape == (4, 4)
+
+
+def test_rounds_that_count_leave_the_matrix_labels_were_judged_by(monkeypatch):
+    problem = make_problem(0, n=400)
+    estimate = confusion.ConfusionEstimate.from_counts(20 * problem.C, range(4))
+    counted = []
+    count = _relabel.Seen.count
+    monkeypatch.setattr(
+        _relabel.Seen, "count", lambda *given: counted.append(count(*given)) or counted[-1]
+    )
+    settings = {"refine": True, "random_state": 0}
+    once = UnconfusedLogisticRegression(estimate, **settings).fit(problem.X, problem.y)
+    model = UnconfusedLogisticRegression(estimate, relabel=2, **settings)
+    model.fit(problem.X, problem.y)
+    assert len(counted) % _relabel.COUNTS == 0 and len(counted) >= 2 * _relabel.COUNTS
+    assert any(np.array_equal(model.confusion_, matrix) for matrix in counted)
+    # A count that would lose a class is not taken: the matrix of before stays.
+    monkeypatch.setattr(_relabel, "loses_a_class", lambda *_: True)
+    model.fit(problem.X, problem.y)
+    np.testing.assert_array_equal(model.confusion_, once.confusion_)
+
+
+def test_negative_smoothing_is_refused():
+    problem = make_problem(0, n=200)
+    with pytest.raises(ValueError, match="smoothing must be at least 0"):
+        confusion.from_noisy(problem.X, problem.y, smoothing=-1)

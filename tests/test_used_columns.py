@@ -43,6 +43,16 @@ def test_a_warm_start_goes_on_with_other_columns_in_use():
     np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-4)
 
 
+def test_a_fit_that_fails_leaves_the_last_one_to_go_on_from():
+    problem = make_problem(1, n=200)
+    wide, _ = with_empty_columns(problem.X, 40)
+    model = UnconfusedLogisticRegression(problem.C, warm_start=True).fit(wide, problem.y)
+    with pytest.raises(ValueError, match="noisy_weight"):
+        model.set_params(noisy_weight=0.0).fit(wide, problem.y)
+    model.set_params(noisy_weight="auto").fit(wide, problem.y)
+    assert model.coef_.shape == (4, wide.shape[1])
+
+
 def test_nothing_is_left_out_of_dense_or_full_rows():
     X = np.eye(4)
     assert UsedColumns.of(X) is None

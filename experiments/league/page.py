@@ -57,8 +57,10 @@ def _rows(results: Results) -> Iterator[tuple[str, str]]:
         yield from ((data, noise) for noise in (*NOISES, CROWD) if (data, noise) in there)
 
 
-def _table(heads: list[str], rows: list[tuple[str, list[str]]]) -> Iterator[str]:
-    yield "| data, noise | " + " | ".join(heads) + " |"
+def _table(
+    heads: list[str], rows: list[tuple[str, list[str]]], first: str = "data, noise"
+) -> Iterator[str]:
+    yield f"| {first} | " + " | ".join(heads) + " |"
     yield "| --- |" + " ---: |" * len(heads)
     yield from (f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows)
 
@@ -148,9 +150,12 @@ def _time(results: Results) -> Iterator[str]:
     hours = {name: np.zeros(len(heads)) for name in SOURCES}
     for place in results.places:
         data, _, _, method = place
+        if data not in hours:
+            continue  # a set that is no longer in the league
         group = ["ours" in method, method.startswith("uma")]
         spent = sum(float(record.get("seconds", 0.0)) for record in results.records(place)) / 3600
         hours[data][[group.index(True) if any(group) else 2, 3]] += spent
     rows = [(SOURCES[name].title, own) for name, own in hours.items() if own[-1] > 0]
     rows.append(("all", np.sum(list(hours.values()), axis=0)))
-    yield from _table(heads, [(name, [f"{hour:.2f}" for hour in own]) for name, own in rows])
+    cells = [(name, [f"{hour:.2f}" for hour in own]) for name, own in rows]
+    yield from _table(heads, cells, first="data")

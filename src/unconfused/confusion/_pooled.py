@@ -29,20 +29,20 @@ def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEsti
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    if not strength >= 0:
-        raise ValueError(f"smoothing must be at least 0; got {strength}.")
+    _refuse_negative(strength)
     table, names = check_counts(counts, classes)
     even = _even_mistakes(table, least_right=(1 + 1 / len(table)) / 2)
     return ConfusionEstimate(shrink(table, even, strength), table, names)
 
 
-def drawn_together(counts: FloatArray) -> FloatArray:
+def drawn_together(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
     """Divide counts by rows, drawn towards even mistakes as far as the counts agree with these.
 
     Each row is taken for drawn around the matrix that is right as often as all counts together and
     errs evenly; how far rows stray from it is found from the counts themselves, as the strength
     that makes them likeliest. Where mistakes are even, few counts then do no harm; where every
-    class errs in its own way, nothing is drawn anywhere.
+    class errs in its own way, hardly anything is drawn anywhere. `smoothing` is added to every
+    count first.
 
     Examples
     --------
@@ -55,9 +55,16 @@ def drawn_together(counts: FloatArray) -> FloatArray:
            [0. , 0.8, 0.2],
            [0.2, 0. , 0.8]])
     """
+    _refuse_negative(smoothing)
+    counts = counts + smoothing
     even = _even_mistakes(counts)
     likelihoods = [_log_likelihood(counts, strength * even) for strength in STRENGTHS]
     return shrink(counts, even, float(STRENGTHS[int(np.argmax(likelihoods))]))
+
+
+def _refuse_negative(smoothing: float) -> None:
+    if not smoothing >= 0:
+        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
 
 
 def _log_likelihood(counts: FloatArray, prior: FloatArray) -> float:

@@ -227,7 +227,7 @@ def refuse_uncounted(counts: FloatArray, classes: Labels, why: str) -> None:
     if len(empty):
         raise ValueError(
             f"Nothing was counted for {name_classes(empty)}: {why} Its row of the confusion "
-            "matrix is unknown; leave the class out, or pass smoothing=1 to spread it evenly."
+            "matrix is unknown; leave the class out, or pass smoothing=1 to have it guessed."
         )
 
 

@@ -31,8 +31,8 @@ INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
 
 FEWEST_LEFT = 0.2
-"""A round of counting that leaves any class a smaller share of its rows is not taken: under heavy
-noise what a model says of a rare class is soon lost in what it says of the others."""
+"""A round of counting that leaves any class a smaller share of its first rows is not taken: under
+heavy noise what a model says of a rare class is soon lost in what it says of the others."""
 
 UNMIXING_STEPS = 30
 """Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
@@ -80,7 +80,8 @@ def from_noisy(
         features, its penalty chosen among three by the likelihood of left-out labels
     cv : number of stratified folds, or a splitter that tests every row once
     n_rounds : how often to count again after the first estimate
-    smoothing : added to every count. With 0, a class no row is counted for is an error
+    smoothing : added to every count. With 0, a class no row is counted for is an error; with more,
+        it is taken to err as the others do
     classes : all classes, if `y` may not show every one
     missing_label : a value that means "missing" besides None and NaN
     random_state : seed of the shuffling into folds
@@ -111,7 +112,7 @@ def from_noisy(
     counts = guess_counts(probability, observed, n_rounds)
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no row stands out as one of it.")
-    matrix = drawn_together(counts + smoothing)
+    matrix = drawn_together(counts, smoothing)
     return ConfusionEstimate(matrix, counts, labels.classes, caveat=CAVEAT)
 
 
@@ -160,12 +161,13 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> 
     """
     shown = np.bincount(observed, minlength=probability.shape[1]) > 0
     counts = _count_confident(probability, observed, _usual_confidence(probability, observed))
+    fewest = FEWEST_LEFT * counts.sum(axis=1)
     for _ in range(n_rounds):
         if not np.all(counts.sum(axis=1)[shown] > 0):
             break
         truth = unmix_probabilities(probability, drawn_together(counts))
         again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
-        if np.any((again.sum(axis=1) <= FEWEST_LEFT * counts.sum(axis=1))[shown]):
+        if np.any((again.sum(axis=1) <= fewest)[shown]):
             break
         counts = again
     return counts

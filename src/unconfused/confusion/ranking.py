@@ -226,7 +226,7 @@ class _Judge:
         noisy = (self.labels.truth == MISSING) & (self.labels.observed != MISSING)
         counts = guess_counts(probability[noisy], self.labels.observed[noisy], n_rounds=3)
         # One even answer per class: a pair never counted is unlikely, not impossible.
-        matrix = drawn_together(counts + 1.0 / len(counts))
+        matrix = drawn_together(counts, 1.0 / len(counts))
         truth = unmix_probabilities(probability, matrix)
         evidence = matrix[:, self.labels.observed].T
         power = best_power(truth[noisy], evidence[noisy])

@@ -131,7 +131,7 @@ def confusion_for(
         counts = aligned_counts(confusion, classes)
         if counts is not None:
             # An estimate may be steadier than its counts: as many rows, told apart as it does.
-            counts = counts.sum(axis=1, keepdims=True) * matrix
+            counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
         return KnownConfusion(matrix, counts)
     if counts is None:
         counts = data.pair_counts()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -58,6 +58,7 @@ class Seen:
     trust : (n,), what the evidence of each row counts, in [0, 1]
     codes : (n,), label codes; the folds are balanced by them
     sample_weight : (n,), how many rows each row stands for
+    matrix : the confusion matrix that labels are seen through, if it was counted here
     """
 
     evidence: FloatArray
@@ -65,6 +66,7 @@ class Seen:
     trust: FloatArray
     codes: IntArray
     sample_weight: FloatArray
+    matrix: FloatArray | None = None
 
     @property
     def total(self) -> float:
@@ -87,7 +89,7 @@ class Seen:
         """Return the same with labels seen through another confusion matrix."""
         evidence = self.evidence.copy()
         evidence[~self.known] = matrix[:, self.codes[~self.known]].T
-        return replace(self, evidence=evidence)
+        return replace(self, evidence=evidence, matrix=matrix)
 
     def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
         """Return the confusion matrix that posterior and counts made beforehand add up to."""
@@ -95,9 +97,14 @@ class Seen:
         counts = prior_counts + noisy[: len(prior_counts)].T
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
+    def noisy_rows_by_class(self, posterior: FloatArray) -> FloatArray:
+        """Return how many rows without a known truth each class probably has, (Q,)."""
+        return np.asarray(np.where(self.known, 0.0, self.trust * self.sample_weight) @ posterior)
+
     def by_code(self, posterior: FloatArray) -> FloatArray:
-        """Return the posterior summed by label code, rows weighted."""
-        sums = np.zeros((self.codes.max() + 1, posterior.shape[1]))
+        """Return the posterior summed by label code, rows weighted; no class's label is missing."""
+        n_codes = max(self.codes.max() + 1, posterior.shape[1])
+        sums = np.zeros((n_codes, posterior.shape[1]))
         np.add.at(sums, self.codes, self.sample_weight[:, np.newaxis] * posterior)
         return sums
 
@@ -143,6 +150,7 @@ class Relabelling:
     intercept: bool
     seed: int
     verbose: int = 0
+    _first_rows: FloatArray | None = field(default=None, init=False)
 
     def run(self, state: LikelihoodState, n_rounds: int) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
@@ -161,6 +169,7 @@ class Relabelling:
         found = [_weights(self.fit_without(held)) for held in folds]
         judged = self._judge(folds, found, self.seen)
         first, at_first = judged.posterior, judged.likelihood
+        self._note_matrix(state, judged)
         progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(weight), -1)
         for _ in range(n_rounds):
@@ -183,14 +192,13 @@ class Relabelling:
             if judged.likelihood < at_first:
                 state.weights, judged = before_it  # the model is too simple to teach itself
                 break
+            self._note_matrix(state, judged)
             state.relabelled.append(float(np.average(classes != before, weights=weight)))
             changed = f"{state.relabelled[-1]:.2%} of the rows fitted anew"
             progress(len(state.relabelled), n_rounds, changed)
             if state.relabelled[-1] <= SETTLED:
                 break
         progress.finish(len(state.relabelled), n_rounds, "done")
-        if judged.matrix is not None:
-            state.matrix = judged.matrix
         truths = self.seen.mostly_truths
         fair = judged.calibration
         power = _power_matching(judged.logs, first, weight) if truths else fair.power
@@ -199,6 +207,11 @@ class Relabelling:
             state.weights[:, -1] += fair.shift
         state.posterior = self.seen.by_code(judged.posterior)
         state.row_posterior = judged.posterior
+
+    @staticmethod
+    def _note_matrix(state: LikelihoodState, judged: Judged) -> None:
+        if judged.seen.matrix is not None:
+            state.matrix = judged.seen.matrix
 
     def _folds(self) -> Iterator[BoolArray]:
         codes = self.seen.codes
@@ -224,13 +237,14 @@ class Relabelling:
         judged = self._with_what_was_seen(logs, seen)
         if self.prior_counts is None:
             return judged
-        rows = judged.posterior.sum(axis=0)
+        if self._first_rows is None:
+            self._first_rows = seen.noisy_rows_by_class(judged.posterior)
         for _ in range(COUNTS):
             matrix = seen.count(judged.posterior, self.prior_counts)
             counted = self._with_what_was_seen(logs, seen.through(matrix))
-            if loses_a_class(rows, counted.posterior.sum(axis=0)):
+            if loses_a_class(self._first_rows, seen.noisy_rows_by_class(counted.posterior)):
                 break
-            judged = replace(counted, matrix=matrix)
+            judged = counted
         return judged
 
     def _with_what_was_seen(self, logs: FloatArray, seen: Seen) -> Judged:
@@ -265,9 +279,6 @@ class Judged:
 
     logs: FloatArray
     """What the models said, logarithms of the classes' probabilities, (n, Q)."""
-
-    matrix: FloatArray | None = None
-    """The confusion matrix that labels were seen through, if it was counted."""
 
 
 def _weights(fitted: LikelihoodState) -> FloatArray:

@@ -1,8 +1,9 @@
 """Columns that no row has an entry in, left out of a fit.
 
-Words of a vocabulary that these rows do not use have no say in any score: the penalty keeps their
-weights at 0. A fit to a few thousand texts can do without most of a large vocabulary, and its
-vectors of weights are then as much shorter.
+Words of a vocabulary that these rows do not use have no say in any score: their weights are 0 and
+stay so (those of a warm start go back to 0, where the penalty would bring them). A fit to a few
+thousand texts can do without most of a large vocabulary, and its vectors of weights are then as
+much shorter.
 """
 
 from __future__ import annotations

@@ -257,12 +257,13 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
         if not self._goes_on:
             return self._trusted_start(data, known)
+        # A copy: whatever happens before the end, the last fit stays as it was.
+        state = replace(self._state, interrupted=False, objective=[*self._state.objective])
         if used is not None:
-            self._state.weights = used.narrow(self._state.weights)
+            state.weights = used.narrow(state.weights)
         if not self._refines(known):
-            self._state.matrix = known.matrix
-        self._state.interrupted = False
-        return self._state
+            state.matrix = known.matrix
+        return state
 
     def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
         """Fit with one confusion matrix per annotator."""

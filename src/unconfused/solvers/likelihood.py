@@ -7,7 +7,7 @@ with its truth. C may be held fixed, or found in turn with the weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -120,20 +120,36 @@ class Likelihood:
         begun = state.n_iter
         try:
             self._fit_weights(objective, state, begun, progress)
-            rows = objective.rows_by_class(state)
-            for _ in range(self.turns):
-                before = state.weights, state.matrix
-                if not self._fit_matrix(objective, state):
-                    break
-                self._fit_weights(objective, state, begun, progress)
-                if loses_a_class(rows, objective.rows_by_class(state)):
-                    state.weights, state.matrix = before
+            for _ in range(self.turns if self.prior_counts is not None else 0):
+                if not self._take_turn(objective, state, begun, progress):
                     break
         except KeyboardInterrupt:
             state.interrupted = True
         progress.finish(state.n_iter - begun, self.max_iter, "done")
         state.posterior = objective.measure(state.weights, state.matrix).posterior
         return state
+
+    def _take_turn(
+        self, objective: _Objective, state: LikelihoodState, begun: int, progress: Progress
+    ) -> bool:
+        """Find C, then the weights through it; return whether another turn may follow.
+
+        A turn that loses a class is taken back, but for the steps it took; so is one interrupted.
+        """
+        rows, before = objective.noisy_rows_by_class(state), replace(state)
+        n_values, kept = len(state.objective), False
+        try:
+            if not self._fit_matrix(objective, state):
+                kept = True
+                return False
+            self._fit_weights(objective, state, begun, progress)
+            kept = not loses_a_class(rows, objective.noisy_rows_by_class(state))
+            return kept
+        finally:
+            if not kept:
+                state.weights, state.matrix = before.weights, before.matrix
+                state.exhausted = before.exhausted
+                del state.objective[n_values:]
 
     def _fit_weights(
         self, objective: _Objective, state: LikelihoodState, begun: int, progress: Progress
@@ -168,9 +184,8 @@ class Likelihood:
         state.weights = found.x.reshape(state.weights.shape)
 
     def _fit_matrix(self, objective: _Objective, state: LikelihoodState) -> bool:
-        """Find C given the weights' direction; return whether it moved, if it may."""
-        if self.prior_counts is None:
-            return False
+        """Find C given the weights' direction; return whether it moved."""
+        assert self.prior_counts is not None
         measure, weights = objective.measure_multiples(state.weights)
         found = find_matrix(measure, weights, state.matrix, self.prior_counts, objective.total)
         if float(np.abs(found - state.matrix).max()) <= SETTLED:
@@ -218,14 +233,17 @@ class _Objective:
         Where the rows' scores can be held, these take the rows' place, and a unit matrix that of
         the weights.
         """
-        engine = self._engine.scored(weights) if isinstance(self._engine, ScoringEngine) else None
-        if engine is None or not weights.any():
+        if not weights.any() or not isinstance(self._engine, ScoringEngine):
+            return self.measure, weights
+        engine = self._engine.scored(weights)
+        if engine is None:
             return self.measure, weights
         return partial(self._measure, engine), np.eye(self._n_classes)
 
-    def rows_by_class(self, state: LikelihoodState) -> FloatArray:
-        """Return how many rows each class probably has, (Q,), labels brought in."""
-        return np.asarray(self.measure(state.weights, state.matrix).posterior.sum(axis=0))
+    def noisy_rows_by_class(self, state: LikelihoodState) -> FloatArray:
+        """Return how many rows without a known truth each class probably has, (Q,)."""
+        posterior = self.measure(state.weights, state.matrix).posterior
+        return np.asarray(posterior[: self._n_classes].sum(axis=0))
 
     def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         """Measure weights and C against the labels."""
