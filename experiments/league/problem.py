@@ -22,9 +22,7 @@ USUAL_TRUSTED_SHARE = 0.05
 FEWEST_TRUSTED = 5
 
 MOST_ROWS_TO_TUNE = 5000
-MOST_ROWS_TO_TRY = 2000
-"""Settings are judged with no more rows than the one, tried on no more of them than the other: on
-the larger sets trying would be most of the time."""
+"""Settings are tried on no more rows than this: on the larger sets trying is most of the time."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Problem:
     def tuning(self) -> tuple[Problem, IntArray]:
         """Four fifths of the rows to try settings on, and the fifth held out to judge them.
 
-        Of many rows a part, drawn by class, stands for all, and more of it is held out.
+        Of many rows a part, drawn by class, stands for all.
         """
         # Trusted rows are spread over the parts as the others are.
         strata = self.best_known + self.n_classes * (self.truth >= 0)
@@ -110,12 +108,8 @@ class Problem:
                 stratify=_none_rare(strata),
                 random_state=self.seed,
             )
-        few = self.n_rows <= MOST_ROWS_TO_TUNE
         rest, held = train_test_split(
-            rows,
-            test_size=0.2 if few else len(rows) - MOST_ROWS_TO_TRY,
-            stratify=_none_rare(strata[rows]),
-            random_state=self.seed,
+            rows, test_size=0.2, stratify=_none_rare(strata[rows]), random_state=self.seed
         )
         return self.take(np.sort(rest)), np.sort(held)
 
