@@ -26,6 +26,9 @@ ROW_SUM_TOLERANCE = 1e-3
 SINGULAR_BEYOND = 1e10
 """Condition number from which C cannot be undone in double precision with digits to spare."""
 
+LOST = 0.2
+"""A class left with a smaller share of its rows than this is as good as lost."""
+
 ILL_CONDITIONED_BEYOND = 100.0
 """Condition number from which we say what undoing C costs."""
 
@@ -335,3 +338,18 @@ def make_unmixing(
             stacklevel=2,
         )
     return unmixing
+
+
+def loses_a_class(before: FloatArray, after: FloatArray) -> bool:
+    """Whether any class has lost nearly all of its rows, given how many it had and has.
+
+    Nothing in the labels speaks against a C by which a rare class is never seen; but nobody names
+    a class for nothing. So a step that does this is not taken, however C is sought.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loses_a_class(np.array([50.0, 10.0]), np.array([59.0, 1.0]))
+    True
+    """
+    return bool(np.any(after < LOST * before))

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from unconfused._typing import FloatArray
 from unconfused.confusion._dawid_skene import shrink
-from unconfused.confusion.estimate import ConfusionEstimate, check_counts
+from unconfused.confusion.estimate import ConfusionEstimate, check_counts, refuse_negative
 
 STRENGTHS = np.geomspace(1.0, 1e4, 33)
 """Rows per class that all classes together may stand for, among which the likeliest is found."""
@@ -29,7 +29,7 @@ def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEsti
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    _refuse_negative(strength)
+    refuse_negative(strength)
     table, names = check_counts(counts, classes)
     even = _even_mistakes(table, least_right=(1 + 1 / len(table)) / 2)
     return ConfusionEstimate(shrink(table, even, strength), table, names)
@@ -55,16 +55,11 @@ def drawn_together(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
            [0. , 0.8, 0.2],
            [0.2, 0. , 0.8]])
     """
-    _refuse_negative(smoothing)
+    refuse_negative(smoothing)
     counts = counts + smoothing
     even = _even_mistakes(counts)
     likelihoods = [_log_likelihood(counts, strength * even) for strength in STRENGTHS]
     return shrink(counts, even, float(STRENGTHS[int(np.argmax(likelihoods))]))
-
-
-def _refuse_negative(smoothing: float) -> None:
-    if not smoothing >= 0:
-        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
 
 
 def _log_likelihood(counts: FloatArray, prior: FloatArray) -> float:

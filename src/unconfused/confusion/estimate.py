@@ -214,11 +214,16 @@ def check_counts(counts: Any, classes: Any) -> tuple[FloatArray, Labels]:
 
 def divide_rows(counts: FloatArray, smoothing: float) -> FloatArray:
     """Turn counts into shares, `smoothing` added to each; a row of zeros becomes the identity's."""
-    if not smoothing >= 0:
-        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
+    refuse_negative(smoothing)
     raised = counts + smoothing
     rows = raised.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(raised, rows, out=np.eye(len(counts)), where=rows > 0))
+
+
+def refuse_negative(smoothing: float) -> None:
+    """Raise if less than nothing is to be added to counts; NaN is refused, too."""
+    if not smoothing >= 0:
+        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
 
 
 def refuse_uncounted(counts: FloatArray, classes: Labels, why: str) -> None:

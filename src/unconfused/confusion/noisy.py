@@ -13,6 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import _safe_indexing, indexable
 
 from unconfused._labels import MISSING, encode_labels
+from unconfused._matrix import loses_a_class
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._pooled import drawn_together
 from unconfused.confusion.cross_validated import (
@@ -29,10 +30,6 @@ CAVEAT = "No truth was seen: check some rows of every class by hand before relyi
 
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
-
-FEWEST_LEFT = 0.2
-"""A round of counting that leaves any class a smaller share of its first rows is not taken: under
-heavy noise what a model says of a rare class is soon lost in what it says of the others."""
 
 UNMIXING_STEPS = 30
 """Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
@@ -161,13 +158,14 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> 
     """
     shown = np.bincount(observed, minlength=probability.shape[1]) > 0
     counts = _count_confident(probability, observed, _usual_confidence(probability, observed))
-    fewest = FEWEST_LEFT * counts.sum(axis=1)
+    first = counts.sum(axis=1)
+    if not np.all(first[shown] > 0):
+        return counts
     for _ in range(n_rounds):
-        if not np.all(counts.sum(axis=1)[shown] > 0):
-            break
         truth = unmix_probabilities(probability, drawn_together(counts))
         again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
-        if np.any((again.sum(axis=1) <= fewest)[shown]):
+        # Under heavy noise what a model says of a rare class is soon lost in the other classes.
+        if loses_a_class(first, again.sum(axis=1)):
             break
         counts = again
     return counts

@@ -8,7 +8,7 @@ import numpy as np
 
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative
 
 
 def from_trusted(
@@ -41,8 +41,7 @@ def from_trusted(
     array([[0.5, 0.5],
            [0. , 1. ]])
     """
-    if not smoothing >= 0:
-        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
+    refuse_negative(smoothing)
     labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight is not None and (weight.shape != labels.truth.shape or np.any(weight < 0)):

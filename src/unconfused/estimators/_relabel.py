@@ -18,12 +18,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
+from unconfused._matrix import loses_a_class
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion._calibration import Calibration, calibrate, only_power
 from unconfused.confusion._sharpness import posterior_given
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators._noisy import NoisyData
-from unconfused.solvers.likelihood import LikelihoodState, loses_a_class
+from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.progress import Progress
 
 FOLDS = 5

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
 from unconfused.solvers.matrix import Measure, find_matrix
@@ -21,10 +22,6 @@ from unconfused.solvers.progress import Progress
 
 SETTLED = 2e-3
 """C has settled when no entry moved by more than this in a turn."""
-
-LOST = 0.2
-"""A turn that leaves a class less than this share of its rows is taken back. Nothing in the labels
-speaks against a C by which a rare class is never seen; but nobody names a class for nothing."""
 
 MEMORY, SHORT_MEMORY = 20, 8
 """Steps that L-BFGS remembers. The more, the fewer steps; but each step costs as many passes over
@@ -192,17 +189,6 @@ class Likelihood:
             return False  # the weights are the best for the matrix they were found with
         state.matrix = found
         return True
-
-
-def loses_a_class(before: FloatArray, after: FloatArray) -> bool:
-    """Whether any class has lost nearly all of its rows.
-
-    Examples
-    --------
-    >>> loses_a_class(np.array([50.0, 10.0]), np.array([59.0, 1.0]))
-    True
-    """
-    return bool(np.any(after < LOST * before))
 
 
 class _Objective:
