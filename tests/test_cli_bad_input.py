@@ -95,6 +95,11 @@ def test_malformed_files(name, content, word):
     assert not Path("model.skops").exists()
 
 
+def test_columns_with_names_are_scaled():
+    for way in ("--stream", "--no-stream"):
+        assert "without column names" in refused(*FIT, "--as-is", way)
+
+
 def test_marks_line_ends_and_quotes_of_other_programs():
     frame = pets()
     frame["remark"] = ['said "hm",\nthen left' if i % 2 else "nothing" for i in range(len(frame))]

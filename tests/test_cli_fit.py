@@ -216,7 +216,8 @@ def test_svmlight_and_npz():
     sparse.save_npz("rows.npz", sparse.csr_matrix(X))
     for name in ("iris.svm.gz", "iris.npz"):
         printed = succeed("fit", name, "--l2", "0.001", "--force")
-        assert "4 columns without names" in printed
+        assert "4 columns without names, scaled" in printed
+        assert "names, as they are" in succeed("fit", name, "--as-is", "-o", "as_is.skops", "--force")
         succeed("predict", "model.skops", name, "-o", "out.csv", "--force")
         assert np.mean(pd.read_csv("out.csv")["label"] == y) > 0.85
     assert "holds no labels" in refused("fit", "rows.npz", "--force")

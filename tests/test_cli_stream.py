@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from pets import pets, refused, succeed, succeed_json
 from sklearn.datasets import dump_svmlight_file
+from sklearn.preprocessing import normalize
 
 import unconfused
 from unconfused import noise
@@ -134,6 +135,24 @@ def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
         plain.unlink()
     monkeypatch.setattr("unconfused._files._svmlight_parts.BLOCK", 300)
     same(*both(data, tmp_path, "--missing", "1"))
+
+
+@pytest.mark.parametrize("as_is", [False, True])
+def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
+    rng = np.random.RandomState(0)
+    X, y = rng.rand(200, 9) * (rng.rand(200, 9) < 0.4), rng.randint(3, size=200)
+    X[:, 0] += y
+    if not as_is:
+        X = normalize(X)
+    X[7] = 0.0  # an empty row has no length to compare
+    data = tmp_path / "rows.svm"
+    dump_svmlight_file(X, y, str(data))
+    monkeypatch.setattr("unconfused._files._svmlight_parts.BLOCK", 300)
+    options = ["--as-is"] if as_is else []
+    models, said = both(data, tmp_path, *options)
+    same(models, said)
+    for model in models:
+        assert np.array_equal(model[:-1].transform(X), X)
 
 
 def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):

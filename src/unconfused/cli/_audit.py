@@ -71,6 +71,7 @@ def audit(
     text: opt.Text = None,
     categories: opt.Categories = None,
     ignore: opt.Ignore = None,
+    as_is: opt.AsIs = False,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
     delimiter: opt.Delimiter = None,
@@ -107,7 +108,7 @@ def audit(
 
             settings = Settings(
                 l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
-                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
+                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed, as_is=as_is,
             )  # fmt: skip
             folder = scratch or output.parent
             source = Source(data, known, reading, settings, stage, files, folder, stream)

@@ -79,6 +79,7 @@ def fit(
     text: opt.Text = None,
     categories: opt.Categories = None,
     ignore: opt.Ignore = None,
+    as_is: opt.AsIs = False,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
     delimiter: opt.Delimiter = None,
@@ -117,7 +118,7 @@ def fit(
             settings = Settings(
                 learner.value, l2, max_iter, reading.names(data, text),
                 reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
-                relabel,
+                relabel, as_is,
             )  # fmt: skip
             folder = scratch or output.parent
             done = _run(Source(data, known, reading, settings, stage, files, folder, stream))

@@ -12,11 +12,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from unconfused._columns import ColumnPlan, build_pipeline, prepare_frame
 from unconfused._typing import IntArray
 from unconfused.cli._errors import in_options
+from unconfused.cli._scaling import scaler_for
 from unconfused.cli._task import Task
 from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
@@ -38,6 +39,7 @@ class Settings:
     smoothing: float = 0.0
     seed: int = 0
     relabel: int = 0
+    as_is: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ class Plan:
         """The classifier at the end of the pipeline."""
         return self.model.steps[-1][1]
 
+    @property
+    def is_scaled(self) -> bool:
+        """Whether columns without names are scaled on their way to the learner."""
+        return not isinstance(self.model.named_steps["scale"], FunctionTransformer)
+
     def features(self) -> Any:
         """Return the rows as the learner takes them."""
         return self.model[:-1].fit_transform(self.rows) if self.sample is None else self.rows
@@ -87,7 +94,8 @@ def make_plan(task: Task, settings: Settings) -> Plan:
     learner = make_learner(task, settings)
     if not task.is_frame:
         refuse_column_options(settings)
-        return Plan(_plain_pipeline(task.table, learner), task.table, None)
+        return Plan(_plain_pipeline(task.table, learner, settings.as_is), task.table, None)
+    refuse_as_is(settings)
     model, columns = build_pipeline(
         task.table,
         learner,
@@ -104,6 +112,15 @@ def refuse_column_options(settings: Settings) -> None:
     if settings.text or settings.categories or settings.ignore:
         raise ValueError(
             "This file names no columns, so --text, --categories and --ignore have no meaning."
+        )
+
+
+def refuse_as_is(settings: Settings) -> None:
+    """Raise if columns that have names are to be left as they are."""
+    if settings.as_is:
+        raise ValueError(
+            "--as-is is for files without column names (.svm, .npz); leave it out: scaling columns "
+            "that are scaled already does no harm."
         )
 
 
@@ -129,11 +146,12 @@ def make_learner(task: Task, settings: Settings) -> Any:
     return UMAClassifier(task.confusion, **shared)
 
 
-def _plain_pipeline(rows: Any, learner: Any) -> Pipeline:
+def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
+    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
     if issparse(rows):
-        return Pipeline([("scale", MaxAbsScaler()), ("learner", learner)])
+        return Pipeline(steps)
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
-    return Pipeline([("fill", fill), ("scale", StandardScaler()), ("learner", learner)])
+    return Pipeline([("fill", fill), *steps])
 
 
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:

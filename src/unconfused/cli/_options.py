@@ -160,6 +160,15 @@ Ignore = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+AsIs = Annotated[
+    bool,
+    typer.Option(
+        "--as-is",
+        help="Do not scale the columns of a file that does not name them (.svm, .npz); sparse rows "
+        "that are all of one length never are.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 Missing = Annotated[
     str | None,
     typer.Option(

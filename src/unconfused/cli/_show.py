@@ -53,7 +53,8 @@ def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
 def describe_columns(plan: Plan) -> list[str]:
     """Say in a few lines what each column became."""
     if plan.columns is None:
-        return [f"Learnt from {plan.rows.shape[1]:,} columns without names, scaled."]
+        how = "scaled" if plan.is_scaled else "as they are"
+        return [f"Learnt from {plan.rows.shape[1]:,} columns without names, {how}."]
     found = [_some(getattr(plan.columns, kind), *KINDS[kind]) for kind in KINDS]
     lines = [f"Learnt from {'; '.join(one for one in found if one)}."]
     said = [in_options(line) for line in plan.columns.in_words()]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler
 
 from unconfused._columns import (
     ColumnsInBlocks,
@@ -30,7 +29,14 @@ from unconfused._files import (
 from unconfused._typing import IntArray
 from unconfused.cli._first_pass import FirstPass
 from unconfused.cli._known import Known, Reading
-from unconfused.cli._model import Plan, Sample, Settings, make_learner, refuse_column_options
+from unconfused.cli._model import (
+    Plan,
+    Sample,
+    Settings,
+    make_learner,
+    refuse_as_is,
+    refuse_column_options,
+)
 from unconfused.cli._open_task import (
     label_columns,
     refuse_unknown_columns,
@@ -39,6 +45,7 @@ from unconfused.cli._open_task import (
 )
 from unconfused.cli._parts import Parts
 from unconfused.cli._progress import Stages
+from unconfused.cli._scaling import SparseColumns, as_they_are
 from unconfused.cli._task import Task
 
 N_STAGES = 2
@@ -67,6 +74,7 @@ class Stream:
         """Read the file, some rows at a time."""
         if find_source(self.path, self.reading.format).format == "svmlight":
             return self._open_svmlight()
+        refuse_as_is(self.settings)
         parts = Parts(self.path, self.reading, self.stage.rows)
         task, words = self._labels(parts)
         self.stage("Looking at the columns")
@@ -166,18 +174,19 @@ class Stream:
         counts_from = 1 if lowest > 0 and n_nonzero else 0
         width = int(highest) + 1 - counts_from
         rows = self.files.enter_context(DiskRows(self.scratch, width, n_nonzero))
-        largest, begun = np.zeros(width), 0
+        columns, begun = SparseColumns(width), 0
         for X, y in iter_svmlight(source):
             shape = (X.shape[0], width)
             X = sparse.csr_matrix((X.data, X.indices - counts_from, X.indptr), shape=shape)
             X = X[kept[begun : begun + len(y)]]
-            np.maximum.at(largest, X.indices, np.abs(X.data))
+            columns.add(X)
             rows.append(X)
             begun += len(y)
             self.stage.rows(len(y))
-        scaler = MaxAbsScaler().fit(sparse.csr_matrix(largest))
+        scaler = as_they_are().fit(X) if self.settings.as_is else columns.scaler()
         matrix = rows.matrix()
-        _scale(matrix, scaler.scale_)
+        if hasattr(scaler, "scale_"):
+            _scale(matrix, scaler.scale_)
         model = Pipeline([("scale", scaler), ("learner", make_learner(task, self.settings))])
         return task, Plan(model, matrix, None, Sample(self._sample(len(task.place)), None))
 
