@@ -217,7 +217,9 @@ def test_svmlight_and_npz():
     for name in ("iris.svm.gz", "iris.npz"):
         printed = succeed("fit", name, "--l2", "0.001", "--force")
         assert "4 columns without names, scaled" in printed
-        assert "names, as they are" in succeed("fit", name, "--as-is", "-o", "as_is.skops", "--force")
+        assert "names, as they are" in succeed(
+            "fit", name, "--as-is", "-o", "as_is.skops", "--force"
+        )
         succeed("predict", "model.skops", name, "-o", "out.csv", "--force")
         assert np.mean(pd.read_csv("out.csv")["label"] == y) > 0.85
     assert "holds no labels" in refused("fit", "rows.npz", "--force")

@@ -20,6 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from unconfused._matrix import loses_a_class
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion._balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion._calibration import Calibration, calibrate, only_power
 from unconfused.confusion._sharpness import posterior_given
 from unconfused.estimators._array_input import rows_at, to_numpy
@@ -41,6 +42,10 @@ better. The likelihood's own C comes from rows its weights were fitted to, and i
 
 SMALLEST = 1e-12
 
+FIRST_DOUBT = 0.6
+"""Where mistakes depend on the rows, all but this share of the rows is learnt from in the first
+round, all but its square in the second, and so on: the surest come first."""
+
 FitWithout = Callable[[BoolArray], LikelihoodState]
 """Fit to the labels without the rows held out."""
 
@@ -59,7 +64,7 @@ class Seen:
     trust : (n,), what the evidence of each row counts, in [0, 1]
     codes : (n,), label codes; the folds are balanced by them
     sample_weight : (n,), how many rows each row stands for
-    matrix : the confusion matrix that labels are seen through, if it was counted here
+    matrix : the confusion matrix that labels are seen through; None for votes
     """
 
     evidence: FloatArray
@@ -116,7 +121,7 @@ def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Se
     evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
     trust = np.where(data.known, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
-    return Seen(evidence, data.known, trust, data.codes, weight)
+    return Seen(evidence, data.known, trust, data.codes, weight, matrix)
 
 
 def seen_in_votes(
@@ -151,7 +156,11 @@ class Relabelling:
     intercept: bool
     seed: int
     verbose: int = 0
+    balanced: bool = field(default=False, init=False)
+    """Whether mistakes were found to depend on the rows, so that C is held to by counts alone."""
+
     _first_rows: FloatArray | None = field(default=None, init=False)
+    _n_balanced: int = field(default=0, init=False)
 
     def run(self, state: LikelihoodState, n_rounds: int) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
@@ -164,6 +173,7 @@ class Relabelling:
             self._run(state, n_rounds)
         except KeyboardInterrupt:
             state.interrupted = True
+        state.noise_depends_on_rows = self.balanced
 
     def _run(self, state: LikelihoodState, n_rounds: int) -> None:
         folds, weight = list(self._folds()), self.seen.sample_weight
@@ -237,7 +247,8 @@ class Relabelling:
         logs = np.asarray(log_softmax(scores, axis=1))
         judged = self._with_what_was_seen(logs, seen)
         if self.prior_counts is None:
-            return judged
+            self.balanced = self.balanced or self._depends_on_rows(judged)
+            return self._balance(judged) if self.balanced else judged
         if self._first_rows is None:
             self._first_rows = seen.noisy_rows_by_class(judged.posterior)
         for _ in range(COUNTS):
@@ -247,6 +258,35 @@ class Relabelling:
                 break
             judged = counted
         return judged
+
+    def _depends_on_rows(self, judged: Judged) -> bool:
+        """Whether classes and labels go together otherwise than C says, beyond chance."""
+        seen = judged.seen
+        noisy = ~seen.known
+        if seen.matrix is None or not noisy.any() or (seen.trust[noisy] < 1.0).any():
+            return False
+        rows = np.where(noisy, seen.sample_weight, 0.0)
+        scale = np.count_nonzero(rows) / max(float(rows.sum()), SMALLEST)
+        n_classes = len(seen.matrix)
+        counts = seen.by_code(noisy[:, np.newaxis] * judged.posterior)[:n_classes]
+        return differs_from(scale * counts.T, seen.matrix)
+
+    def _balance(self, judged: Judged) -> Judged:
+        """Hold to C by how many rows of a label are of each class, not by each row's chances."""
+        seen, noisy = judged.seen, ~judged.seen.known
+        assert seen.matrix is not None
+        n_classes = len(seen.matrix)
+        codes, weight = seen.codes[noisy], seen.sample_weight[noisy]
+        labels = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
+        joint = class_shares(seen.matrix, labels, labels)[:, np.newaxis] * seen.matrix
+        self._n_balanced += 1
+        share = 1.0 - FIRST_DOUBT**self._n_balanced
+        posterior = judged.posterior.copy()
+        posterior[noisy] = balance_until_sure(judged.logs[noisy], codes, joint, weight, SURE, share)
+        # What labels say of the probabilities would lead back to the mistakes.
+        power = _power_matching(judged.logs, posterior, seen.sample_weight)
+        fair = Calibration(power, np.zeros(n_classes))
+        return replace(judged, calibration=fair, likelihood=0.0, posterior=posterior)
 
     def _with_what_was_seen(self, logs: FloatArray, seen: Seen) -> Judged:
         counted = seen.trust * seen.sample_weight
@@ -273,7 +313,8 @@ class Judged:
     """What makes the probabilities as sure, the classes as frequent, as what was seen warrants."""
 
     likelihood: float
-    """Mean logarithm of the chance of what was seen, under probabilities made so."""
+    """Mean logarithm of the chance of what was seen, under probabilities made so; 0 where mistakes
+    depend on the rows, as labels are then no guide to what is better."""
 
     posterior: FloatArray
     """The probabilities made so, with what was seen brought in, (n, Q)."""
@@ -291,8 +332,9 @@ def _weights(fitted: LikelihoodState) -> FloatArray:
 def _power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
     """Return the power that makes probabilities as sure as those of a target.
 
-    A truth that is held out has still had its say in the classes of the rows nearby, so that it
-    seems easier to guess than it is. The first round's posterior knew nothing of it.
+    It is for where what was seen says too much of the probabilities, or too little. A truth that
+    is held out has still had its say in the classes of the rows nearby, so that it seems easier to
+    guess than it is; the first round's posterior knew nothing of it.
     """
 
     def loss(log_power: float) -> float:

@@ -35,9 +35,12 @@ from unconfused.estimators._parts import (
     takes_in_fit,
     with_parameters,
 )
-from unconfused.estimators.logistic import SEARCH_STEPS, UnconfusedLogisticRegression
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
 
 WEIGHT = "noisy_weight"
+
+STEPS_ALONG_WEIGHTS = 30
+"""Steps of a learner from one weight to the next."""
 
 WEIGHT_FOR_COMPARING = 0.1
 """Learners are compared at this weight of the labeller's labels; the best's is then looked for."""
@@ -147,7 +150,7 @@ class LearnWith:
             if noisy_weight is None:
                 return copy
             if hasattr(inner, "coef_") and isinstance(inner, UnconfusedLogisticRegression):
-                inner.max_iter = SEARCH_STEPS
+                inner.max_iter = STEPS_ALONG_WEIGHTS
             return copy.set_params(**{prefix + WEIGHT: noisy_weight})
 
         return at

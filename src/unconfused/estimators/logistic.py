@@ -36,8 +36,12 @@ from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
-SEARCH_STEPS = 30
-"""Steps from one weight to the next while the noisy rows' weight is looked for."""
+SEARCH_STEPS, SEARCH_MATRIX_STEPS = 10, 5
+"""Steps of W, and of C, from one weight to the next while the noisy rows' weight is looked for.
+
+In every fold these add up along the grid. Three times as many choose the same weights, or others
+that are as good, and take longer than all the rest of a fit.
+"""
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):
@@ -94,6 +98,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         labels were votes; `confusion_` is then that of all annotators together
     cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
         that had not seen the row, where there were rounds of relabelling; not saved in files
+    noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
+        (asked where C is held), and so held to C by counts of classes and labels alone
     n_iter_ : number of steps
     history_ : dict with the `objective` after every step; `relabelled`, the share of the rows
         fitted with another class than before in each round, where there were rounds
@@ -139,6 +145,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     confusion_: FloatArray
     class_prior_: FloatArray
     noisy_weight_: float
+    noise_depends_on_rows_: bool
     history_: dict[str, FloatArray]
     n_iter_: int
     annotators_: Labels
@@ -318,7 +325,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             if state is None:
                 state = self._trusted_start(data, kept, held)
             else:
-                settings = replace(self._likelihood(kept, weight, SEARCH_STEPS), turns=1)
+                settings = self._likelihood(kept, weight, SEARCH_STEPS)
+                settings = replace(settings, turns=1, matrix_steps=SEARCH_MATRIX_STEPS)
                 state = settings.run(self._engine_without(data, held), state)
             if state.interrupted:
                 raise KeyboardInterrupt
@@ -341,6 +349,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
         self._state = state
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
+        self.noise_depends_on_rows_ = state.noise_depends_on_rows
         self.history_ = {"objective": np.array(state.objective)}
         if state.relabelled:
             self.history_["relabelled"] = np.array(state.relabelled)

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
-from unconfused.solvers.matrix import Measure, find_matrix
+from unconfused.solvers.matrix import MOST_STEPS, Measure, find_matrix
 from unconfused.solvers.progress import Progress
 
 SETTLED = 2e-3
@@ -49,6 +49,9 @@ class LikelihoodState:
     interrupted: bool = False
     relabelled: list[float] = field(default_factory=list)
     """Share of the rows that each round fitted with another class than before."""
+
+    noise_depends_on_rows: bool = False
+    """Whether rounds found that mistakes depend on more than the class."""
 
     row_posterior: FloatArray | None = None
     """P(true class | row, label) by models that had not seen the row, (n, Q), after rounds."""
@@ -87,6 +90,7 @@ class Likelihood:
     max_iter, tol : at most so many steps; stop when no derivative exceeds `tol`
     verbose : how often to report progress
     turns : how often C may be found anew, where it is not held fixed
+    matrix_steps : steps of each such search
     """
 
     l2: float
@@ -96,6 +100,7 @@ class Likelihood:
     tol: float
     verbose: int = 0
     turns: int = 5
+    matrix_steps: int = MOST_STEPS
 
     def value(self, engine: Engine, state: LikelihoodState) -> float:
         """Return the objective at `state`."""
@@ -184,7 +189,9 @@ class Likelihood:
         """Find C given the weights' direction; return whether it moved."""
         assert self.prior_counts is not None
         measure, weights = objective.measure_multiples(state.weights)
-        found = find_matrix(measure, weights, state.matrix, self.prior_counts, objective.total)
+        found = find_matrix(
+            measure, weights, state.matrix, self.prior_counts, objective.total, self.matrix_steps
+        )
         if float(np.abs(found - state.matrix).max()) <= SETTLED:
             return False  # the weights are the best for the matrix they were found with
         state.matrix = found

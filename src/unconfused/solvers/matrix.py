@@ -34,6 +34,7 @@ def find_matrix(
     matrix: FloatArray,
     prior_counts: FloatArray,
     total: float,
+    most_steps: int = MOST_STEPS,
 ) -> FloatArray:
     """Return the likeliest C for weights known up to their sharpness.
 
@@ -44,6 +45,7 @@ def find_matrix(
     matrix : (Q, Q), where to start
     prior_counts : (Q, Q), labels counted beforehand, by true class
     total : what all rows count together
+    most_steps : of the search
     """
     if not weights.any():
         return matrix
@@ -57,7 +59,7 @@ def find_matrix(
         jac=True,
         method="L-BFGS-B",
         bounds=[(-0.5 * np.log(SHARPEST), np.log(SHARPEST))] + [(None, None)] * matrix.size,
-        options={"maxiter": MOST_STEPS, "gtol": 1e-5},
+        options={"maxiter": most_steps, "gtol": 1e-5},
     )
     return objective.split(found.x)[1]
 

@@ -1,0 +1,137 @@
+"""Classes of rows such that labels go wrong as often as C says, whatever the mistakes depend on.
+
+By Bayes' rule through C a row's class depends on its label and on what a model thinks of the row.
+That is right if mistakes depend on nothing but the class. If whoever labels mistakes the same rows
+over and over, a model learns these mistakes as if they were classes, and all labels seem right. C,
+counted on labels once checked, holds all the same: so many rows of this label are of that class.
+Which ones, the model still says best: those that look most like it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+from unconfused._typing import FloatArray, IntArray
+
+SMALLEST = 1e-12
+
+MOST_STEPS = 200
+CLOSE_ENOUGH = 1e-4
+"""Shares of classes among the rows of a label are met to within this."""
+
+STEPS_OF_SHARES = 1000
+
+LARGEST_LOG_POWER, HALVINGS = 4.0, 8
+"""Powers that make rows surer are looked for up to e to this, and in so many steps."""
+
+FAR_BEYOND_CHANCE = 5.0
+"""Counts whose mean squared distance from what C says, in units of what chance would make it, is
+above this were not made by C alone."""
+
+SHARE_OF_MISTAKES = 0.25
+"""Nor does it matter, unless so many of the mistakes that C tells of stand somewhere else."""
+
+
+def differs_from(counts: FloatArray, matrix: FloatArray) -> bool:
+    """Return whether counts of (class, label) are far from what C says, and beyond chance.
+
+    Examples
+    --------
+    >>> C = np.array([[0.7, 0.3], [0.2, 0.8]])
+    >>> differs_from(np.array([[72.0, 28.0], [19.0, 81.0]]), C)
+    False
+    >>> differs_from(np.array([[99.0, 1.0], [1.0, 99.0]]), C)
+    True
+    """
+    expected = counts.sum(axis=1, keepdims=True) * matrix
+    gaps = counts - expected
+    cells = max(int(np.count_nonzero(expected >= 1)), 1)
+    by_chance = float((gaps**2 / np.maximum(expected, 1.0)).sum()) / cells
+    mistakes = float(expected.sum() - np.trace(expected))
+    moved = float(np.abs(gaps).sum()) / 2
+    return bool(by_chance > FAR_BEYOND_CHANCE and moved > SHARE_OF_MISTAKES * mistakes)
+
+
+def class_shares(matrix: FloatArray, labels: FloatArray, start: FloatArray) -> FloatArray:
+    """Return the classes' shares that make the labels' likeliest, as far as these tell.
+
+    Examples
+    --------
+    >>> C = np.array([[0.7, 0.3], [0.2, 0.8]])
+    >>> class_shares(C, np.array([60.0, 40.0]), np.array([0.5, 0.5])).round(2)
+    array([0.8, 0.2])
+    """
+    shares = np.maximum(start, SMALLEST) / np.maximum(start, SMALLEST).sum()
+    labels = labels / labels.sum()
+    for _ in range(STEPS_OF_SHARES):
+        shares = shares * (matrix @ (labels / np.maximum(shares @ matrix, SMALLEST)))
+        shares /= shares.sum()
+    return np.asarray(shares)
+
+
+def balance(logs: FloatArray, codes: IntArray, joint: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return probabilities changed no more than it takes for labels to go wrong as often as told.
+
+    Among the rows of each label, every class gets a factor of its own.
+
+    Parameters
+    ----------
+    logs : (n, Q), logarithms of probabilities, by models that had not seen the row
+    codes : (n,), labels
+    joint : (Q, Q), how frequent each class is with each label
+    weight : (n,), what each row counts
+
+    Examples
+    --------
+    Two of five rows with label 0 are of class 1; the model finds none:
+
+    >>> logs = np.log([[0.99, 0.01], [0.95, 0.05], [0.8, 0.2], [0.7, 0.3], [0.9, 0.1]])
+    >>> joint = np.array([[0.6, 0.0], [0.4, 0.0]])
+    >>> balance(logs, np.zeros(5, dtype=int), joint, np.ones(5))[:, 1].round(2)
+    array([0.06, 0.24, 0.6 , 0.72, 0.4 ])
+    """
+    posterior = np.empty_like(logs)
+    for label in np.unique(codes):
+        rows = np.flatnonzero(codes == label)
+        target = joint[:, label]
+        if weight[rows].sum() <= 0 or target.sum() <= 0:
+            posterior[rows] = softmax(logs[rows], axis=1)
+        else:
+            posterior[rows] = _with_shares(logs[rows], target / target.sum(), weight[rows])
+    return posterior
+
+
+def balance_until_sure(
+    logs: FloatArray,
+    codes: IntArray,
+    joint: FloatArray,
+    weight: FloatArray,
+    sure: float,
+    share: float,
+) -> FloatArray:
+    """Balance probabilities raised to a power that makes so large a share of the rows so sure.
+
+    How sure a model is of what it was not taught says little; which rows it is surest of does.
+    """
+    low, high = -LARGEST_LOG_POWER, LARGEST_LOG_POWER
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        posterior = balance(np.exp(middle) * logs, codes, joint, weight)
+        found = np.average(posterior.max(axis=1) >= sure, weights=weight)
+        low, high = (middle, high) if found < share else (low, middle)
+    return posterior
+
+
+def _with_shares(logs: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return probabilities with these mean shares of the classes."""
+    share = weight / weight.sum()
+    wanted = np.log(np.maximum(target, SMALLEST))
+    factors = wanted.copy()
+    for _ in range(MOST_STEPS):
+        posterior = softmax(logs + factors, axis=1)
+        found = share @ posterior
+        if np.abs(found - target).max() <= CLOSE_ENOUGH:
+            break
+        factors += wanted - np.log(np.maximum(found, SMALLEST))
+    return np.asarray(posterior)
