@@ -16,7 +16,8 @@ from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.confusion import rank_label_errors
 from unconfused.confusion._calibration import calibrate, only_power
 from unconfused.estimators import _relabel
-from unconfused.estimators._relabel import Relabelling, Seen
+from unconfused.estimators._relabel import Relabelling
+from unconfused.estimators._seen import Seen
 
 
 def problem(n=300):
@@ -196,13 +197,13 @@ def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkey
     run = Relabelling.run
 
     def noting(rounds, state, n_rounds):
-        fit = rounds.fit_classes
+        fit = rounds.fit_lesson
 
         def noted(classes, weight, factor, start):
             factors.append((factor, weight.sum()))
             return fit(classes, weight, factor, start)
 
-        rounds.fit_classes = noted
+        rounds.fit_lesson = noted
         run(rounds, state, n_rounds)
 
     monkeypatch.setattr(Relabelling, "run", noting)
@@ -210,3 +211,32 @@ def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkey
     model.fit(X, y, y_true=truth)
     factor, fitted = factors[0]
     assert factor * fitted == pytest.approx(60 + 0.1 * (len(y) - 60))
+
+
+@pytest.mark.parametrize(("l2", "at_least", "at_most"), [(1e-5, 0.3, 0.3), (1e-2, 0.8, 1.0)])
+def test_labels_in_doubt_count_where_the_model_does_not_learn_them_by_heart(
+    l2, at_least, at_most, monkeypatch
+):
+    X, y, _, _, _, C = noisy_digits(lambda q: noise.symmetric(q, 0.5))
+    lessons = []
+    lesson = Relabelling._lesson
+
+    def noting(seen, classes, doubtful):
+        lessons.append((doubtful, classes, lesson(seen, classes, doubtful)))
+        return lessons[-1][-1]
+
+    monkeypatch.setattr(Relabelling, "_lesson", staticmethod(noting))
+    UnconfusedLogisticRegression(C, relabel=1, l2=l2, random_state=0).fit(X, y)
+    doubtful, classes, taught = lessons[0]
+    assert at_least <= doubtful <= at_most
+    sure = classes >= 0
+    assert 0 < sure.mean() < 1
+    np.testing.assert_allclose(taught.weight, np.where(sure, 1.0, doubtful))
+    np.testing.assert_array_equal(taught.codes, np.where(sure, 10 + classes, y))
+
+
+def test_votes_in_doubt_are_left_out():
+    posterior = np.array([[0.9, 0.1], [0.5, 0.5]])
+    seen = Seen(posterior, np.zeros(2, bool), np.ones(2), np.array([0, 1]), np.full(2, 3.0))
+    lesson = Relabelling._lesson(seen, np.array([0, -1]), 0.0)
+    assert lesson.matrix is None and lesson.weight.tolist() == [3.0, 0.0]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused._typing import BoolArray, FloatArray, Rows
 from unconfused.engines import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
-from unconfused.estimators._relabel import FitWithout, Relabelling, Seen
+from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
+from unconfused.estimators._seen import Seen
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.starts import start_at_scaled_means
@@ -87,19 +88,21 @@ class LikelihoodFits(SoftmaxClassifier):
         n_classes = len(state.matrix)
         settings = Likelihood(float(self.l2), 1.0, None, int(self.max_iter), float(self.tol))
 
-        def fit_classes(
-            classes: IntArray, weight: FloatArray, factor: float, start: FloatArray
+        def fit_lesson(
+            lesson: Lesson, weight: FloatArray, factor: float, start: FloatArray
         ) -> LikelihoodState:
-            engine = self._engine(X, classes, n_classes, weight)
+            labels = lesson.matrix is not None
+            engine = self._engine(X, lesson.codes, (1 + labels) * n_classes, weight)
             penalised = replace(settings, l2=factor * settings.l2)
-            return penalised.run(engine, LikelihoodState(start.copy(), np.eye(n_classes)))
+            matrix = np.eye(n_classes) if lesson.matrix is None else lesson.matrix
+            return penalised.run(engine, LikelihoodState(start.copy(), matrix))
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rounds = Relabelling(
             X,
             seen,
             fit_without,
-            fit_classes,
+            fit_lesson,
             prior_counts,
             bool(self.fit_intercept),
             seed,

@@ -3,8 +3,8 @@
 The likelihood spends rows on not knowing which labels are wrong. Once a model is good, it knows of
 most rows: they can be fitted as if they were clean, and the next model is better still. What a row
 is, is judged by models of folds that the row was left out of, made as sure as the labels warrant
-and classes as frequent, with its own label brought in by Bayes' rule; rows that stay in doubt are
-left out of the next fit.
+and classes as frequent, with its own label brought in by Bayes' rule; of rows that stay in doubt
+the next fit sees the label again, which then counts less.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.model_selection import StratifiedKFold
 
 from unconfused._matrix import loses_a_class
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion._balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion._calibration import Calibration, calibrate, only_power
-from unconfused.confusion._sharpness import posterior_given
 from unconfused.estimators._array_input import rows_at, to_numpy
-from unconfused.estimators._noisy import NoisyData
+from unconfused.estimators._seen import Seen
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.progress import Progress
 
@@ -32,6 +31,10 @@ FOLDS = 5
 
 SURE = 0.8
 """A row whose likeliest class has at least this probability is fitted with that class."""
+
+DOUBTFUL_AT_LEAST, DOUBT_BY_LOSS = 0.3, 7.0
+"""What the labels of all other rows count, at least, and how fast it falls to that from 1: times
+the part of what a fit can say of the labels that it cannot say of labels held out."""
 
 SETTLED = 1e-3
 """Rounds end when no larger share of the rows is fitted with another class than before."""
@@ -49,88 +52,24 @@ round, all but its square in the second, and so on: the surest come first."""
 FitWithout = Callable[[BoolArray], LikelihoodState]
 """Fit to the labels without the rows held out."""
 
-FitClasses = Callable[[IntArray, FloatArray, float, FloatArray], LikelihoodState]
-"""Fit to classes, given row weights and a factor on the penalty, from weights on."""
+FitLesson = Callable[["Lesson", FloatArray, float, FloatArray], LikelihoodState]
+"""Fit to a lesson, given row weights and a factor on the penalty, from weights on."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was seen on every row.
+class Lesson:
+    """What a round learns from: classes of rows, and of rows in doubt perhaps still their labels.
 
     Parameters
     ----------
-    evidence : (n, Q), the chance of it given each true class
-    known : (n,), whether it is the truth itself
-    trust : (n,), what the evidence of each row counts, in [0, 1]
-    codes : (n,), label codes; the folds are balanced by them
-    sample_weight : (n,), how many rows each row stands for
-    matrix : the confusion matrix that labels are seen through; None for votes
+    codes : (n,), classes; or, with a matrix, labels, and Q + class where that is sure
+    weight : (n,), what each row counts
+    matrix : the confusion matrix that labels are seen through, if any are learnt from
     """
 
-    evidence: FloatArray
-    known: BoolArray
-    trust: FloatArray
     codes: IntArray
-    sample_weight: FloatArray
+    weight: FloatArray
     matrix: FloatArray | None = None
-
-    @property
-    def total(self) -> float:
-        """How many rows all evidence together counts for."""
-        return float(self.trust @ self.sample_weight)
-
-    @property
-    def mostly_truths(self) -> bool:
-        """Whether the rows whose truth is known count for more than all others together."""
-        counts = self.trust * self.sample_weight
-        return bool(counts[self.known].sum() > counts[~self.known].sum())
-
-    def posterior(self, probability: FloatArray) -> FloatArray:
-        """Bring what was seen into the classes' probabilities."""
-        # What C calls impossible is only unlikely where the evidence counts for little.
-        tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
-        return posterior_given(probability, tempered)
-
-    def through(self, matrix: FloatArray) -> Seen:
-        """Return the same with labels seen through another confusion matrix."""
-        evidence = self.evidence.copy()
-        evidence[~self.known] = matrix[:, self.codes[~self.known]].T
-        return replace(self, evidence=evidence, matrix=matrix)
-
-    def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
-        """Return the confusion matrix that posterior and counts made beforehand add up to."""
-        noisy = self.by_code(posterior * np.where(self.known, 0.0, self.trust)[:, np.newaxis])
-        counts = prior_counts + noisy[: len(prior_counts)].T
-        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
-
-    def noisy_rows_by_class(self, posterior: FloatArray) -> FloatArray:
-        """Return how many rows without a known truth each class probably has, (Q,)."""
-        return np.asarray(np.where(self.known, 0.0, self.trust * self.sample_weight) @ posterior)
-
-    def by_code(self, posterior: FloatArray) -> FloatArray:
-        """Return the posterior summed by label code, rows weighted; no class's label is missing."""
-        n_codes = max(self.codes.max() + 1, posterior.shape[1])
-        sums = np.zeros((n_codes, posterior.shape[1]))
-        np.add.at(sums, self.codes, self.sample_weight[:, np.newaxis] * posterior)
-        return sums
-
-
-def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Seen:
-    """Return what labels and known truths say, labels through a confusion matrix."""
-    evidence = matrix[:, data.labels.observed].T.copy()
-    evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
-    trust = np.where(data.known, 1.0, noisy_weight)
-    weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
-    return Seen(evidence, data.known, trust, data.codes, weight, matrix)
-
-
-def seen_in_votes(
-    evidence: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
-) -> Seen:
-    """Return what annotators' votes say, given the chance of each row's votes by true class."""
-    trust = np.where(truth >= 0, 1.0, noisy_weight)
-    weight = np.ones(len(trust)) if weight is None else weight
-    return Seen(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)
 
 
 @dataclass
@@ -141,7 +80,7 @@ class Relabelling:
     ----------
     X : rows
     seen : what was seen on them
-    fit_without, fit_classes : fits to the labels, and to classes
+    fit_without, fit_lesson : fits to the labels, and to what a round makes of them
     prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
     intercept : whether the last weight of a class is its intercept
     seed : of the folds
@@ -151,7 +90,7 @@ class Relabelling:
     X: Rows
     seen: Seen
     fit_without: FitWithout
-    fit_classes: FitClasses
+    fit_lesson: FitLesson
     prior_counts: FloatArray | None
     intercept: bool
     seed: int
@@ -180,22 +119,24 @@ class Relabelling:
         found = [_weights(self.fit_without(held)) for held in folds]
         judged = self._judge(folds, found, self.seen)
         first, at_first = judged.posterior, judged.likelihood
+        doubtful = self._weight_of_doubtful(judged, state.weights)
         self._note_matrix(state, judged)
         progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(weight), -1)
         for _ in range(n_rounds):
             before, classes = classes, _sure_classes(judged.posterior)
-            counted = np.where(classes >= 0, weight, 0.0)
-            if not _all_there(classes, counted, first.shape[1]):
+            if not _all_there(classes, np.where(classes >= 0, weight, 0.0), first.shape[1]):
                 break
-            known, before_it = np.maximum(classes, 0), (state.weights, judged)
+            before_it = (state.weights, judged)
+            lesson = self._lesson(judged.seen, classes, doubtful)
+            counted = lesson.weight
             # The penalty is a belief about the weights: more rows to learn from do not change it.
             factor = self.seen.total / float(counted.sum())
-            better = self.fit_classes(known, counted, factor, state.weights)
+            better = self.fit_lesson(lesson, counted, factor, state.weights)
             state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
             found = [
                 _weights(
-                    self.fit_classes(known, np.where(held, 0.0, counted), factor, state.weights)
+                    self.fit_lesson(lesson, np.where(held, 0.0, counted), factor, state.weights)
                 )
                 for held in folds
             ]
@@ -218,6 +159,36 @@ class Relabelling:
             state.weights[:, -1] += fair.shift
         state.posterior = self.seen.by_code(judged.posterior)
         state.row_posterior = judged.posterior
+
+    def _weight_of_doubtful(self, judged: Judged, weights: FloatArray) -> float:
+        """Return what the label of a row in doubt counts, beside the class of one that is sure.
+
+        Labels of doubtful rows tell where classes meet; a model that learns rows by heart makes
+        nothing of that but its own mistakes. It shows in how much less it can say of labels it has
+        not seen than of those it has.
+        """
+        seen = judged.seen
+        if seen.matrix is None or self.balanced:
+            return 0.0
+        counted = seen.trust * seen.sample_weight
+        scores = to_numpy(self.X) @ weights[:, : self.X.shape[1]].T
+        scores += weights[:, self.X.shape[1]] if self.intercept else 0.0
+        shares = counted @ judged.posterior / max(float(counted.sum()), SMALLEST)
+        nothing = mean_log_chance(shares[np.newaxis], seen.evidence, counted)
+        own = mean_log_chance(softmax(scores, axis=1), seen.evidence, counted) - nothing
+        if own <= 0:
+            return DOUBTFUL_AT_LEAST
+        lost = 1.0 - (judged.likelihood - nothing) / own
+        return float(np.clip(1.0 - DOUBT_BY_LOSS * lost, DOUBTFUL_AT_LEAST, 1.0))
+
+    @staticmethod
+    def _lesson(seen: Seen, classes: IntArray, doubtful: float) -> Lesson:
+        sure = classes >= 0
+        if seen.matrix is None or doubtful == 0:
+            return Lesson(np.maximum(classes, 0), np.where(sure, seen.sample_weight, 0.0))
+        codes = np.where(sure, len(seen.matrix) + classes, seen.codes)
+        counts = np.where(sure, 1.0, doubtful * seen.trust)
+        return Lesson(codes, counts * seen.sample_weight, seen.matrix)
 
     @staticmethod
     def _note_matrix(state: LikelihoodState, judged: Judged) -> None:
@@ -297,8 +268,7 @@ class Relabelling:
         scale = n_rows / max(float(seen.sample_weight.sum()), SMALLEST)
         calibration = find(logs, seen.evidence, scale * counted)
         probability = calibration.apply(logs)
-        chance = np.maximum((probability * seen.evidence).sum(axis=1), 1e-300)
-        likelihood = float(counted @ np.log(chance)) / max(float(counted.sum()), SMALLEST)
+        likelihood = mean_log_chance(probability, seen.evidence, counted)
         return Judged(seen, calibration, likelihood, seen.posterior(probability), logs)
 
 
@@ -321,6 +291,12 @@ class Judged:
 
     logs: FloatArray
     """What the models said, logarithms of the classes' probabilities, (n, Q)."""
+
+
+def mean_log_chance(probability: FloatArray, evidence: FloatArray, weight: FloatArray) -> float:
+    """Return the mean logarithm of the chance of what was seen."""
+    chance = np.maximum((probability * evidence).sum(axis=1), 1e-300)
+    return float(weight @ np.log(chance)) / max(float(weight.sum()), SMALLEST)
 
 
 def _weights(fitted: LikelihoodState) -> FloatArray:

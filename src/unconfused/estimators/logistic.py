@@ -31,7 +31,7 @@ from unconfused.estimators._noisy import (
     confusion_for,
 )
 from unconfused.estimators._noisy_weight import choose_noisy_weight
-from unconfused.estimators._relabel import seen_in_votes, seen_through
+from unconfused.estimators._seen import seen_in_votes, seen_through
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
@@ -71,7 +71,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         annotator's matrix says what an answer is worth.
     relabel : int
         At most so many rounds after the fit, each of which fits anew to the classes that rows
-        probably have: judged by fits that have not seen the row, rows in doubt left out. A round
+        probably have: judged by fits that have not seen the row; the labels of rows in doubt count less. A round
         costs six fits, and five go before the first; 4 rounds are enough. It pays where there are
         many features for the rows. Not with Dask.
     l2 : float

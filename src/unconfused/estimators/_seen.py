@@ -1,0 +1,93 @@
+"""What was seen on every row: labels through a confusion matrix, votes, and known truths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion._sharpness import posterior_given
+from unconfused.estimators._noisy import NoisyData
+
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen on every row.
+
+    Parameters
+    ----------
+    evidence : (n, Q), the chance of it given each true class
+    known : (n,), whether it is the truth itself
+    trust : (n,), what the evidence of each row counts, in [0, 1]
+    codes : (n,), label codes; the folds are balanced by them
+    sample_weight : (n,), how many rows each row stands for
+    matrix : the confusion matrix that labels are seen through; None for votes
+    """
+
+    evidence: FloatArray
+    known: BoolArray
+    trust: FloatArray
+    codes: IntArray
+    sample_weight: FloatArray
+    matrix: FloatArray | None = None
+
+    @property
+    def total(self) -> float:
+        """How many rows all evidence together counts for."""
+        return float(self.trust @ self.sample_weight)
+
+    @property
+    def mostly_truths(self) -> bool:
+        """Whether the rows whose truth is known count for more than all others together."""
+        counts = self.trust * self.sample_weight
+        return bool(counts[self.known].sum() > counts[~self.known].sum())
+
+    def posterior(self, probability: FloatArray) -> FloatArray:
+        """Bring what was seen into the classes' probabilities."""
+        # What C calls impossible is only unlikely where the evidence counts for little.
+        tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
+        return posterior_given(probability, tempered)
+
+    def through(self, matrix: FloatArray) -> Seen:
+        """Return the same with labels seen through another confusion matrix."""
+        evidence = self.evidence.copy()
+        evidence[~self.known] = matrix[:, self.codes[~self.known]].T
+        return replace(self, evidence=evidence, matrix=matrix)
+
+    def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
+        """Return the confusion matrix that posterior and counts made beforehand add up to."""
+        noisy = self.by_code(posterior * np.where(self.known, 0.0, self.trust)[:, np.newaxis])
+        counts = prior_counts + noisy[: len(prior_counts)].T
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+    def noisy_rows_by_class(self, posterior: FloatArray) -> FloatArray:
+        """Return how many rows without a known truth each class probably has, (Q,)."""
+        return np.asarray(np.where(self.known, 0.0, self.trust * self.sample_weight) @ posterior)
+
+    def by_code(self, posterior: FloatArray) -> FloatArray:
+        """Return the posterior summed by label code, rows weighted; no class's label is missing."""
+        n_codes = max(self.codes.max() + 1, posterior.shape[1])
+        sums = np.zeros((n_codes, posterior.shape[1]))
+        np.add.at(sums, self.codes, self.sample_weight[:, np.newaxis] * posterior)
+        return sums
+
+
+def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Seen:
+    """Return what labels and known truths say, labels through a confusion matrix."""
+    evidence = matrix[:, data.labels.observed].T.copy()
+    evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
+    trust = np.where(data.known, 1.0, noisy_weight)
+    weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
+    return Seen(evidence, data.known, trust, data.codes, weight, matrix)
+
+
+def seen_in_votes(
+    evidence: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
+) -> Seen:
+    """Return what annotators' votes say, given the chance of each row's votes by true class."""
+    trust = np.where(truth >= 0, 1.0, noisy_weight)
+    weight = np.ones(len(trust)) if weight is None else weight
+    return Seen(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)
