@@ -1,16 +1,20 @@
 """Mistakes that depend on the rows: noticed, and C held to by counts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pets import succeed_json
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
+from unconfused._report.gather import gather
 from unconfused.confusion import from_trusted
 from unconfused.confusion._balance import balance, balance_until_sure, class_shares, differs_from
 
@@ -52,6 +56,29 @@ def test_weights_and_known_truths_make_no_difference_to_what_is_noticed():
     told = clone(model).set_params(noisy_weight=1.0).fit(X, labels, y_true=known)
     assert told.noise_depends_on_rows_
     assert np.array_equal(told.cross_fitted_posterior_[:30].argmax(axis=1), truth[:30])
+
+
+@pytest.mark.slow
+def test_reports_and_commands_say_so_and_audit_finds_more(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, labels, truth, _, _, C = rough_digits()
+    model = UnconfusedLogisticRegression(C, l2=1e-3, random_state=0).fit(X, labels)
+    notes = gather(model, X, labels, sensitivity=False, random_state=0).notes
+    assert any("relabel=4" in note for note in notes)
+    table = pd.DataFrame(X, columns=[f"p{k}" for k in range(X.shape[1])]).assign(label=labels)
+    table.to_csv("rough.csv", index=False)
+    pd.DataFrame(C).to_csv("C.csv")
+    options = ["rough.csv", "-l", "label", "-c", "C.csv"]
+    precision = []
+    for rounds in ("0", "4"):
+        said = succeed_json("audit", *options, "--relabel", rounds, "-o", "found.csv", "--force")
+        assert any("--relabel 4" in note for note in said["notes"]) == (rounds == "0")
+        found = pd.read_csv("found.csv")
+        wrong = truth[found["row"]] != found["label"]
+        precision.append(average_precision_score(wrong, found["probability_wrong"]))
+    assert precision[1] > precision[0] + 0.1
+    said = succeed_json("fit", *options, "--relabel", "1", "-o", "model.skops")
+    assert any("more than the class" in note for note in said["notes"])
 
 
 @pytest.mark.parametrize("kind", [noise.symmetric, noise.pairwise])

@@ -20,9 +20,10 @@ from unconfused._report._sensitivity import measure_sensitivity
 from unconfused._report._settings import code_of, settings_of, versions
 from unconfused._report._source import Source, find_source
 from unconfused._report._tables import annotators_of, confusion_of, mix_of, rows_of
-from unconfused._report._words import about, class_names, make_verdict, shorten
+from unconfused._report._words import about, class_names, make_verdict, percent, shorten
 from unconfused._report.data import ReportData
 from unconfused._typing import ArrayLike, Seed
+from unconfused.confusion._balance import differs_from
 from unconfused.estimators import UMAClassifier
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
@@ -146,7 +147,27 @@ def _notes(caught: list[warnings.WarningMessage], judged: Judgement, source: Sou
             "approximate. Scale the features, or raise max_iter."
         )
     notes += sorted({str(one.message) for one in caught if one.category is ConfusionWarning})
-    return notes + _misfits(judged, source)
+    return notes + (_misfits(judged, source) or _mistakes_by_row(judged, source))
+
+
+def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
+    """Say so if rows and labels add up to another matrix than the one that was given."""
+    case = judged.case
+    noisy = case.labelled & ~case.trusted
+    if source.kind not in ("given", "estimated") or not noisy.any():
+        return []
+    pairs = np.zeros((case.n_classes, case.n_classes))
+    np.add.at(pairs.T, case.observed[noisy], judged.posterior[noisy])
+    if not differs_from(pairs, source.judging):
+        return []
+    told = pairs.sum(axis=1) @ (1.0 - np.diag(source.judging)) / pairs.sum()
+    return [
+        f"The matrix says that {percent(told)} of the labels are wrong; by features and labels it "
+        f"looks like {percent(judged.wrong[noisy].mean())}. Mistakes probably depend on more than "
+        "the class of a row (the hard rows go wrong, and alike), and a model through the matrix "
+        "learns such mistakes. Fit with relabel=4, which then holds to the matrix by counts; or "
+        "the matrix is of other labels than these."
+    ]
 
 
 def _misfits(judged: Judgement, source: Source) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
-from unconfused.cli._errors import plain_errors
+from unconfused.cli._errors import in_options, plain_errors
 from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
 from unconfused.cli._targets import refuse_same_target
@@ -67,6 +67,7 @@ def audit(
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
     smoothing: opt.Smoothing = 0.0,
     l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights.")] = 1e-4,
+    relabel: opt.Relabel = 0,
     identity: opt.Identity = None,
     text: opt.Text = None,
     categories: opt.Categories = None,
@@ -109,6 +110,7 @@ def audit(
             settings = Settings(
                 l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
                 ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed, as_is=as_is,
+                relabel=relabel,
             )  # fmt: skip
             folder = scratch or output.parent
             source = Source(data, known, reading, settings, stage, files, folder, stream)
@@ -143,7 +145,7 @@ def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, lis
             random_state=settings.seed,
         )
     notes = task.notes_with(caught)
-    notes += [*page.notes, *suspicious_columns(plan, model.classes_)]
+    notes += [*map(in_options, page.notes), *suspicious_columns(plan, model.classes_)]
     if top is None and most < page.n_ranked:
         notes.append(f"The file was read in parts: the {most:,} worst rows are listed; see --top.")
     return task, plan, page, notes

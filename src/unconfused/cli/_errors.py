@@ -30,6 +30,7 @@ OPTIONS = {
     r"meanwhile (.*); choose another place": r"meanwhile \1; choose another place with --scratch",
     r"unconfused\[(files|save)\]": "unconfused[cli]",  # what the commands need, at once
     r"`classes`": "--classes",
+    r"Fit with relabel=4": "Fit with --relabel 4",
     r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
     r"raise max_iter, loosen `tol`": "raise --max-iter",
 }

@@ -64,14 +64,7 @@ def fit(
         ),
     ] = opt.Learner.logistic,
     l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights (logistic).")] = 1e-4,
-    relabel: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Rounds that fit anew to the classes rows probably have (logistic): 4 is often "
-            "better than 0, and takes up to thirty times longer.",
-        ),
-    ] = 0,
+    relabel: opt.Relabel = 0,
     max_iter: Annotated[
         int | None, typer.Option(min=1, help="Most steps of the fit.", show_default="by learner")
     ] = None,
@@ -156,4 +149,9 @@ def _run(source: Source) -> Done:
     notes = task.notes_with(notes)
     notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)
+    if getattr(learner, "noise_depends_on_rows_", False):
+        notes.append(
+            "Mistakes depend on more than the class of a row: the matrix was held to by how many "
+            "rows of each label are of each class."
+        )
     return Done(task, plan, verdict, known, notes)

@@ -127,6 +127,14 @@ Smoothing = Annotated[
         rich_help_panel=KNOWN,
     ),
 ]
+Relabel = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Rounds that fit anew to the classes rows probably have (logistic): 4 is often "
+        "better than 0, and takes up to thirty times longer.",
+    ),
+]
 Identity = Annotated[
     str | None,
     typer.Option(

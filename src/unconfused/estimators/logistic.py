@@ -71,9 +71,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         annotator's matrix says what an answer is worth.
     relabel : int
         At most so many rounds after the fit, each of which fits anew to the classes that rows
-        probably have: judged by fits that have not seen the row; the labels of rows in doubt count less. A round
-        costs six fits, and five go before the first; 4 rounds are enough. It pays where there are
-        many features for the rows. Not with Dask.
+        probably have, judged by fits that have not seen the row; labels of rows in doubt count
+        less. A round costs six fits, and five go before the first; 4 rounds are enough. It pays
+        where features are many for the rows, or mistakes depend on the row. Not with Dask.
     l2 : float
         Strength of the penalty on the weights: the objective is the weighted mean loss plus
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
