@@ -1,5 +1,7 @@
 """Mistakes that depend on the rows: noticed, and C held to by counts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused._report.gather import gather
-from unconfused.confusion import from_trusted
+from unconfused.confusion import ConfusionEstimate, from_trusted
 from unconfused.confusion._balance import balance, balance_until_sure, class_shares, differs_from
 
 
@@ -56,6 +58,14 @@ def test_weights_and_known_truths_make_no_difference_to_what_is_noticed():
     told = clone(model).set_params(noisy_weight=1.0).fit(X, labels, y_true=known)
     assert told.noise_depends_on_rows_
     assert np.array_equal(told.cross_fitted_posterior_[:30].argmax(axis=1), truth[:30])
+
+
+def test_a_guessed_matrix_is_no_proof():
+    X, labels, _, _, _, C = rough_digits()
+    guess = ConfusionEstimate(C, 5000 * C, np.arange(10), caveat="Guessed.")
+    for confusion, expected in ((guess, False), (replace(guess, caveat=""), True)):
+        model = UnconfusedLogisticRegression(confusion, relabel=1, l2=1e-3, random_state=0)
+        assert model.fit(X, labels).noise_depends_on_rows_ is expected
 
 
 @pytest.mark.slow

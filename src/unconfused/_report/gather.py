@@ -24,6 +24,7 @@ from unconfused._report._words import about, class_names, make_verdict, percent,
 from unconfused._report.data import ReportData
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion._balance import differs_from
+from unconfused.confusion.estimate import is_guess
 from unconfused.estimators import UMAClassifier
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
@@ -154,7 +155,9 @@ def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
     """Say so if rows and labels add up to another matrix than the one that was given."""
     case = judged.case
     noisy = case.labelled & ~case.trusted
-    if source.kind not in ("given", "estimated") or not noisy.any():
+    if source.kind not in ("given", "estimated") or is_guess(case.final.confusion):
+        return []
+    if not noisy.any():
         return []
     pairs = np.zeros((case.n_classes, case.n_classes))
     np.add.at(pairs.T, case.observed[noisy], judged.posterior[noisy])

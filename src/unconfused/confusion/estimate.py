@@ -255,3 +255,8 @@ def _table(matrix: FloatArray, classes: Labels) -> list[str]:
         cells = "".join(f"{p:>{width}.2f}" for p, width in zip(row, widths, strict=True))
         lines.append(f"{name:<{len(corner)}} {cells}")
     return lines
+
+
+def is_guess(confusion: Any) -> bool:
+    """Return whether this is an estimate made without any truth, which says so in its caveat."""
+    return isinstance(confusion, ConfusionEstimate) and bool(confusion.caveat)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from unconfused._typing import BoolArray, FloatArray, Rows
+from unconfused.confusion.estimate import is_guess
 from unconfused.engines import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
@@ -107,5 +108,6 @@ class LikelihoodFits(SoftmaxClassifier):
             bool(self.fit_intercept),
             seed,
             int(self.verbose),
+            guessed=is_guess(self.confusion),
         )
         rounds.run(state, int(self.relabel))

@@ -85,6 +85,7 @@ class Relabelling:
     intercept : whether the last weight of a class is its intercept
     seed : of the folds
     verbose : how often to report progress
+    guessed : whether C was guessed without any truth: its counts then prove nothing
     """
 
     X: Rows
@@ -95,6 +96,7 @@ class Relabelling:
     intercept: bool
     seed: int
     verbose: int = 0
+    guessed: bool = False
     balanced: bool = field(default=False, init=False)
     """Whether mistakes were found to depend on the rows, so that C is held to by counts alone."""
 
@@ -234,7 +236,9 @@ class Relabelling:
         """Whether classes and labels go together otherwise than C says, beyond chance."""
         seen = judged.seen
         noisy = ~seen.known
-        if seen.matrix is None or not noisy.any() or (seen.trust[noisy] < 1.0).any():
+        if seen.matrix is None or self.guessed:
+            return False
+        if not noisy.any() or (seen.trust[noisy] < 1.0).any():
             return False
         rows = np.where(noisy, seen.sample_weight, 0.0)
         scale = np.count_nonzero(rows) / max(float(rows.sum()), SMALLEST)
