@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pets import succeed_json
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
@@ -63,9 +63,13 @@ def test_weights_and_known_truths_make_no_difference_to_what_is_noticed():
 def test_a_guessed_matrix_is_no_proof():
     X, labels, _, _, _, C = rough_digits()
     guess = ConfusionEstimate(C, 5000 * C, np.arange(10), caveat="Guessed.")
-    for confusion, expected in ((guess, False), (replace(guess, caveat=""), True)):
+    counted = replace(guess, counts=130 * C, caveat="")  # so few that it would be refined
+    for confusion, expected in ((guess, False), (counted, True)):
         model = UnconfusedLogisticRegression(confusion, relabel=1, l2=1e-3, random_state=0)
         assert model.fit(X, labels).noise_depends_on_rows_ is expected
+    np.testing.assert_array_equal(model.confusion_, C)  # held to, not refined
+    model.set_params(warm_start=True, relabel=0).fit(X, labels)
+    assert not model.noise_depends_on_rows_
 
 
 @pytest.mark.slow
@@ -98,6 +102,31 @@ def test_mistakes_that_follow_the_class_are_left_to_the_likelihood(kind):
     labels = noise.corrupt_labels(truth, C, random_state=0)
     model = UnconfusedLogisticRegression(C, relabel=1, l2=1e-3, random_state=0).fit(X, labels)
     assert not model.noise_depends_on_rows_
+
+
+@pytest.mark.parametrize("l2", [1e-6, 1e-4])
+def test_models_that_judge_a_row_have_not_seen_its_label(l2):
+    X, truth = make_classification(
+        300, 500, n_informative=20, n_classes=3, n_clusters_per_class=1, random_state=0
+    )
+    C = noise.symmetric(3, 0.3)
+    labels = noise.corrupt_labels(truth, C, random_state=0)
+    model = UnconfusedLogisticRegression(C, relabel=1, l2=l2, random_state=0).fit(X, labels)
+    assert not model.noise_depends_on_rows_
+    assert model.score(X, labels) > 0.9  # it knows its rows by heart
+    assert np.mean(model.cross_fitted_posterior_.argmax(axis=1) == labels) < 0.85
+
+
+@pytest.mark.parametrize(("n_classes", "n_rows"), [(2, 200), (20, 1000), (50, 5000)])
+@pytest.mark.parametrize("kind", [noise.symmetric, noise.pairwise])
+def test_chance_is_not_taken_for_more_with_many_classes(kind, n_classes, n_rows):
+    C, rng = kind(n_classes, 0.3), np.random.RandomState(0)
+    truth = rng.randint(n_classes, size=n_rows)
+    labels = noise.corrupt_labels(truth, C, random_state=0)
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (truth, labels), 1)
+    assert not differs_from(counts, C)
+    assert differs_from(np.diag(counts.sum(axis=1)), C)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
@@ -148,3 +177,7 @@ def test_shares_and_chance():
     drawn = np.stack([rng.multinomial(500, row) for row in C]).astype(float)
     assert not differs_from(drawn, C)
     assert differs_from(500 * noise.symmetric(4, 0.2), C)
+    # A label that cannot be: C is wrong, which says nothing of the rows.
+    never = np.array([[0.8, 0.2, 0.0], [0.2, 0.8, 0.0], [0.5, 0.5, 0.0]])
+    assert not differs_from(100 * never + [0.0, 0.0, 500.0], never)
+    np.testing.assert_allclose(class_shares(0 * C, truth, truth), truth)

@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from pets import pets, refused, succeed, succeed_json
+from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, normalize
 
 import unconfused
 from unconfused import noise
 from unconfused._columns import ColumnsInBlocks, _pipeline, build_pipeline, prepare_frame
 from unconfused._files import write_table
 from unconfused.cli import _parts, _stream
+from unconfused.cli._scaling import scaler_for
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +155,13 @@ def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
     same(models, said)
     for model in models:
         assert np.array_equal(model[:-1].transform(X), X)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.float32])
+def test_small_integers_have_lengths_too(kind):
+    rows = sparse.csr_matrix(np.array([[16, 0, 0], [16, 16, 0], [0, 0, 100]], dtype=kind))
+    assert isinstance(scaler_for(rows, False), MaxAbsScaler)
+    assert isinstance(scaler_for(rows[:1], False), FunctionTransformer)
 
 
 def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):

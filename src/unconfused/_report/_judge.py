@@ -18,6 +18,7 @@ from unconfused._report._evidence import evidence_for
 from unconfused._report._source import Source
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 
 FOLDS = 5
@@ -65,7 +66,7 @@ class Judgement:
         return counts
 
 
-def make_judge(case: Case, matrix: FloatArray) -> Any:
+def make_judge(case: Case, matrix: Any) -> Any:
     """Return an unfitted logistic regression through this matrix; labels are codes for it."""
     codes: dict[str, Any] = {"classes": np.arange(case.n_classes), "missing_label": -1}
     if isinstance(case.final, UMAClassifier):
@@ -78,6 +79,9 @@ def make_judge(case: Case, matrix: FloatArray) -> Any:
         return learner.set_params(**codes)
     # The matrix and the weight stay as the fit found them: they are a few numbers for all rows.
     weight = case.final.noisy_weight_
+    if is_guess(case.final.confusion):
+        caveat = case.final.confusion.caveat
+        matrix = ConfusionEstimate(matrix, matrix, codes["classes"], caveat=caveat)
     return learner.set_params(confusion=matrix, refine=False, noisy_weight=weight, **codes)
 
 

@@ -81,7 +81,7 @@ def gather(
         settings=settings_of(case),
         versions=versions(),
         code=code_of(case, seed),
-        notes=_notes(caught, judged, source),
+        notes=_notes(caught, judged, source, cross_fit),
     )
 
 
@@ -138,7 +138,9 @@ def _rows_words(judged: Judgement, source: Source, cross_fit: bool) -> str:
     return f"{who}; {fitted}.{votes}{sure}"
 
 
-def _notes(caught: list[warnings.WarningMessage], judged: Judgement, source: Source) -> list[str]:
+def _notes(
+    caught: list[warnings.WarningMessage], judged: Judgement, source: Source, cross_fit: bool
+) -> list[str]:
     """Say once what went less than well on the way."""
     notes = []
     kinds = [one.category for one in caught]
@@ -148,7 +150,9 @@ def _notes(caught: list[warnings.WarningMessage], judged: Judgement, source: Sou
             "approximate. Scale the features, or raise max_iter."
         )
     notes += sorted({str(one.message) for one in caught if one.category is ConfusionWarning})
-    return notes + (_misfits(judged, source) or _mistakes_by_row(judged, source))
+    notes += _misfits(judged, source)
+    # Of rows it has seen a model says too little that speaks against their labels.
+    return notes + _mistakes_by_row(judged, source) if cross_fit else notes
 
 
 def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
@@ -157,11 +161,13 @@ def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
     noisy = case.labelled & ~case.trusted
     if source.kind not in ("given", "estimated") or is_guess(case.final.confusion):
         return []
-    if not noisy.any():
+    # Where labels count for little beside known truths, no round would hold to the matrix.
+    if not noisy.any() or getattr(case.final, "noisy_weight_", 1.0) < 1.0:
         return []
     pairs = np.zeros((case.n_classes, case.n_classes))
     np.add.at(pairs.T, case.observed[noisy], judged.posterior[noisy])
-    if not differs_from(pairs, source.judging):
+    counted = None if source.counts is None else source.counts.sum(axis=1)
+    if not differs_from(pairs, source.judging, counted):
         return []
     told = pairs.sum(axis=1) @ (1.0 - np.diag(source.judging)) / pairs.sum()
     return [

@@ -149,7 +149,7 @@ def _run(source: Source) -> Done:
     notes = task.notes_with(notes)
     notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)
-    if getattr(learner, "noise_depends_on_rows_", False):
+    if getattr(learner, "noise_depends_on_rows_", False) and "relabelled" in learner.history_:
         notes.append(
             "Mistakes depend on more than the class of a row: the matrix was held to by how many "
             "rows of each label are of each class."

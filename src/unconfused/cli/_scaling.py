@@ -38,7 +38,10 @@ class SparseColumns:
     def add(self, rows: Any) -> None:
         """Look at some rows more."""
         np.maximum.at(self._largest, rows.indices, np.abs(rows.data))
-        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel())
+        # Counts come as integers, small ones whose squares would overflow.
+        squares = rows.data.astype(np.float64) ** 2
+        squares = sparse.csr_matrix((squares, rows.indices, rows.indptr), rows.shape)
+        lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
         lengths = lengths[lengths > 0]
         if len(lengths) > 0:
             self._shortest = min(self._shortest, float(lengths.min()))

@@ -25,16 +25,21 @@ STEPS_OF_SHARES = 1000
 LARGEST_LOG_POWER, HALVINGS = 4.0, 8
 """Powers that make rows surer are looked for up to e to this, and in so many steps."""
 
-FAR_BEYOND_CHANCE = 5.0
-"""Counts whose mean squared distance from what C says, in units of what chance would make it, is
-above this were not made by C alone."""
+BEYOND_CHANCE = 6.0
+"""Counts further than this from what C says, in standard deviations, were not made by C alone."""
 
 SHARE_OF_MISTAKES = 0.25
 """Nor does it matter, unless so many of the mistakes that C tells of stand somewhere else."""
 
 
-def differs_from(counts: FloatArray, matrix: FloatArray) -> bool:
+def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | None = None) -> bool:
     """Return whether counts of (class, label) are far from what C says, and beyond chance.
+
+    Parameters
+    ----------
+    counts : (Q, Q), of rows
+    matrix : C
+    counted : (Q,), from how many labels of each class C was counted; None if it is exact
 
     Examples
     --------
@@ -43,14 +48,26 @@ def differs_from(counts: FloatArray, matrix: FloatArray) -> bool:
     False
     >>> differs_from(np.array([[99.0, 1.0], [1.0, 99.0]]), C)
     True
+    >>> differs_from(np.array([[99.0, 1.0], [1.0, 99.0]]), C, np.array([10, 10]))
+    False
     """
+    # A label that C calls impossible says that C is wrong, not that mistakes depend on rows.
+    counts = np.where(matrix.sum(axis=0) > 0, counts, 0.0)
     expected = counts.sum(axis=1, keepdims=True) * matrix
-    gaps = counts - expected
-    cells = max(int(np.count_nonzero(expected >= 1)), 1)
-    by_chance = float((gaps**2 / np.maximum(expected, 1.0)).sum()) / cells
-    mistakes = float(expected.sum() - np.trace(expected))
-    moved = float(np.abs(gaps).sum()) / 2
-    return bool(by_chance > FAR_BEYOND_CHANCE and moved > SHARE_OF_MISTAKES * mistakes)
+    gaps, variance = counts - expected, expected * (1.0 - matrix)
+    if counted is not None:
+        variance = variance * (1.0 + counts.sum(axis=1) / np.maximum(counted, 1.0))[:, np.newaxis]
+    enough = SHARE_OF_MISTAKES * float(expected.sum() - np.trace(expected))
+    # With many classes no cell may show what all together do: fewer mistakes than C tells of.
+    too_few = float(np.trace(gaps))
+    if too_few > max(enough, BEYOND_CHANCE * float(np.trace(variance)) ** 0.5):
+        return True
+    size = np.maximum(expected, 1.0)
+    excess = float(((gaps**2 - variance) / size).sum())
+    deviation = float(((2.0 * variance**2 + variance) / size**2).sum()) ** 0.5
+    by_chance = np.minimum(np.sqrt(2.0 * variance / np.pi), 2.0 * variance)
+    moved = float((np.abs(gaps) - by_chance).sum()) / 2
+    return excess > BEYOND_CHANCE * deviation and moved > enough
 
 
 def class_shares(matrix: FloatArray, labels: FloatArray, start: FloatArray) -> FloatArray:
@@ -63,9 +80,11 @@ def class_shares(matrix: FloatArray, labels: FloatArray, start: FloatArray) -> F
     array([0.8, 0.2])
     """
     shares = np.maximum(start, SMALLEST) / np.maximum(start, SMALLEST).sum()
-    labels = labels / labels.sum()
+    possible = np.where(matrix.sum(axis=0) > 0, labels, 0.0)
+    if not possible.any():
+        return np.asarray(shares)
     for _ in range(STEPS_OF_SHARES):
-        shares = shares * (matrix @ (labels / np.maximum(shares @ matrix, SMALLEST)))
+        shares = shares * (matrix @ (possible / np.maximum(shares @ matrix, SMALLEST)))
         shares /= shares.sum()
     return np.asarray(shares)
 

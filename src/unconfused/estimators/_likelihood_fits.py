@@ -46,7 +46,8 @@ class LikelihoodFits(SoftmaxClassifier):
             return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        if not data.known.all():
+        left = data.known if held is None else data.known & ~held
+        if not data.known.all() and left.any():
             engine = self._engine(*data.trusted_rows(held))
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
@@ -82,6 +83,7 @@ class LikelihoodFits(SoftmaxClassifier):
         state: LikelihoodState,
         fit_without: FitWithout,
         prior_counts: FloatArray | None = None,
+        given: FloatArray | None = None,
     ) -> None:
         """Fit again to the classes that rows probably have (in place)."""
         if not self.relabel or state.interrupted:
@@ -108,6 +110,6 @@ class LikelihoodFits(SoftmaxClassifier):
             bool(self.fit_intercept),
             seed,
             int(self.verbose),
-            guessed=is_guess(self.confusion),
+            given=None if given is None or is_guess(self.confusion) else given,
         )
         rounds.run(state, int(self.relabel))

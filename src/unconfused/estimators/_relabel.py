@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
 from unconfused._matrix import loses_a_class
@@ -85,7 +85,7 @@ class Relabelling:
     intercept : whether the last weight of a class is its intercept
     seed : of the folds
     verbose : how often to report progress
-    guessed : whether C was guessed without any truth: its counts then prove nothing
+    given : C as it was told or counted on truths, before any refining; None if it was guessed
     """
 
     X: Rows
@@ -96,7 +96,7 @@ class Relabelling:
     intercept: bool
     seed: int
     verbose: int = 0
-    guessed: bool = False
+    given: FloatArray | None = None
     balanced: bool = field(default=False, init=False)
     """Whether mistakes were found to depend on the rows, so that C is held to by counts alone."""
 
@@ -118,10 +118,12 @@ class Relabelling:
 
     def _run(self, state: LikelihoodState, n_rounds: int) -> None:
         folds, weight = list(self._folds()), self.seen.sample_weight
+        if len(folds) < 2:
+            return
         found = [_weights(self.fit_without(held)) for held in folds]
         judged = self._judge(folds, found, self.seen)
         first, at_first = judged.posterior, judged.likelihood
-        doubtful = self._weight_of_doubtful(judged, state.weights)
+        doubtful = self._weight_of_doubtful(judged, folds, state.weights)
         self._note_matrix(state, judged)
         progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(weight), -1)
@@ -130,17 +132,16 @@ class Relabelling:
             if not _all_there(classes, np.where(classes >= 0, weight, 0.0), first.shape[1]):
                 break
             before_it = (state.weights, judged)
-            lesson = self._lesson(judged.seen, classes, doubtful)
+            lesson = self._lesson(judged.seen, classes, 0.0 if self.balanced else doubtful)
             counted = lesson.weight
             # The penalty is a belief about the weights: more rows to learn from do not change it.
             factor = self.seen.total / float(counted.sum())
             better = self.fit_lesson(lesson, counted, factor, state.weights)
             state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
             found = [
-                _weights(
-                    self.fit_lesson(lesson, np.where(held, 0.0, counted), factor, state.weights)
-                )
-                for held in folds
+                # From its own weights on: those of all rows have seen the rows held out.
+                _weights(self.fit_lesson(lesson, np.where(held, 0.0, counted), factor, own))
+                for held, own in zip(folds, found, strict=True)
             ]
             judged = self._judge(folds, found, judged.seen)
             if judged.likelihood < at_first:
@@ -162,7 +163,9 @@ class Relabelling:
         state.posterior = self.seen.by_code(judged.posterior)
         state.row_posterior = judged.posterior
 
-    def _weight_of_doubtful(self, judged: Judged, weights: FloatArray) -> float:
+    def _weight_of_doubtful(
+        self, judged: Judged, folds: list[BoolArray], weights: FloatArray
+    ) -> float:
         """Return what the label of a row in doubt counts, beside the class of one that is sure.
 
         Labels of doubtful rows tell where classes meet; a model that learns rows by heart makes
@@ -173,11 +176,10 @@ class Relabelling:
         if seen.matrix is None or self.balanced:
             return 0.0
         counted = seen.trust * seen.sample_weight
-        scores = to_numpy(self.X) @ weights[:, : self.X.shape[1]].T
-        scores += weights[:, self.X.shape[1]] if self.intercept else 0.0
+        logs = self._logs(folds, [weights] * len(folds))
         shares = counted @ judged.posterior / max(float(counted.sum()), SMALLEST)
         nothing = mean_log_chance(shares[np.newaxis], seen.evidence, counted)
-        own = mean_log_chance(softmax(scores, axis=1), seen.evidence, counted) - nothing
+        own = mean_log_chance(np.exp(logs), seen.evidence, counted) - nothing
         if own <= 0:
             return DOUBTFUL_AT_LEAST
         lost = 1.0 - (judged.likelihood - nothing) / own
@@ -200,6 +202,8 @@ class Relabelling:
     def _folds(self) -> Iterator[BoolArray]:
         codes = self.seen.codes
         n_folds = min(FOLDS, int(np.bincount(codes).max()))
+        if n_folds < 2:
+            return
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
             # A label that cannot fill every fold is no harm here.
@@ -212,16 +216,15 @@ class Relabelling:
 
     def _judge(self, folds: list[BoolArray], found: list[FloatArray], seen: Seen) -> Judged:
         """Ask the models of the folds about the rows they have not seen; count C by that."""
-        n_columns = self.X.shape[1]
-        scores = np.empty(seen.evidence.shape)
-        for held, weights in zip(folds, found, strict=True):
-            scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
-            scores[held] += weights[:, n_columns] if self.intercept else 0.0
-        logs = np.asarray(log_softmax(scores, axis=1))
+        logs = self._logs(folds, found)
         judged = self._with_what_was_seen(logs, seen)
+        if not self.balanced and self._depends_on_rows(judged):
+            self.balanced, self.prior_counts = True, None
+        if self.balanced:
+            assert self.given is not None
+            return self._balance(self._with_what_was_seen(logs, seen.through(self.given)))
         if self.prior_counts is None:
-            self.balanced = self.balanced or self._depends_on_rows(judged)
-            return self._balance(judged) if self.balanced else judged
+            return judged
         if self._first_rows is None:
             self._first_rows = seen.noisy_rows_by_class(judged.posterior)
         for _ in range(COUNTS):
@@ -232,19 +235,26 @@ class Relabelling:
             judged = counted
         return judged
 
+    def _logs(self, folds: list[BoolArray], found: list[FloatArray]) -> FloatArray:
+        """Return logarithms of the classes' probabilities, each fold's by weights of its own."""
+        n_columns = self.X.shape[1]
+        scores = np.empty(self.seen.evidence.shape)
+        for held, weights in zip(folds, found, strict=True):
+            scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
+            scores[held] += weights[:, n_columns] if self.intercept else 0.0
+        return np.asarray(log_softmax(scores, axis=1))
+
     def _depends_on_rows(self, judged: Judged) -> bool:
         """Whether classes and labels go together otherwise than C says, beyond chance."""
         seen = judged.seen
         noisy = ~seen.known
-        if seen.matrix is None or self.guessed:
-            return False
-        if not noisy.any() or (seen.trust[noisy] < 1.0).any():
+        if self.given is None or not noisy.any() or (seen.trust[noisy] < 1.0).any():
             return False
         rows = np.where(noisy, seen.sample_weight, 0.0)
         scale = np.count_nonzero(rows) / max(float(rows.sum()), SMALLEST)
-        n_classes = len(seen.matrix)
-        counts = seen.by_code(noisy[:, np.newaxis] * judged.posterior)[:n_classes]
-        return differs_from(scale * counts.T, seen.matrix)
+        counts = seen.by_code(noisy[:, np.newaxis] * judged.posterior)[: len(self.given)]
+        behind = None if self.prior_counts is None else self.prior_counts.sum(axis=1)
+        return differs_from(scale * counts.T, self.given, behind)
 
     def _balance(self, judged: Judged) -> Judged:
         """Hold to C by how many rows of a label are of each class, not by each row's chances."""

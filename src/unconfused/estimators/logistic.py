@@ -36,12 +36,9 @@ from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
-SEARCH_STEPS, SEARCH_MATRIX_STEPS = 10, 5
-"""Steps of W, and of C, from one weight to the next while the noisy rows' weight is looked for.
-
-In every fold these add up along the grid. Three times as many choose the same weights, or others
-that are as good, and take longer than all the rest of a fit.
-"""
+SEARCH_STEPS, SEARCH_MATRIX_STEPS = 20, 5
+"""Steps of W, and of C, from one weight to the next while the noisy rows' weight is looked for:
+with 10 of W, rough labels look harmless that are not."""
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):
@@ -235,24 +232,27 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if not state.interrupted:
             settings = self._likelihood(known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
-            self._relabel_noisy(data, settings, state)
+            self._relabel_noisy(data, settings, state, known.matrix)
         if used is not None:
             state.weights = used.widen(state.weights)
         self._publish(whole, state)
         return self
 
-    def _relabel_noisy(self, data: NoisyData, settings: Likelihood, state: LikelihoodState) -> None:
+    def _relabel_noisy(
+        self, data: NoisyData, settings: Likelihood, state: LikelihoodState, given: FloatArray
+    ) -> None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         if not self.relabel or np.array_equal(state.matrix, np.eye(len(state.matrix))):
             return
         fixed = replace(settings, prior_counts=None, verbose=0)
 
         def fit_without(held: BoolArray) -> LikelihoodState:
-            start = LikelihoodState(state.weights.copy(), state.matrix)
+            # Not from the weights of all rows: from there a fit may not take a single step.
+            start = self._trusted_start(data, KnownConfusion(state.matrix), held)
             return fixed.run(self._engine_without(data, held), start)
 
         seen = seen_through(data, state.matrix, self.noisy_weight_)
-        self._relabel(data.X, seen, state, fit_without, settings.prior_counts)
+        self._relabel(data.X, seen, state, fit_without, settings.prior_counts, given)
 
     @property
     def _goes_on(self) -> bool:
@@ -266,6 +266,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             return self._trusted_start(data, known)
         # A copy: whatever happens before the end, the last fit stays as it was.
         state = replace(self._state, interrupted=False, objective=[*self._state.objective])
+        state.noise_depends_on_rows, state.relabelled, state.row_posterior = False, [], None
         if used is not None:
             state.weights = used.narrow(state.weights)
         if not self._refines(known):
@@ -297,7 +298,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             evidence, _ = evidence_of(rows.crowd, found.matrices)
 
             def fit_without(held: BoolArray) -> LikelihoodState:
-                start = LikelihoodState(found.likelihood.weights.copy(), found.likelihood.matrix)
+                start = LikelihoodState(0.0 * found.likelihood.weights, found.likelihood.matrix)
                 kept = np.where(held, 0.0, rows.engine.weights)
                 engine = self._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
                 quiet = replace(settings, max_iter=int(self.max_iter), verbose=0)
