@@ -127,6 +127,9 @@ def test_chance_is_not_taken_for_more_with_many_classes(kind, n_classes, n_rows)
     np.add.at(counts, (truth, labels), 1)
     assert not differs_from(counts, C)
     assert differs_from(np.diag(counts.sum(axis=1)), C)
+    # C counted on a few rows of each class is no more than a hint, its zeros above all.
+    few = np.stack([rng.multinomial(15, row) for row in C])
+    assert not differs_from(counts, few / 15, few.sum(axis=1))
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))

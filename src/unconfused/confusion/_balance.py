@@ -56,7 +56,10 @@ def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | N
     expected = counts.sum(axis=1, keepdims=True) * matrix
     gaps, variance = counts - expected, expected * (1.0 - matrix)
     if counted is not None:
-        variance = variance * (1.0 + counts.sum(axis=1) / np.maximum(counted, 1.0))[:, np.newaxis]
+        # A pair never counted may occur all the same.
+        rows, of_row = counts.sum(axis=1)[:, np.newaxis], np.maximum(counted, 1.0)[:, np.newaxis]
+        share = (of_row * matrix + 0.5) / (of_row + 0.5 * len(matrix))
+        variance = share * (1.0 - share) * rows * (1.0 + rows / of_row)
     enough = SHARE_OF_MISTAKES * float(expected.sum() - np.trace(expected))
     # With many classes no cell may show what all together do: fewer mistakes than C tells of.
     too_few = float(np.trace(gaps))

@@ -110,6 +110,7 @@ class LikelihoodFits(SoftmaxClassifier):
             bool(self.fit_intercept),
             seed,
             int(self.verbose),
-            given=None if given is None or is_guess(self.confusion) else given,
+            # What few trusted rows say of C is no match for what they say of the rows themselves.
+            given=None if self.confusion is None or is_guess(self.confusion) else given,
         )
         rounds.run(state, int(self.relabel))

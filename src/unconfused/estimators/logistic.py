@@ -96,7 +96,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
         that had not seen the row, where there were rounds of relabelling; not saved in files
     noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
-        (asked if C is no guess and labels count in full), and held to C by counts alone
+        (asked if C was passed, no guess, and labels count in full), and held to C by counts
     n_iter_ : number of steps
     history_ : dict with the `objective` after every step; `relabelled`, the share of the rows
         fitted with another class than before in each round, where there were rounds
