@@ -57,10 +57,12 @@ def _has(results: Results, name: str) -> bool:
 def _panel(ax: Any, results: Results, name: str) -> None:
     ceiling = results.mean(clean_place(name))
     ax.axvline(ceiling, color="black", linewidth=1, linestyle=":", label="LR on clean labels")
+    found = [ceiling]
     for knowledge, method, title, colour, marker in SHOWN:
         places = [(name, noise, knowledge, method) for noise in NOISES]
         means = np.array([results.mean(place) for place in places])
         errors = np.nan_to_num([results.error_of_mean(place) for place in places])
+        found += [mean for mean in means if np.isfinite(mean)]
         ax.errorbar(
             means,
             range(len(NOISES)),
@@ -72,6 +74,8 @@ def _panel(ax: Any, results: Results, name: str) -> None:
             label=title,
             alpha=0.9,
         )
+    # Said, not found: where all errors are equal, or one is 0, there would be nothing to span.
+    ax.set_xlim(max(min(found), 0.005) / 1.2, max(*found, 0.01) * 1.2)
     ax.set_xscale("log")
     ax.set_title(SOURCES[name].title, fontsize=10)
     ticks = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5) if tick > ceiling / 1.6]

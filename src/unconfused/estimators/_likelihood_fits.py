@@ -46,9 +46,9 @@ class LikelihoodFits(SoftmaxClassifier):
             return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        left = data.known if held is None else data.known & ~held
-        if not data.known.all() and left.any():
-            engine = self._engine(*data.trusted_rows(held))
+        rows = data.trusted_rows(held)
+        if not data.known.all() and len(rows[1]) > 0:
+            engine = self._engine(*rows)
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
             state.n_iter, state.objective = 0, []
