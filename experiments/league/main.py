@@ -12,6 +12,7 @@ from experiments.league.figure import draw_league
 from experiments.league.finding import FINDERS
 from experiments.league.judge import FIELDS, contests, hold, seeds_of
 from experiments.league.methods import METHODS
+from experiments.league.noises import CROWD, NOISES
 from experiments.league.page import write_page
 from experiments.league.results import Results
 from experiments.runner import run_all
@@ -79,15 +80,26 @@ def publish(store: Store, docs: Path) -> None:
     packages = {name: version(name) for name in PACKAGES}
     text = json.dumps({"packages": packages, "results": numbers}, indent=0, sort_keys=True)
     (folder / "league.json").write_text(text + "\n", encoding="utf-8")
-    seeds = ", ".join(f"{SOURCES[name].title}: {_n_seeds(results, name)}" for name in SOURCES)
+    seeds = ", ".join(
+        f"{SOURCES[name].title}: {_seeds_in_words(results, name)}" for name in SOURCES
+    )
     introduction = TEMPLATE.read_text(encoding="utf-8").replace("{seeds}", seeds)
     page = docs / "league.md"
     page.write_text(write_page(results, introduction), encoding="utf-8")
     print(f"Wrote {page}, and the figure and the numbers in {folder}.")
 
 
-def _n_seeds(results: Results, name: str) -> int:
-    return len(results.records((name, "none", "clean", "clean")))
+def _seeds_in_words(results: Results, name: str) -> str:
+    """Say how many seeds there are, and of how many all contests of ours were held."""
+    n_seeds = len(results.records((name, "none", "clean", "clean")))
+    places = [
+        (name, noise, knowledge, "ours")
+        for noise in ((CROWD,) if name == "music" else NOISES)
+        for knowledge in METHODS["ours"].knowledge
+        if (knowledge, noise) != ("known", CROWD)
+    ]
+    whole = min(len(results.records(place)) for place in places)
+    return str(n_seeds) if whole == n_seeds else f"{n_seeds} (ours, whole: {whole})"
 
 
 def _rounded(number: float) -> float | None:
