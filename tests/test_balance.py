@@ -175,7 +175,7 @@ def test_as_many_rows_are_sure_as_asked_for(share):
 def test_shares_and_chance():
     C = noise.symmetric(4, 0.5)
     truth = np.array([0.4, 0.3, 0.2, 0.1])
-    np.testing.assert_allclose(class_shares(C, 80 * truth @ C, np.ones(4)), truth, atol=1e-3)
+    np.testing.assert_allclose(class_shares(C, 80 * truth @ C), truth, atol=1e-3)
     rng = np.random.RandomState(0)
     drawn = np.stack([rng.multinomial(500, row) for row in C]).astype(float)
     assert not differs_from(drawn, C)
@@ -183,4 +183,4 @@ def test_shares_and_chance():
     # A label that cannot be: C is wrong, which says nothing of the rows.
     never = np.array([[0.8, 0.2, 0.0], [0.2, 0.8, 0.0], [0.5, 0.5, 0.0]])
     assert not differs_from(100 * never + [0.0, 0.0, 500.0], never)
-    np.testing.assert_allclose(class_shares(0 * C, truth, truth), truth)
+    np.testing.assert_allclose(class_shares(0 * C, truth), truth)

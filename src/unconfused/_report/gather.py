@@ -157,22 +157,19 @@ def _notes(
 
 def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
     """Say so if rows and labels add up to another matrix than the one that was given."""
-    case = judged.case
-    noisy = case.labelled & ~case.trusted
-    if source.kind not in ("given", "estimated") or is_guess(case.final.confusion):
+    final, pairs = judged.case.final, judged.pairs
+    if source.kind not in ("given", "estimated") or is_guess(final.confusion):
         return []
     # Where labels count for little beside known truths, no round would hold to the matrix.
-    if not noisy.any() or getattr(case.final, "noisy_weight_", 1.0) < 1.0:
+    if getattr(final, "noisy_weight_", 1.0) < 1.0:
         return []
-    pairs = np.zeros((case.n_classes, case.n_classes))
-    np.add.at(pairs.T, case.observed[noisy], judged.posterior[noisy])
     counted = None if source.counts is None else source.counts.sum(axis=1)
     if not differs_from(pairs, source.judging, counted):
         return []
     told = pairs.sum(axis=1) @ (1.0 - np.diag(source.judging)) / pairs.sum()
     return [
         f"The matrix says that {percent(told)} of the labels are wrong; by features and labels it "
-        f"looks like {percent(judged.wrong[noisy].mean())}. Mistakes probably depend on more than "
+        f"looks like {percent(judged.wrong_share)}. Mistakes probably depend on more than "
         "the class of a row (the hard rows go wrong, and alike), and a model through the matrix "
         "learns such mistakes. Fit with relabel=4, which then holds to the matrix by counts; or "
         "the matrix is of other labels than these."

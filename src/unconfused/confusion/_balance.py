@@ -73,16 +73,18 @@ def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | N
     return excess > BEYOND_CHANCE * deviation and moved > enough
 
 
-def class_shares(matrix: FloatArray, labels: FloatArray, start: FloatArray) -> FloatArray:
+def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
     """Return the classes' shares that make the labels' likeliest, as far as these tell.
+
+    Where they do not, a class is as frequent as its label.
 
     Examples
     --------
     >>> C = np.array([[0.7, 0.3], [0.2, 0.8]])
-    >>> class_shares(C, np.array([60.0, 40.0]), np.array([0.5, 0.5])).round(2)
+    >>> class_shares(C, np.array([60.0, 40.0])).round(2)
     array([0.8, 0.2])
     """
-    shares = np.maximum(start, SMALLEST) / np.maximum(start, SMALLEST).sum()
+    shares = np.maximum(labels, SMALLEST) / np.maximum(labels, SMALLEST).sum()
     possible = np.where(matrix.sum(axis=0) > 0, labels, 0.0)
     if not possible.any():
         return np.asarray(shares)

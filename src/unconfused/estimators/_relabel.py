@@ -85,7 +85,7 @@ class Relabelling:
     intercept : whether the last weight of a class is its intercept
     seed : of the folds
     verbose : how often to report progress
-    given : C as it was told or counted on truths, before any refining; None if it was guessed
+    given : C as it was passed, before any refining; None if it was guessed, or counted here
     """
 
     X: Rows
@@ -263,7 +263,7 @@ class Relabelling:
         n_classes = len(seen.matrix)
         codes, weight = seen.codes[noisy], seen.sample_weight[noisy]
         labels = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
-        joint = class_shares(seen.matrix, labels, labels)[:, np.newaxis] * seen.matrix
+        joint = class_shares(seen.matrix, labels)[:, np.newaxis] * seen.matrix
         self._n_balanced += 1
         share = 1.0 - FIRST_DOUBT**self._n_balanced
         posterior = judged.posterior.copy()
