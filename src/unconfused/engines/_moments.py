@@ -16,6 +16,17 @@ BLOCK_BYTES = 16 * 2**20
 """Rows, as float64, and their products with vectors are held in blocks of about this size."""
 
 
+def feature_squares(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
+    """Return the sum of ``w_i x_ij^2`` for every feature; the intercept's, if any, is the last."""
+    columns = rows.n_columns
+    squares = np.zeros(columns + intercept)
+    for start, stop in _blocks(0, rows.n_rows, rows.n_entries // rows.n_rows):
+        squares[:columns] += (rows.block(start, stop) ** 2).T @ weights[start:stop]
+    if intercept:
+        squares[-1] = weights.sum()
+    return squares
+
+
 def gram(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
     """Return the sum of ``w_i x_i x_i'``; with an intercept, x ends in the constant 1."""
     columns = rows.n_columns

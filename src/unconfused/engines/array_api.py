@@ -109,6 +109,15 @@ class ArrayEngine:
             sums = sums + self.space.sum_by_cell(columns, cells[start:stop], n_cells)
         return sums
 
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        squares = self.space.zeros(self.n_columns)
+        for start, stop in blocks(self.n_rows, self.n_columns):
+            block = self.space.exact(self.X[start:stop, :])
+            squares = squares + self.row_weights[start:stop] @ (block * block)
+        found = self.host(squares)
+        return np.append(found, self.weights.sum()) if self.intercept else found
+
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""
         return self.second_moment_product(np.eye(self.n_features))

@@ -119,6 +119,10 @@ class Engine(Protocol):
         """Return the weighted sum of the rows with each label code, (S, features)."""
         ...
 
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        ...
+
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""
         ...

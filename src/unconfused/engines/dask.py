@@ -104,6 +104,11 @@ class DaskEngine:
         """Return the weighted sum of the rows with each label code, (S, features)."""
         return self._code_sums.copy()
 
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        squares: FloatArray = self._sum(methodcaller("feature_squares"))
+        return squares
+
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""
         moment: FloatArray = self._sum(methodcaller("second_moment"))

@@ -10,7 +10,7 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines._moments import gram, gram_product
+from unconfused.engines._moments import feature_squares, gram, gram_product
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.partition import LocalPartition
 from unconfused.engines.rows import RowThreads, wrap_rows
@@ -96,6 +96,10 @@ class LocalEngine:
         """Add the intercept's constant of rows with these weights to their cells' sums."""
         if self.intercept:
             sums[:, -1] += np.bincount(cells, weights, minlength=len(sums))
+
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        return feature_squares(self.rows, self.weights, self.intercept)
 
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""

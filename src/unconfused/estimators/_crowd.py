@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from unconfused.confusion.votes import Votes, votes_from_wide
 from unconfused.engines import Engine
 from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.metric import metric_of
 
 ROUNDS = 50
 """At most so many turns between weights and matrices."""
@@ -89,6 +90,8 @@ class CrowdState:
 
     likelihood: LikelihoodState
     matrices: FloatArray
+    settings: Likelihood
+    """As they were, with the coordinates that steps were taken in."""
 
 
 def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -175,6 +178,8 @@ def fit_votes(
     state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
     for turn in range(ROUNDS):
         seen = rows.through(matrices)
+        if settings.metric is None:
+            settings = replace(settings, metric=metric_of(seen.engine, n_classes, settings.l2))
         done = len(state.objective)
         state = settings.run(seen.engine, state, seen.evidence)
         # With the scale back in, the objective of one turn can be compared with the next's.
@@ -192,7 +197,7 @@ def fit_votes(
         if state.interrupted or (settled and not state.exhausted):
             break
         state.exhausted = turn == ROUNDS - 1
-    return CrowdState(state, matrices)
+    return CrowdState(state, matrices, settings)
 
 
 def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:

@@ -11,11 +11,13 @@ from sklearn.utils import check_random_state
 from unconfused._typing import BoolArray, FloatArray, Rows
 from unconfused.confusion.estimate import is_guess
 from unconfused.engines import Engine
+from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
 from unconfused.estimators._seen import Seen
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.metric import Metric, metric_of
 from unconfused.solvers.starts import start_at_scaled_means
 
 FEW_COUNTS = 1000
@@ -42,7 +44,7 @@ class LikelihoodFits(SoftmaxClassifier):
     ) -> LikelihoodState:
         """Start at the solution of the trusted rows; without any, at the unmixed means."""
         if not data.trusted:
-            settings = self._likelihood(known, 1.0, self.max_iter)
+            settings = self._likelihood(data, known, 1.0, self.max_iter)
             return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
@@ -50,11 +52,13 @@ class LikelihoodFits(SoftmaxClassifier):
         if not data.known.all() and len(rows[1]) > 0:
             engine = self._engine(*rows)
             fixed = KnownConfusion(known.matrix)
-            state = self._likelihood(fixed, 0.0, self.max_iter).run(engine, state)
+            state = self._likelihood(data, fixed, 0.0, self.max_iter).run(engine, state)
             state.n_iter, state.objective = 0, []
         return state
 
-    def _likelihood(self, known: KnownConfusion, noisy_weight: float, max_iter: int) -> Likelihood:
+    def _likelihood(
+        self, data: NoisyData, known: KnownConfusion, noisy_weight: float, max_iter: int
+    ) -> Likelihood:
         refined = self._refines(known)
         counts = known.counts
         if counts is None:
@@ -66,7 +70,14 @@ class LikelihoodFits(SoftmaxClassifier):
             max_iter=max_iter,
             tol=float(self.tol),
             verbose=int(self.verbose),
+            metric=data.metric,
         )
+
+    def _with_metric(self, data: NoisyData) -> NoisyData:
+        """Find coordinates to take steps in, once for all fits to these rows."""
+        engine = self._engine_without(data, None)
+        metric = metric_of(engine, len(data.labels.classes), float(self.l2))
+        return replace(data, metric=metric)
 
     def _refines(self, known: KnownConfusion) -> bool:
         if not isinstance(self.refine, str):
@@ -84,12 +95,15 @@ class LikelihoodFits(SoftmaxClassifier):
         fit_without: FitWithout,
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
+        metric: Metric | None = None,
     ) -> None:
         """Fit again to the classes that rows probably have (in place)."""
         if not self.relabel or state.interrupted:
             return
         n_classes = len(state.matrix)
-        settings = Likelihood(float(self.l2), 1.0, None, int(self.max_iter), float(self.tol))
+        settings = Likelihood(
+            float(self.l2), 1.0, None, int(self.max_iter), float(self.tol), metric=metric
+        )
 
         def fit_lesson(
             lesson: Lesson, weight: FloatArray, factor: float, start: FloatArray
@@ -114,3 +128,12 @@ class LikelihoodFits(SoftmaxClassifier):
             given=None if self.confusion is None or is_guess(self.confusion) else given,
         )
         rounds.run(state, int(self.relabel))
+
+
+def refuse_relabelling(n_rounds: int, X: Any) -> None:
+    """Refuse rounds on Dask collections."""
+    if n_rounds and is_dask(X):
+        raise ValueError(
+            "With Dask collections relabel must be 0: its rounds leave rows out one by one. Fit "
+            "with relabel to a sample in memory, or learn without."
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from unconfused.engines.dask import DaskRest, DaskRows
 from unconfused.estimators._array_input import array_space, rows_at, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask
+from unconfused.solvers.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class NoisyData:
     X: Rows
     labels: EncodedLabels
     sample_weight: FloatArray | None
+    metric: Metric | None = field(default=None, kw_only=True)
+    """Coordinates for fits of the likelihood, once they were found."""
 
     @property
     def known(self) -> BoolArray:

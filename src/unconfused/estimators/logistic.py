@@ -24,7 +24,7 @@ from unconfused.estimators._crowd import (
     posterior_of_votes,
 )
 from unconfused.estimators._lazy import is_dask
-from unconfused.estimators._likelihood_fits import LikelihoodFits
+from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
 from unconfused.estimators._noisy import (
     KnownConfusion,
     NoisyData,
@@ -209,7 +209,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self._validate_params()
         for stale in ("annotators_", "annotator_confusion_", "noisy_weight_losses_"):
             self.__dict__.pop(stale, None)
-        _refuse_relabelling(int(self.relabel), X)
+        refuse_relabelling(int(self.relabel), X)
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
@@ -220,6 +220,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             self._refuse_another_problem(data, self._state.weights)
         if used is not None:
             data = replace(data, X=used.take(whole))
+        data = self._with_metric(data)
         state = self._first_state(data, known, used)
         self.classes_ = data.labels.classes
         try:
@@ -230,7 +231,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             # The search starts only where the trusted rows have a solution: that is the model.
             self.noisy_weight_, state.interrupted = 0.0, True
         if not state.interrupted:
-            settings = self._likelihood(known, self.noisy_weight_, self.max_iter)
+            settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
             self._relabel_noisy(data, settings, state, known.matrix)
         if used is not None:
@@ -252,7 +253,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             return fixed.run(self._engine_without(data, held), start)
 
         seen = seen_through(data, state.matrix, self.noisy_weight_)
-        self._relabel(data.X, seen, state, fit_without, settings.prior_counts, given)
+        prior_counts = settings.prior_counts
+        self._relabel(data.X, seen, state, fit_without, prior_counts, given, data.metric)
 
     @property
     def _goes_on(self) -> bool:
@@ -301,12 +303,13 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 start = LikelihoodState(0.0 * found.likelihood.weights, found.likelihood.matrix)
                 kept = np.where(held, 0.0, rows.engine.weights)
                 engine = self._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
-                quiet = replace(settings, max_iter=int(self.max_iter), verbose=0)
+                quiet = replace(found.settings, max_iter=int(self.max_iter), verbose=0)
                 return quiet.run(engine, start, evidence)
 
             weight = self._check_weight(sample_weight, rows.X)
             seen = seen_in_votes(evidence, rows.crowd.truth, noisy, weight)
-            self._relabel(rows.X, seen, found.likelihood, fit_without)
+            metric = found.settings.metric
+            self._relabel(rows.X, seen, found.likelihood, fit_without, metric=metric)
         self._publish(rows.X, found.likelihood)
         return self
 
@@ -326,7 +329,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             if state is None:
                 state = self._trusted_start(data, kept, held)
             else:
-                settings = self._likelihood(kept, weight, SEARCH_STEPS)
+                settings = self._likelihood(data, kept, weight, SEARCH_STEPS)
                 settings = replace(settings, turns=1, matrix_steps=SEARCH_MATRIX_STEPS)
                 state = settings.run(self._engine_without(data, held), state)
             if state.interrupted:
@@ -388,11 +391,3 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if not are_votes(y) or is_dask(X):
             return super().label_posterior(X, y)
         return posterior_of_votes(self, X, y)
-
-
-def _refuse_relabelling(n_rounds: int, X: Any) -> None:
-    if n_rounds and is_dask(X):
-        raise ValueError(
-            "With Dask collections relabel must be 0: its rounds leave rows out one by one. Fit "
-            "with relabel to a sample in memory, or learn without."
-        )

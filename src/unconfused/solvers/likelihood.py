@@ -8,27 +8,21 @@ with its truth. C may be held fixed, or found in turn with the weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
+from unconfused.solvers.descent import descend
 from unconfused.solvers.matrix import MOST_STEPS, Measure, find_matrix
+from unconfused.solvers.metric import Metric, metric_of
 from unconfused.solvers.progress import Progress
 
 SETTLED = 2e-3
 """C has settled when no entry moved by more than this in a turn."""
-
-MEMORY, SHORT_MEMORY = 20, 8
-"""Steps that L-BFGS remembers. The more, the fewer steps; but each step costs as many passes over
-the weights, and with many weights and few rows these take most of the time."""
-
-MANY_WEIGHTS = 30_000
-"""From here on the memory is short."""
 
 
 @dataclass
@@ -91,6 +85,7 @@ class Likelihood:
     verbose : how often to report progress
     turns : how often C may be found anew, where it is not held fixed
     matrix_steps : steps of each such search
+    metric : coordinates to take steps in; found from the rows of a run if None
     """
 
     l2: float
@@ -101,12 +96,13 @@ class Likelihood:
     verbose: int = 0
     turns: int = 5
     matrix_steps: int = MOST_STEPS
+    metric: Metric | None = None
 
     def value(self, engine: Engine, state: LikelihoodState) -> float:
         """Return the objective at `state`."""
         objective = _Objective(self, engine, len(state.matrix))
         objective.matrix = state.matrix
-        return objective(state.weights.ravel())[0]
+        return objective(state.weights)[0]
 
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
@@ -157,33 +153,20 @@ class Likelihood:
         self, objective: _Objective, state: LikelihoodState, begun: int, progress: Progress
     ) -> None:
         """Minimise over the weights, C held."""
-
-        def after_step(parameters: FloatArray) -> None:
-            state.n_iter += 1
-            state.objective.append(objective.last_value)
-            state.weights = parameters.reshape(state.weights.shape).copy()
-            progress(state.n_iter - begun, self.max_iter, f"objective {objective.last_value:.6g}")
-
         left = self.max_iter - (state.n_iter - begun)
         if left <= 0:
             return
         objective.matrix = state.matrix
-        found = minimize(
-            objective,
-            state.weights.ravel().copy(),
-            jac=True,
-            method="L-BFGS-B",
-            callback=after_step,
-            options={
-                "maxiter": left,
-                "gtol": self.tol,
-                "ftol": 1e-15,
-                "maxcor": MEMORY if state.weights.size < MANY_WEIGHTS else SHORT_MEMORY,
-            },
+
+        def after_step(weights: FloatArray, value: float) -> None:
+            state.n_iter += 1
+            state.objective.append(value)
+            state.weights = weights
+            progress(state.n_iter - begun, self.max_iter, f"objective {value:.6g}")
+
+        state.exhausted = not descend(
+            objective, state.weights, objective.metric, left, self.tol, after_step
         )
-        at_rest = bool(np.max(np.abs(found.jac)) <= self.tol)
-        state.exhausted = not at_rest and found.nit >= left
-        state.weights = found.x.reshape(state.weights.shape)
 
     def _fit_matrix(self, objective: _Objective, state: LikelihoodState) -> bool:
         """Find C given the weights' direction; return whether it moved."""
@@ -216,9 +199,13 @@ class _Objective:
         if evidence is not None:
             self._code_weights = np.ones(len(evidence))
         self.total = float(engine.code_counts @ self._code_weights)
-        self._shape = (n_classes, engine.n_features)
         self.matrix = np.eye(n_classes)
-        self.last_value = np.inf
+
+    @cached_property
+    def metric(self) -> Metric:
+        """Coordinates to take steps in."""
+        given = self._settings.metric
+        return given or metric_of(self._engine, self._n_classes, self._settings.l2)
 
     def measure_multiples(self, weights: FloatArray) -> tuple[Measure, FloatArray]:
         """Return how to measure multiples of weights, and what to take the multiples of.
@@ -250,13 +237,11 @@ class _Objective:
         mixing = np.vstack([matrix.T, np.eye(self._n_classes)]) if trusted else matrix.T
         return engine.likelihood(weights, np.ascontiguousarray(mixing), self._code_weights)
 
-    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""
-        weights = parameters.reshape(self._shape)
         measured = self.measure(weights, self.matrix)
         penalty, slope = _ridge(weights, self._settings.l2, self._engine.intercept)
-        self.last_value = float(measured.loss / self.total + penalty)
-        return self.last_value, (measured.gradient / self.total + slope).ravel()
+        return float(measured.loss / self.total + penalty), measured.gradient / self.total + slope
 
 
 def _ridge(weights: FloatArray, l2: float, intercept: bool) -> tuple[float, FloatArray]:
