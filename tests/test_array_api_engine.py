@@ -53,6 +53,7 @@ def test_sums_over_rows(put, intercept):
         (other.code_counts, plain.code_counts),
         (other.code_squares, plain.code_squares),
         (other.code_sums(), plain.code_sums()),
+        (other.feature_squares(), plain.feature_squares()),
         (other.second_moment(), plain.second_moment()),
         (other.second_moment_product(vectors), plain.second_moment_product(vectors)),
     ]:

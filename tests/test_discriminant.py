@@ -116,6 +116,7 @@ def test_small_blocks_and_threads_change_nothing(monkeypatch, storage):
     monkeypatch.setattr(_moments, "BLOCK_BYTES", 1)
     monkeypatch.setattr(rows, "WORTH_A_THREAD", 10)
     parts = LocalEngine(X, codes, 2, n_threads=3)
+    np.testing.assert_allclose(parts.feature_squares(), np.diag(expected[0]))
     np.testing.assert_allclose(parts.second_moment(), expected[0])
     np.testing.assert_allclose(parts.second_moment_product(vectors), expected[1])
 

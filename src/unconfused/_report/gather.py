@@ -23,7 +23,7 @@ from unconfused._report._tables import annotators_of, confusion_of, mix_of, rows
 from unconfused._report._words import about, class_names, make_verdict, percent, shorten
 from unconfused._report.data import ReportData
 from unconfused._typing import ArrayLike, Seed
-from unconfused.confusion._balance import differs_from
+from unconfused.confusion._balance import HELD_BY_COUNTS, differs_from
 from unconfused.confusion.estimate import is_guess
 from unconfused.estimators import UMAClassifier
 
@@ -160,6 +160,8 @@ def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
     final, pairs = judged.case.final, judged.pairs
     if source.kind not in ("given", "estimated") or is_guess(final.confusion):
         return []
+    if getattr(final, "noise_depends_on_rows_", False):
+        return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised
     # Where labels count for little beside known truths, no round would hold to the matrix.
     if getattr(final, "noisy_weight_", 1.0) < 1.0:
         return []

@@ -131,6 +131,7 @@ def _run(source: Source) -> Done:
     from unconfused.cli import _model, _verdict
     from unconfused.cli._fitted import Done
     from unconfused.cli._show import suspicious_columns
+    from unconfused.confusion._balance import HELD_BY_COUNTS
 
     known, settings, stage = source.known, source.settings, source.stage
     notes: list[str] = []
@@ -150,8 +151,5 @@ def _run(source: Source) -> Done:
     notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)
     if getattr(learner, "noise_depends_on_rows_", False) and "relabelled" in learner.history_:
-        notes.append(
-            "Mistakes depend on more than the class of a row: the matrix was held to by how many "
-            "rows of each label are of each class."
-        )
+        notes.append(HELD_BY_COUNTS)
     return Done(task, plan, verdict, known, notes)

@@ -25,6 +25,12 @@ STEPS_OF_SHARES = 1000
 LARGEST_LOG_POWER, HALVINGS = 4.0, 8
 """Powers that make rows surer are looked for up to e to this, and in so many steps."""
 
+HELD_BY_COUNTS = (
+    "Mistakes depend on more than the class of a row: the matrix was held to by how many rows of "
+    "each label are of each class."
+)
+"""What to tell a user after it was done."""
+
 BEYOND_CHANCE = 6.0
 """Counts further than this from what C says, in standard deviations, were not made by C alone."""
 

@@ -36,9 +36,9 @@ from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
-SEARCH_STEPS, SEARCH_MATRIX_STEPS = 20, 5
+SEARCH_STEPS, SEARCH_MATRIX_STEPS = 10, 5
 """Steps of W, and of C, from one weight to the next while the noisy rows' weight is looked for:
-with 10 of W, rough labels look harmless that are not."""
+with more of them the same weights are found."""
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):

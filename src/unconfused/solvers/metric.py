@@ -22,8 +22,9 @@ MOST_FEATURES = 1000
 """Features up to which the second moment is written out: few, or few for so many classes, and
 never more than the last. Beyond, it would cost more passes than it saves; its diagonal does not."""
 
-SMALLEST = 1e-9
-"""Directions flatter than this share of their features' own are taken to be no flatter."""
+SMALLEST = 1e-3
+"""Directions flatter than this share of their features' own are taken to be no flatter: rounding
+in the gradient would be blown up along them, and a fit could not be had twice alike."""
 
 
 class Metric(Protocol):
@@ -99,7 +100,6 @@ def metric_of(engine: Engine, n_classes: int, l2: float) -> Metric:
     curvature[np.diag_indices(d)] += penalty
     roots = _roots(np.diag(curvature))
     correlation = curvature / np.outer(roots, roots)
-    # A feature without any entry, or one that is a sum of others, under no penalty.
     correlation[np.diag_indices(d)] = 1.0 + SMALLEST
     try:
         return FullMetric(cholesky(correlation) * roots)
