@@ -111,13 +111,13 @@ def fit_from_starts(X, seen, C, X_test, y_test, l2):  # type: ignore[no-untyped-
         elif name != "0":
             weights = fit_discriminant(engine, Unmixing(C)).weights
             scales = (1.0,) if name == "discriminant" else (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
-            states = [LikelihoodState(scale * weights, C) for scale in scales]
-            state = min(states, key=lambda one: settings.value(engine, one))
+            values = settings.values(engine, C, weights, scales)
+            state = LikelihoodState(scales[int(np.argmin(values))] * weights, C)
         settings.run(engine, state)
         seconds = time.perf_counter() - begun
         scores = X_test @ state.weights[:, :-1].T + state.weights[:, -1]
         error = np.mean(scores.argmax(axis=1) != y_test)
-        objective = settings.value(engine, state)
+        objective = settings.values(engine, C, state.weights, [1.0])[0]
         yield name, state.n_iter, engine.passes - 1, seconds, objective, error
 
 

@@ -6,7 +6,7 @@ from problems import make_problem
 
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.engines import LocalEngine
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState, _Objective
 from unconfused.solvers.starts import SCALES, start_at_scaled_means
 
 SETTINGS = Likelihood(1e-3, 1.0, None, 1000, 1e-6)
@@ -24,7 +24,10 @@ def test_it_is_the_best_multiple_of_the_unmixed_means(seed):
     weights = means / np.sqrt((means**2).sum() / 4)
     start = start_at_scaled_means(engine, SETTINGS, problem.C)
     states = [LikelihoodState(scale * weights, problem.C) for scale in SCALES]
-    values = [SETTINGS.value(engine, state) for state in states]
+    objective = _Objective(SETTINGS, engine, 4)
+    objective.matrix = problem.C
+    values = [objective(state.weights)[0] for state in states]
+    np.testing.assert_allclose(SETTINGS.values(engine, problem.C, weights, SCALES), values)
     np.testing.assert_allclose(start.weights, states[int(np.argmin(values))].weights)
     assert min(values) < values[0]  # better than 0, or nothing is tested
     assert start.n_iter == 0 and start.objective == []
@@ -53,6 +56,5 @@ def test_the_likelihood_goes_on_from_there():
     clf.fit(problem.X, problem.y)
     state = SETTINGS.run(engine, start_at_scaled_means(engine, SETTINGS, problem.C))
     np.testing.assert_allclose(clf.history_["objective"], state.objective)
-    assert clf.history_["objective"][0] < SETTINGS.value(
-        engine, LikelihoodState(np.zeros((4, 5)), problem.C)
-    )
+    at_zero = SETTINGS.values(engine, problem.C, np.zeros((4, 5)), [1.0])[0]
+    assert clf.history_["objective"][0] < at_zero

@@ -142,14 +142,28 @@ def posterior(
 def sparse_scores(
     data: Any, indices: Any, indptr: Any, weights: FloatArray, start: int, stop: int, out: Any
 ) -> None:
-    """Write the scores of rows start..stop into out[0..]; weights are (features, Q)."""
+    """Write the scores of rows start..stop into out[0..]; weights are (features, Q).
+
+    Four entries of a row at a time: a row's scores are fetched and stored a fourth as often.
+    """
+    n_classes = weights.shape[1]
     for i in range(start, stop):
         own = out[i - start]
         own[:] = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            value, line = data[k], weights[indices[k]]
-            for q in range(len(own)):
-                own[q] += value * line[q]
+        k, end = indptr[i], indptr[i + 1]
+        while k + 4 <= end:
+            a, b, c, d = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+            of_a, of_b, of_c, of_d = data[k], data[k + 1], data[k + 2], data[k + 3]
+            for q in range(n_classes):
+                own[q] += (of_a * weights[a, q] + of_b * weights[b, q]) + (
+                    of_c * weights[c, q] + of_d * weights[d, q]
+                )
+            k += 4
+        while k < end:
+            a, of_a = indices[k], data[k]
+            for q in range(n_classes):
+                own[q] += of_a * weights[a, q]
+            k += 1
 
 
 @_exact
@@ -157,9 +171,18 @@ def sparse_outer(
     data: Any, indices: Any, indptr: Any, values: Any, start: int, stop: int, out: FloatArray
 ) -> None:
     """Add the products of rows start..stop with their values, (rows, Q), to out, (features, Q)."""
+    n_classes = out.shape[1]
     for i in range(start, stop):
         own = values[i - start]
-        for k in range(indptr[i], indptr[i + 1]):
-            value, line = data[k], out[indices[k]]
-            for q in range(len(own)):
-                line[q] += value * own[q]
+        k, end = indptr[i], indptr[i + 1]
+        while k + 2 <= end:
+            a, b = indices[k], indices[k + 1]
+            of_a, of_b = data[k], data[k + 1]
+            for q in range(n_classes):
+                out[a, q] += of_a * own[q]
+                out[b, q] += of_b * own[q]
+            k += 2
+        if k < end:
+            a, of_a = indices[k], data[k]
+            for q in range(n_classes):
+                out[a, q] += of_a * own[q]

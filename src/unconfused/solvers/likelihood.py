@@ -7,6 +7,7 @@ with its truth. C may be held fixed, or found in turn with the weights.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -98,11 +99,17 @@ class Likelihood:
     matrix_steps: int = MOST_STEPS
     metric: Metric | None = None
 
-    def value(self, engine: Engine, state: LikelihoodState) -> float:
-        """Return the objective at `state`."""
-        objective = _Objective(self, engine, len(state.matrix))
-        objective.matrix = state.matrix
-        return objective(state.weights)[0]
+    def values(
+        self, engine: Engine, matrix: FloatArray, weights: FloatArray, factors: Sequence[float]
+    ) -> list[float]:
+        """Return the objective at multiples of weights: one pass over the rows, if they allow."""
+        objective = _Objective(self, engine, len(matrix))
+        measure, basis = objective.measure_multiples(weights)
+        penalty, _ = _ridge(weights, self.l2, engine.intercept)
+        return [
+            measure(factor * basis, matrix).loss / objective.total + factor**2 * penalty
+            for factor in factors
+        ]
 
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
@@ -200,6 +207,7 @@ class _Objective:
             self._code_weights = np.ones(len(evidence))
         self.total = float(engine.code_counts @ self._code_weights)
         self.matrix = np.eye(n_classes)
+        self._last: tuple[FloatArray, FloatArray, LikelihoodPass] | None = None
 
     @cached_property
     def metric(self) -> Metric:
@@ -226,8 +234,10 @@ class _Objective:
         return np.asarray(posterior[: self._n_classes].sum(axis=0))
 
     def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
-        """Measure weights and C against the labels."""
-        return self._measure(self._engine, weights, matrix)
+        """Measure weights and C against the labels; what was asked last is remembered."""
+        if self._last is None or self._last[0] is not weights or self._last[1] is not matrix:
+            self._last = weights, matrix, self._measure(self._engine, weights, matrix)
+        return self._last[2]
 
     def _measure(self, engine: Engine, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         if self._evidence is not None:

@@ -26,8 +26,9 @@ def start_at_scaled_means(
 ) -> LikelihoodState:
     """Return the unmixed class means, as long as the objective likes them best.
 
-    They cost one pass over the rows, and their lengths one each. Where C is the identity the
-    objective is convex, and where C cannot well be undone the means say little: these start at 0.
+    They cost a pass over the rows, and their lengths another, or one each where the rows' scores
+    are too many to hold. Where C is the identity the objective is convex, and where C cannot well
+    be undone the means say little: these start at 0.
     (The unmixed discriminant is the better classifier, but no better start, and takes longer.)
     """
     unmixing = Unmixing(matrix, trusted=len(engine.code_counts) > len(matrix))
@@ -40,9 +41,9 @@ def start_at_scaled_means(
     length = float(np.sqrt(np.einsum("qj,qj->", means, means) / len(means)))
     if length == 0.0:
         return nowhere
-    states = [LikelihoodState(scale / length * means, matrix) for scale in SCALES]
-    values = [likelihood.value(engine, state) for state in states]
-    return states[int(np.argmin(values))]
+    means /= length
+    best = SCALES[int(np.argmin(likelihood.values(engine, matrix, means, SCALES)))]
+    return LikelihoodState(best * means, matrix)
 
 
 def _can_be_undone(unmixing: Unmixing, engine: Engine) -> bool:
