@@ -187,8 +187,9 @@ class _Memory:
         scale = upper[-1, -1] / self._changes_changes[self._order[-1], self._order[-1]]
         inner = scale * self._changes_changes[places]
         inner[np.diag_indices(n)] += np.diag(upper)
-        of_changes = solve_triangular(upper, by_step)
-        of_steps = solve_triangular(upper, inner @ of_changes - scale * by_change, trans="T")
+        of_changes = solve_triangular(upper, by_step, check_finite=False)
+        rest = inner @ of_changes - scale * by_change
+        of_steps = solve_triangular(upper, rest, trans="T", check_finite=False)
         factors = np.zeros((2, n))
         factors[0, self._order], factors[1, self._order] = of_steps, -scale * of_changes
         found = scale * slope

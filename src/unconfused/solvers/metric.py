@@ -70,7 +70,9 @@ class FullMetric:
 
     def to_weights(self, coordinates: FloatArray) -> FloatArray:
         """Return the weights at these coordinates."""
-        return np.ascontiguousarray(solve_triangular(self.root, coordinates.T).T)
+        return np.ascontiguousarray(
+            solve_triangular(self.root, coordinates.T, check_finite=False).T
+        )
 
     def to_coordinates(self, weights: FloatArray) -> FloatArray:
         """Return the coordinates of weights."""
@@ -78,7 +80,9 @@ class FullMetric:
 
     def slope(self, gradient: FloatArray) -> FloatArray:
         """Return the derivative by the coordinates, given that by the weights."""
-        return np.ascontiguousarray(solve_triangular(self.root, gradient.T, trans="T").T)
+        return np.ascontiguousarray(
+            solve_triangular(self.root, gradient.T, trans="T", check_finite=False).T
+        )
 
 
 def metric_of(engine: Engine, n_classes: int, l2: float) -> Metric:
