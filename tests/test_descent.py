@@ -1,18 +1,22 @@
 """Steps downhill, and the coordinates they are taken in."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import rosen, rosen_der
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
-from unconfused import UnconfusedLogisticRegression
-from unconfused.engines import LocalEngine
+from unconfused import ConfusionWarning, UnconfusedLogisticRegression, noise
+from unconfused.engines import LocalEngine, _moments
+from unconfused.estimators import _likelihood_fits
 from unconfused.solvers import descent, metric
 from unconfused.solvers.descent import descend
-from unconfused.solvers.metric import DiagonalMetric, FullMetric, metric_of
+from unconfused.solvers.metric import CentredMetric, DiagonalMetric, FullMetric, metric_of
 
 
 def plain(n):
@@ -62,11 +66,13 @@ def test_a_bowl_is_as_easy_however_long_and_oblique(seed, n, kind):
     np.testing.assert_allclose(bowl(path[-1][0])[1], 0.0, atol=1e-6)
 
 
-@given(st.integers(0, 2**16), st.booleans())
-def test_coordinates_lead_to_weights_and_back(seed, full):
+@given(st.integers(0, 2**16), st.sampled_from(["full", "diagonal", "centred"]))
+def test_coordinates_lead_to_weights_and_back(seed, kind):
     rng = np.random.RandomState(seed)
     root = np.triu(rng.randn(4, 4)) + 5 * np.eye(4)
-    coordinates = FullMetric(root) if full else DiagonalMetric(np.diag(root))
+    coordinates = FullMetric(root) if kind == "full" else DiagonalMetric(np.diag(root))
+    if kind == "centred":
+        coordinates = CentredMetric(FullMetric(root[:3, :3]), rng.randn(3), 2.0)
     weights, gradient, step = rng.randn(3, 4), rng.randn(3, 4), 1e-3 * rng.randn(3, 4)
     there = coordinates.to_coordinates(weights)
     np.testing.assert_allclose(coordinates.to_weights(there), weights)
@@ -112,34 +118,113 @@ def test_features_are_squared_and_summed(storage, intercept):
     np.testing.assert_allclose(engine.feature_squares(), np.diag(engine.second_moment()))
 
 
-def test_few_features_are_taken_apart_and_many_are_scaled(monkeypatch):
+@pytest.mark.parametrize("intercept", [True, False])
+def test_few_features_are_taken_apart_and_many_are_scaled(intercept, monkeypatch):
     X, codes = np.random.RandomState(0).randn(60, 20), np.arange(60) % 2
-    engine = LocalEngine(X, codes, 2)
-    assert isinstance(metric_of(engine, 2, 1e-4), FullMetric)
+    engine = LocalEngine(X, codes, 2, intercept=intercept)
+
+    def kind(n_classes):
+        found = metric_of(engine, n_classes, 1e-4)
+        assert isinstance(found, CentredMetric) == intercept
+        return type(found.features if intercept else found)
+
+    assert kind(2) is FullMetric
     monkeypatch.setattr(metric, "FEW_FEATURES", 5)
     monkeypatch.setattr(metric, "FEATURES_PER_CLASS", 5)
-    assert isinstance(metric_of(engine, 2, 1e-4), DiagonalMetric)
-    assert isinstance(metric_of(engine, 5, 1e-4), FullMetric)
+    assert kind(2) is DiagonalMetric
+    assert kind(5) is FullMetric
 
 
-@pytest.mark.parametrize("l2", [0.0, 1e-3])
-def test_features_that_say_nothing_or_the_same_are_no_trouble(l2):
+@pytest.mark.parametrize("few", [True, False])
+def test_coordinates_make_the_curvature_at_0_round(few, monkeypatch):
     rng = np.random.RandomState(0)
-    X = rng.randn(200, 3)
-    y = (X[:, 0] + 0.5 * rng.randn(200) > 0).astype(int)
-    odd = np.column_stack([X, np.zeros(200), X[:, 0], X[:, 1] + X[:, 2], np.full(200, 7.0)])
-    models = [UnconfusedLogisticRegression(l2=l2, tol=1e-7).fit(rows, y) for rows in (X, odd)]
-    chances = [model.predict_proba(rows) for model, rows in zip(models, (X, odd), strict=True)]
-    assert np.all(np.isfinite(models[1].coef_))
-    np.testing.assert_allclose(chances[0], chances[1], atol=1e-4 if l2 == 0 else 2e-2)
+    X = 50 + rng.randn(300, 4) * [1, 10, 0.1, 3]
+    if few:
+        X[:, 1] += 8 * X[:, 3]  # goes together with another
+    else:
+        monkeypatch.setattr(metric, "FEW_FEATURES", 0)
+        monkeypatch.setattr(metric, "FEATURES_PER_CLASS", 0)
+        X = 50 + np.linalg.qr(X - X.mean(axis=0))[0] * [1, 10, 0.1, 3]
+    engine = LocalEngine(X, np.arange(300) % 3, 3)
+    there = metric_of(engine, 3, 0.0)
+    bend = np.stack([there.slope(row) for row in (engine.second_moment() / 300)[:, np.newaxis]])
+    bend = np.stack([there.slope(row) for row in bend[:, 0].T[:, np.newaxis]])[:, 0]
+    np.testing.assert_allclose(bend / bend[-1, -1], np.eye(5), atol=0.03)
+
+
+def test_a_dense_block_of_sparse_rows_is_squared_as_an_array(monkeypatch):
+    X = np.random.RandomState(0).randn(40, 6) * (np.arange(6) % 2)
+    engine = LocalEngine(sparse.csr_array(X), np.zeros(40, int), 1)
+    moments = []
+    for share in (0.1, 0.9):
+        monkeypatch.setattr(_moments, "DENSE", share)
+        moments.append(engine.second_moment())
+    np.testing.assert_allclose(moments[0], moments[1])
+    np.testing.assert_allclose(moments[0][:6, :6], X.T @ X)
+
+
+def test_numbers_that_run_out_are_no_end():
+    def beyond(weights):
+        return np.inf, np.ones((1, 2))
+
+    assert follow(beyond, np.zeros((1, 2)), plain(2)) == ([], False)
+
+    def coarse(weights):  # no step can be seen to gain anything
+        return round(float(np.sum(weights**2))), 2 * weights
+
+    path, ended = follow(coarse, np.full((1, 3), 0.05), plain(3))
+    assert not ended and len(path) < 5
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_scale_of_the_features_does_not_matter(scale):
+    X, y = make_classification(300, 8, n_informative=6, n_classes=3, random_state=0)
+    plain_fit = UnconfusedLogisticRegression(l2=0.0).fit(X, y)
+    scaled = UnconfusedLogisticRegression(l2=0.0).fit(scale * X, y)
+    np.testing.assert_allclose(
+        scaled.predict_proba(scale * X), plain_fit.predict_proba(X), atol=0.02
+    )
+
+
+def test_features_far_from_0_are_no_trouble():
+    X, y = load_iris(return_X_y=True)
+    near = UnconfusedLogisticRegression(l2=1e-3).fit(X - X.mean(axis=0), y)
+    far = UnconfusedLogisticRegression(l2=1e-3).fit(X + 1e5, y)
+    assert far.n_iter_ < 2 * near.n_iter_ + 10
+    np.testing.assert_allclose(
+        far.predict_proba(X + 1e5), near.predict_proba(X - X.mean(axis=0)), atol=5e-3
+    )
+    huge = np.where(np.arange(4) < 2, 1e170, 1.0) * X
+    with np.errstate(over="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.all(np.isfinite(UnconfusedLogisticRegression().fit(huge, y).coef_))
+
+
+@pytest.mark.parametrize("relabel", [0, 2])
+def test_a_label_that_c_calls_impossible_says_nothing(relabel):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"], dtype=object)
+    C = np.array([[0.8, 0.2, 0.0], [0.2, 0.8, 0.0], [0.4, 0.6, 0.0]])
+    labels = noise.corrupt_labels(y, C, random_state=0)
+    labels[0] = 2
+    model = UnconfusedLogisticRegression(C, classes=names, tol=1e-7, l2=1e-2, relabel=relabel)
+    with pytest.warns(ConfusionWarning) as caught:
+        model.fit(X, names[labels])
+    assert any("ever labelled 'c'" in str(one.message) for one in caught)
+    assert model.n_iter_ > 5
+    assert np.all(np.isfinite(model.history_["objective"]))
+    if relabel == 0:  # the row might as well not be there, but for its share in the mean
+        without = clone(model).set_params(l2=1e-2 * 150 / 149)
+        with pytest.warns(ConfusionWarning, match="singular"):
+            without.fit(X[1:], names[labels[1:]])
+        np.testing.assert_allclose(model.predict_proba(X), without.predict_proba(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
 def test_features_need_not_be_scaled(load, monkeypatch):
     X, y = load(return_X_y=True)
-    raw = UnconfusedLogisticRegression(l2=1e-4).fit(X, y)
-    monkeypatch.setattr(metric, "FEW_FEATURES", 0)
-    monkeypatch.setattr(metric, "FEATURES_PER_CLASS", 0)
-    scaled = UnconfusedLogisticRegression(l2=1e-4, max_iter=5000).fit(X, y)
-    assert raw.n_iter_ < 150 and raw.n_iter_ < scaled.n_iter_
-    assert raw.history_["objective"][-1] <= scaled.history_["objective"][-1] + 1e-4
+    even = UnconfusedLogisticRegression(l2=1e-4).fit(X, y)
+    monkeypatch.setattr(_likelihood_fits, "metric_of", lambda engine, *_: plain(engine.n_features))
+    uneven = UnconfusedLogisticRegression(l2=1e-4, max_iter=10_000).fit(X, y)
+    assert even.n_iter_ < 150 and 5 * even.n_iter_ < uneven.n_iter_
+    assert even.history_["objective"][-1] <= uneven.history_["objective"][-1] + 1e-4

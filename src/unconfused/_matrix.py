@@ -309,6 +309,28 @@ def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
         )
 
 
+def label_chances(matrix: FloatArray) -> FloatArray:
+    """Return the chance of each label given each true class, (labels, classes).
+
+    A label that C gives no class any chance of says nothing: it is as likely with one as another.
+    """
+    chances = np.ascontiguousarray(matrix.T)
+    chances[~chances.any(axis=1)] = 1.0
+    return chances
+
+
+def warn_if_impossible(matrix: FloatArray, observed: IntArray, classes: Labels) -> None:
+    """Warn of labels that rows have and C gives no class any chance of."""
+    counts = np.bincount(observed[observed >= 0], minlength=len(matrix))
+    for label in np.flatnonzero(~matrix.any(axis=0) & (counts > 0)):
+        warnings.warn(
+            f"By the confusion matrix no class is ever labelled {classes.tolist()[label]!r}, but "
+            "rows are: their label says nothing of them. Check the matrix, or leave them out.",
+            ConfusionWarning,
+            stacklevel=2,
+        )
+
+
 def make_unmixing(
     matrix: FloatArray,
     classes: Labels,

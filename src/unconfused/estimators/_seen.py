@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._sharpness import posterior_given
 from unconfused.estimators._noisy import NoisyData
@@ -54,7 +55,7 @@ class Seen:
     def through(self, matrix: FloatArray) -> Seen:
         """Return the same with labels seen through another confusion matrix."""
         evidence = self.evidence.copy()
-        evidence[~self.known] = matrix[:, self.codes[~self.known]].T
+        evidence[~self.known] = label_chances(matrix)[self.codes[~self.known]]
         return replace(self, evidence=evidence, matrix=matrix)
 
     def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
@@ -77,7 +78,7 @@ class Seen:
 
 def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Seen:
     """Return what labels and known truths say, labels through a confusion matrix."""
-    evidence = matrix[:, data.labels.observed].T.copy()
+    evidence = label_chances(matrix)[data.labels.observed]
     evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
     trust = np.where(data.known, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import warn_if_singular
+from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
@@ -36,9 +36,9 @@ from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
-SEARCH_STEPS, SEARCH_MATRIX_STEPS = 10, 5
+SEARCH_STEPS, SEARCH_MATRIX_STEPS = 20, 5
 """Steps of W, and of C, from one weight to the next while the noisy rows' weight is looked for:
-with more of them the same weights are found."""
+with 10 of W, rough labels may look harmless that are not."""
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):
@@ -215,6 +215,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
         warn_if_singular(known.matrix, data.labels.classes)
+        if not self._refines(known):  # or it is given a chance
+            warn_if_impossible(known.matrix, data.labels.observed[~data.known], data.labels.classes)
         whole, used = data.X, UsedColumns.of(data.X)
         if self._goes_on:
             self._refuse_another_problem(data, self._state.weights)

@@ -26,8 +26,14 @@ MANY_WEIGHTS = 30_000
 ENOUGH_GAIN, ENOUGH_FLATTER = 1e-4, 0.9
 """A step must gain this share of what the slope promises, and leave no more than this of it."""
 
-MOST_TRIES = 30
-"""Lengths tried for a step; after so many, rounding decides and there is nothing to gain."""
+MOST_TRIES, MOST_VAIN = 30, 6
+"""Lengths tried for a step, and lengths in vain that change next to nothing: rounding decides."""
+
+NEXT_TO_NOTHING = 1e-7
+"""As a share of the value; that of single precision."""
+
+NEGLIGIBLE = 1e-6
+"""What may be left to gain, as a share of the value, where rounding ends a descent."""
 
 ROUNDING = 1e-15
 """What differs by no more than this share is the same."""
@@ -55,8 +61,15 @@ class _Point:
     slope: FloatArray
     """By the coordinates."""
 
+    @property
+    def to_gain(self) -> float:
+        """What is left to gain, about: coordinates are such that the objective is a round bowl."""
+        if not np.isfinite(self.value):
+            return np.inf
+        return 0.5 * float(self.slope @ self.slope) / max(abs(self.value), 1.0)
+
     def at_rest(self, tol: float) -> bool:
-        return bool(np.max(np.abs(self.gradient)) <= tol)
+        return bool(np.max(np.abs(self.gradient)) <= tol) and self.to_gain <= tol
 
 
 def descend(
@@ -67,10 +80,11 @@ def descend(
     tol: float,
     after_step: AfterStep,
 ) -> bool:
-    """Minimise from `start` on; return whether the end was reached before the steps ran out.
+    """Minimise from `start` on; return whether the end was reached.
 
-    That is where no derivative by a weight exceeds `tol`, whatever the coordinates, or where
-    rounding leaves nothing to gain.
+    That is where no derivative by a weight exceeds `tol`, nor what is left to gain (as a share of
+    the value, if that is above 1); or where rounding does not let a step gain more, if little is
+    left to gain. It is not reached where steps or numbers ran out before.
     """
 
     def look(at: FloatArray) -> _Point:
@@ -90,12 +104,12 @@ def descend(
             memory.forget()  # what was remembered misleads: once more along the slope itself
             ahead = _step(look, point, -point.slope, first=True)
         if ahead is None:
-            return True
+            return point.to_gain <= NEGLIGIBLE
         memory.note(ahead.at - point.at, ahead.slope - point.slope)
         gain, point = point.value - ahead.value, ahead
         after_step(point.weights, point.value)
         if gain <= ROUNDING * max(abs(point.value), 1.0):
-            return True
+            return point.to_gain <= NEGLIGIBLE
     return point.at_rest(tol)
 
 
@@ -112,13 +126,15 @@ def _step(
         return None
     # Of the first step nothing is known but that the coordinates suit the problem.
     length = min(1.0, 1.0 / float(np.linalg.norm(direction))) if first else 1.0
-    short, long, best = 0.0, np.inf, None
+    size = max(abs(here.value), 1.0)
+    short, long, best, vain = 0.0, np.inf, None, 0
     for _ in range(MOST_TRIES):
-        if -length * downhill <= ROUNDING * max(abs(here.value), 1.0):
+        if -length * downhill <= ROUNDING * size or vain == MOST_VAIN:
             break
         there = look(here.at + length * direction)
         if not there.value <= here.value + ENOUGH_GAIN * length * downhill:
             long = length
+            vain += abs(there.value - here.value) <= NEXT_TO_NOTHING * size
         else:
             best = there
             if float(there.slope @ direction) >= ENOUGH_FLATTER * downhill:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._matrix import loses_a_class
+from unconfused._matrix import label_chances, loses_a_class
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
 from unconfused.solvers.descent import descend
@@ -162,6 +162,7 @@ class Likelihood:
         """Minimise over the weights, C held."""
         left = self.max_iter - (state.n_iter - begun)
         if left <= 0:
+            state.exhausted = True
             return
         objective.matrix = state.matrix
 
@@ -244,8 +245,10 @@ class _Objective:
             return engine.likelihood(weights, self._evidence, self._code_weights)
         # A label code's chance given each true class: a column of C, or certainty of the truth.
         trusted = len(self._code_weights) > self._n_classes
-        mixing = np.vstack([matrix.T, np.eye(self._n_classes)]) if trusted else matrix.T
-        return engine.likelihood(weights, np.ascontiguousarray(mixing), self._code_weights)
+        mixing = label_chances(matrix)
+        if trusted:
+            mixing = np.vstack([mixing, np.eye(self._n_classes)])
+        return engine.likelihood(weights, mixing, self._code_weights)
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""
