@@ -76,7 +76,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
         ``C = 1 / (l2 * total weight)``.
     fit_intercept, classes, missing_label, n_jobs : as for `UMAClassifier`
-    max_iter, tol : at most so many steps; stop when no derivative exceeds `tol`
+    max_iter, tol : at most so many steps; stop when neither a derivative nor what is left to gain
+        exceeds `tol`
     warm_start : bool
         Start at the weights (and the refined matrix) of the last fit. Votes always start afresh.
     random_state : int, RandomState or None

@@ -82,7 +82,7 @@ class Likelihood:
     l2 : strength of the penalty on the weights, the intercept's left out
     noisy_weight : what a row counts whose truth is not known
     prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
-    max_iter, tol : at most so many steps; stop when no derivative exceeds `tol`
+    max_iter, tol : at most so many steps; see `descend` for when to stop
     verbose : how often to report progress
     turns : how often C may be found anew, where it is not held fixed
     matrix_steps : steps of each such search
