@@ -66,7 +66,7 @@ class _Point:
         """What is left to gain, about: coordinates are such that the objective is a round bowl."""
         if not np.isfinite(self.value):
             return np.inf
-        return 0.5 * float(self.slope @ self.slope) / max(abs(self.value), 1.0)
+        return 0.5 * _product(self.slope, self.slope) / max(abs(self.value), 1.0)
 
     def at_rest(self, tol: float) -> bool:
         return bool(np.max(np.abs(self.gradient)) <= tol) and self.to_gain <= tol
@@ -121,11 +121,11 @@ def _step(
     Lengths are halved between one that is too long and one too short, and doubled until one is too
     long (weak Wolfe conditions).
     """
-    downhill = float(here.slope @ direction)
+    downhill = _product(here.slope, direction)
     if not downhill < 0:
         return None
     # Of the first step nothing is known but that the coordinates suit the problem.
-    length = min(1.0, 1.0 / float(np.linalg.norm(direction))) if first else 1.0
+    length = min(1.0, 1.0 / np.sqrt(_product(direction, direction))) if first else 1.0
     size = max(abs(here.value), 1.0)
     short, long, best, vain = 0.0, np.inf, None, 0
     for _ in range(MOST_TRIES):
@@ -137,11 +137,16 @@ def _step(
             vain += abs(there.value - here.value) <= NEXT_TO_NOTHING * size
         else:
             best = there
-            if float(there.slope @ direction) >= ENOUGH_FLATTER * downhill:
+            if _product(there.slope, direction) >= ENOUGH_FLATTER * downhill:
                 return there
             short = length
         length = 2.0 * length if np.isinf(long) else (short + long) / 2.0
     return best
+
+
+def _product(one: FloatArray, other: FloatArray) -> float:
+    """Return the inner product on one thread: BLAS would wake up many, and wait for them."""
+    return float(np.einsum("i,i->", one, other))
 
 
 class _Memory:
@@ -177,8 +182,8 @@ class _Memory:
 
     def note(self, step: FloatArray, change: FloatArray) -> None:
         """Remember a step from the point last asked about, in the place of the oldest."""
-        curvature, square = float(step @ change), float(change @ change)
-        if not curvature > CURVATURE * np.sqrt(float(step @ step) * square):
+        curvature, square = _product(step, change), _product(change, change)
+        if not curvature > CURVATURE * np.sqrt(_product(step, step) * square):
             return
         full = len(self._order) == self._most
         place = self._order.pop(0) if full else len(self._order)
