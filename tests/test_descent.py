@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, noise
+from unconfused._matrix import label_chances
 from unconfused.engines import LocalEngine, _moments
 from unconfused.estimators import _likelihood_fits
 from unconfused.solvers import descent, metric
@@ -218,6 +219,14 @@ def test_a_label_that_c_calls_impossible_says_nothing(relabel):
         with pytest.warns(ConfusionWarning, match="singular"):
             without.fit(X[1:], names[labels[1:]])
         np.testing.assert_allclose(model.predict_proba(X), without.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_saying_nothing_leaves_the_matrix_alone(order):
+    C = np.array([[0.8, 0.2, 0.0], [0.2, 0.8, 0.0], [0.4, 0.6, 0.0]], order=order)
+    before = C.copy()
+    np.testing.assert_array_equal(label_chances(C)[2], 1.0)
+    np.testing.assert_array_equal(C, before)
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])

@@ -314,7 +314,7 @@ def label_chances(matrix: FloatArray) -> FloatArray:
 
     A label that C gives no class any chance of says nothing: it is as likely with one as another.
     """
-    chances = np.ascontiguousarray(matrix.T)
+    chances = np.array(matrix.T, order="C")  # a copy in any case: C itself stays as it is
     chances[~chances.any(axis=1)] = 1.0
     return chances
 
