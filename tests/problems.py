@@ -35,3 +35,18 @@ def make_noisy_blobs():
     X, true = make_blobs(600, centers=4, n_features=5, random_state=1)
     C = np.array([[0.6, 0.3, 0.1, 0.0], [0, 0.9, 0, 0.1], [0.2, 0.2, 0.6, 0], [0, 0, 0.4, 0.6]])
     return X, true, noise.corrupt_labels(true, C, random_state=0), C
+
+
+def make_moves(rng, n_moves, Q, d):
+    """Small moves after large ones, along few directions; some classes never move."""
+    for t in range(n_moves):
+        steps = np.zeros(Q)
+        up, down = rng.choice(max(Q - 1, 2), 2, replace=False)
+        steps[up], steps[down] = 1.0, -1.0
+        if t % 3 == 0:
+            rivals = rng.permutation(Q)[: rng.randint(1, Q)]
+            steps[:] = 0.0
+            steps[rivals] = -1.0 / len(rivals)
+            steps[up] = 1.0 - (up in rivals) / len(rivals)
+        direction = rng.randn(d) / (1.0 + t) ** 1.5
+        yield steps, np.round(direction, 2) if t % 5 == 0 else direction

@@ -12,6 +12,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
+from unconfused.engines._kernels import fetch_later
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
@@ -77,6 +78,29 @@ def move_gram_dense(
             gram[s, mover_codes[m]] += mover_weights[m] * total
 
 
+@_sums
+def dot_entries(values: Any, places: Any, line: FloatArray) -> float:
+    """Return the product of a sparse row with a line of all columns."""
+    total = 0.0
+    for k in range(len(values)):
+        total += values[k] * line[places[k]]
+    return total
+
+
+@_exact
+def add_entries(values: Any, places: Any, weight: float, line: FloatArray) -> None:
+    """Add a sparse row, times its weight, to a line of all columns."""
+    for k in range(len(values)):
+        line[places[k]] += weight * values[k]
+
+
+@_exact
+def clear_entries(places: Any, line: FloatArray) -> None:
+    """Make a line 0 where a sparse row has entries."""
+    for place in places:
+        line[place] = 0.0
+
+
 @_exact
 def move_gram_sparse(
     data: Any, indices: Any, indptr: Any, members: IntArray, edges: IntArray, weights: FloatArray,
@@ -86,28 +110,26 @@ def move_gram_sparse(
     """Do the same for rows in CSR. `line` is all 0 before and after."""
     for s in range(len(edges) - 1):
         own = members[edges[s] : edges[s + 1]]
-        for i in own:
-            for k in range(indptr[i], indptr[i + 1]):
-                line[indices[k]] += weights[i] * data[k]
+        for m in range(len(own)):
+            fetch_later(data, indices, indptr, own, m)
+            i = own[m]
+            first, last = indptr[i], indptr[i + 1]
+            add_entries(data[first:last], indices[first:last], weights[i], line)
         for m in range(len(movers)):
             if mover_codes[m] == s:
-                i = movers[m]
-                for k in range(indptr[i], indptr[i + 1]):
-                    line[indices[k]] -= 0.5 * mover_weights[m] * data[k]
+                first, last = indptr[movers[m]], indptr[movers[m] + 1]
+                half = -0.5 * mover_weights[m]
+                add_entries(data[first:last], indices[first:last], half, line)
         for m in range(len(movers)):
-            i, total = movers[m], 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                total += line[indices[k]] * data[k]
-            gram[mover_codes[m], s] += mover_weights[m] * total
-            gram[s, mover_codes[m]] += mover_weights[m] * total
+            first, last = indptr[movers[m]], indptr[movers[m] + 1]
+            grown = mover_weights[m] * dot_entries(data[first:last], indices[first:last], line)
+            gram[mover_codes[m], s] += grown
+            gram[s, mover_codes[m]] += grown
         for i in own:
-            for k in range(indptr[i], indptr[i + 1]):
-                line[indices[k]] = 0.0
+            clear_entries(indices[indptr[i] : indptr[i + 1]], line)
         for m in range(len(movers)):
             if mover_codes[m] == s:
-                i = movers[m]
-                for k in range(indptr[i], indptr[i + 1]):
-                    line[indices[k]] = 0.0
+                clear_entries(indices[indptr[movers[m]] : indptr[movers[m] + 1]], line)
 
 
 @_exact
@@ -121,21 +143,25 @@ def move_gram_sparse_by_few(
     The movers are turned into lists by column, and the region's rows are read once, for the
     columns that are on a list.
     """
-    first, columns, owners, values = by_column(data, indices, indptr, movers, n_columns)
+    first, columns, owners, entries = by_column(data, indices, indptr, movers, n_columns)
     products = np.zeros((len(movers), len(edges) - 1))
     for s in range(len(edges) - 1):
         for m in range(edges[s], edges[s + 1]):
+            fetch_later(data, indices, indptr, members, m)
             i = members[m]
-            for k in range(indptr[i], indptr[i + 1]):
-                e = first[indices[k]]
-                while e >= 0 and e < len(columns) and columns[e] == indices[k]:
-                    products[owners[e], s] += weights[i] * data[k] * values[e]
-                    e += 1
+            values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+            for k in range(len(values)):
+                e = first[places[k]]
+                if e >= 0:  # few are
+                    while columns[e] == places[k]:
+                        products[owners[e], s] += weights[i] * values[k] * entries[e]
+                        e += 1
     for m in range(len(movers)):
         for k in range(indptr[movers[m]], indptr[movers[m] + 1]):
             e = first[indices[k]]
-            while e < len(columns) and columns[e] == indices[k]:
-                products[owners[e], mover_codes[m]] -= 0.5 * mover_weights[m] * data[k] * values[e]
+            while columns[e] == indices[k]:
+                grown = mover_weights[m] * data[k] * entries[e]
+                products[owners[e], mover_codes[m]] -= 0.5 * grown
                 e += 1
     for m in range(len(movers)):
         for s in range(len(edges) - 1):
@@ -145,21 +171,24 @@ def move_gram_sparse_by_few(
 
 @_exact
 def by_column(data: Any, indices: Any, indptr: Any, rows: IntArray, n_columns: int) -> Any:
-    """List the entries of some rows by column; `first` says where a column's begin, else -1."""
+    """List the entries of some rows by column; `first` says where a column's begin, else -1.
+
+    The list ends with a column that there is not.
+    """
     total = 0
     for i in rows:
         total += indptr[i + 1] - indptr[i]
-    columns = np.empty(total, dtype=np.int64)
-    owners = np.empty(total, dtype=np.int64)
-    values = np.empty(total)
+    columns = np.full(total + 1, -1, dtype=np.int64)
+    owners = np.zeros(total, dtype=np.int64)
+    entries = np.empty(total)
     at = 0
     for m in range(len(rows)):
         for k in range(indptr[rows[m]], indptr[rows[m] + 1]):
-            columns[at], owners[at], values[at] = indices[k], m, data[k]
+            columns[at], owners[at], entries[at] = indices[k], m, data[k]
             at += 1
-    order = np.argsort(columns, kind="mergesort")
-    columns, owners, values = columns[order], owners[order], values[order]
+    order = np.argsort(columns[:total], kind="mergesort")
+    columns[:total], owners, entries = columns[:total][order], owners[order], entries[order]
     first = np.full(n_columns, -1, dtype=np.int32)
     for e in range(total - 1, -1, -1):
         first[columns[e]] = e
-    return first, columns, owners, values
+    return first, columns, owners, entries

@@ -1,6 +1,9 @@
 """Compiled loops over rows. All release the interpreter, so threads can share the rows.
 
 Nothing is compiled when this file is imported; what a call compiles is cached on disk.
+
+A sparse row's entries are taken as slices, and counted from 0: of a place that might be negative
+the compiler would have to ask, for every entry, whether it is meant from the end.
 """
 
 from __future__ import annotations
@@ -12,10 +15,14 @@ import numpy as np
 
 from unconfused._typing import FloatArray
 from unconfused.engines._compile import compiled
+from unconfused.engines._prefetch import LINE_BYTES, prefetch, prefetch_entry
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
 _exact = compiled
+
+AHEAD = 4
+"""How many rows ahead one is fetched."""
 
 
 @_sums
@@ -40,12 +47,27 @@ def dense_squared_norms(X: Any, start: int, stop: int, out: FloatArray) -> None:
 
 
 @_exact
+def fetch_later(data: Any, indices: Any, indptr: Any, rows: Any, now: int) -> None:
+    """Ask for the entries of a row some way ahead in a list: the rows of a cell lie scattered."""
+    i = rows[min(now + AHEAD, len(rows) - 1)]
+    first, last = indptr[i], indptr[i + 1]
+    for k in range(first, last, LINE_BYTES // data.itemsize):
+        prefetch_entry(data, k)  # type: ignore[call-arg]
+    for k in range(first, last, LINE_BYTES // indices.itemsize):
+        prefetch_entry(indices, k)  # type: ignore[call-arg]
+
+
+@_exact
 def dense_add(X: Any, rows: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
     """Add each chosen row, times its weight, to its cell's sum."""
+    stride = LINE_BYTES // X.itemsize
     for k in range(len(rows)):
-        i, cell, weight = rows[k], cells[k], weights[k]
-        for j in range(X.shape[1]):
-            sums[cell, j] += weight * X[i, j]
+        later = rows[min(k + AHEAD, len(rows) - 1)]
+        for j in range(0, X.shape[1], stride):
+            prefetch(X, later, j)  # type: ignore[call-arg]
+        row, own, weight = X[rows[k]], sums[cells[k]], weights[k]
+        for j in range(len(row)):
+            own[j] += weight * row[j]
 
 
 @_sums
@@ -54,9 +76,10 @@ def sparse_dot(
 ) -> None:
     """Multiply rows start..stop by a vector."""
     for i in range(start, stop):
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
         total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * vector[indices[k]]
+        for k in range(len(values)):
+            total += values[k] * vector[places[k]]
         out[i] = total
 
 
@@ -65,8 +88,8 @@ def sparse_squared_norms(data: Any, indptr: Any, start: int, stop: int, out: Flo
     """Squared norms of rows start..stop."""
     for i in range(start, stop):
         total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            value = float(data[k])
+        for entry in data[indptr[i] : indptr[i + 1]]:
+            value = float(entry)
             total += value * value
         out[i] = total
 
@@ -83,9 +106,11 @@ def sparse_add(
 ) -> None:
     """Add each chosen row, times its weight, to its cell's sum."""
     for m in range(len(rows)):
-        i, cell, weight = rows[m], cells[m], weights[m]
-        for k in range(indptr[i], indptr[i + 1]):
-            sums[cell, indices[k]] += weight * data[k]
+        fetch_later(data, indices, indptr, rows, m)
+        i, own, weight = rows[m], sums[cells[m]], weights[m]
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            own[places[k]] += weight * values[k]
 
 
 @_exact

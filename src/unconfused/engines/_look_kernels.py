@@ -13,14 +13,12 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
+from unconfused.engines._kernels import AHEAD
 from unconfused.engines._prefetch import LINE_BYTES, prefetch
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
 _exact = compiled
-
-AHEAD = 4
-"""How many rows ahead one is fetched."""
 
 TILE = 256
 """Sparse rows scored together: they stay in fast memory from one class to the next."""
@@ -101,9 +99,11 @@ def sparse_refresh(
                 a, b = classes[m], classes[min(m + 1, classes[0])]
                 one, two = weights[a], weights[b]
                 of_a, of_b = constants[a], constants[b]
-                for e in range(indptr[i], indptr[i + 1]):
-                    of_a += data[e] * one[indices[e]]
-                    of_b += data[e] * two[indices[e]]
+                # Slices, counted from 0: no entry is asked whether it is meant from the end.
+                values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+                for e in range(len(values)):
+                    of_a += values[e] * one[places[e]]
+                    of_b += values[e] * two[places[e]]
                 scores[i, a], scores[i, b] = of_a, of_b
 
 
@@ -128,10 +128,11 @@ def sparse_exact_scores(
     """Write all scores of chosen rows in double precision."""
     for k in range(len(chosen)):
         i = chosen[k]
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
         for c in range(len(constants)):
-            total = constants[c]
-            for m in range(indptr[i], indptr[i + 1]):
-                total += data[m] * weights[c, indices[m]]
+            total, own = constants[c], weights[c]
+            for m in range(len(values)):
+                total += values[m] * own[places[m]]
             out[k, c] = total
 
 

@@ -17,9 +17,8 @@ LINE_BYTES = 64
 """What one fetch brings."""
 
 
-@intrinsic
-def prefetch(typing_context: Any, array: Any, i: Any, j: Any) -> Any:
-    """Ask for the memory around ``array[i, j]``; nothing happens if there is none."""
+def _generator() -> Any:
+    """Return what writes the instruction, for an array and as many numbers as it has axes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
@@ -44,4 +43,16 @@ def prefetch(typing_context: Any, array: Any, i: Any, j: Any) -> Any:
         builder.call(hint, [builder.bitcast(pointer, byte), *flags])
         return context.get_dummy_value()
 
-    return types.void(array, i, j), generate
+    return generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, i: Any, j: Any) -> Any:
+    """Ask for the memory around ``array[i, j]``; nothing happens if there is none."""
+    return types.void(array, i, j), _generator()
+
+
+@intrinsic
+def prefetch_entry(typing_context: Any, array: Any, i: Any) -> Any:
+    """Ask for the memory around ``array[i]``; nothing happens if there is none."""
+    return types.void(array, i), _generator()

@@ -94,6 +94,17 @@ class BoundedPartition(Partition, Protocol):
         ...
 
 
+class KeepingPartition(Partition, Protocol):
+    """A partition that keeps some update vectors, where it would take long to sum them again."""
+
+    def learnt_pairs(self, weights: FloatArray) -> list[tuple[int, int]]:
+        """Return pairs known to make no update: their vectors are clearly scored right.
+
+        There may be others. The weights, (Q, features), are those of the cut.
+        """
+        ...
+
+
 class Engine(Protocol):
     """Rows with label codes and weights."""
 

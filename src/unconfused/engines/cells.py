@@ -31,6 +31,14 @@ class Transfer:
         return cls._sorted(engine, inside, region[inside], engine.weights[inside])
 
     @classmethod
+    def rows_in(cls, engine: LocalEngine, region: IntArray, regions: IntArray) -> Transfer:
+        """Let the rows of these regions join the cells they are in."""
+        wanted = np.zeros(int(region.max(initial=0)) + 2, dtype=bool)  # the last is for -1
+        wanted[regions] = True
+        inside = np.flatnonzero(wanted[region])
+        return cls._sorted(engine, inside, region[inside], engine.weights[inside])
+
+    @classmethod
     def between(
         cls, engine: LocalEngine, rows: IntArray, before: IntArray, after: IntArray
     ) -> Transfer:

@@ -11,7 +11,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
 from unconfused.engines.cells import Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
-from unconfused.engines.sums import cell_sums
+from unconfused.engines.sums import KeptProducts, cell_sums
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
@@ -75,7 +75,7 @@ class LocalPartition:
             self._outdated = True
             return
         self._cells.shift(transfer)
-        self._sums.shift(transfer)
+        self._sums.shift(transfer, self._coefficients)
         changed = transfer.regions(self._engine.n_codes)
         self._dirty[changed] = True
         self._versions[changed] += 1
@@ -128,7 +128,13 @@ class LocalPartition:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
         self._rebuild_if_outdated()
         region = 0 if self.everywhere else predicted
-        return self._sums.unmixed(region, self._coefficients[:, true]) / self.total
+        return self._sums.unmixed(region, true, self._coefficients) / self.total
+
+    def learnt_pairs(self, weights: FloatArray) -> list[tuple[int, int]]:
+        """Return pairs known to make no update: their vectors are clearly scored right."""
+        if self._outdated or self.everywhere or not isinstance(self._sums, KeptProducts):
+            return []
+        return self._sums.vectors.learnt(weights)
 
     def region_versions(self) -> IntArray:
         """Return a number for every region, (Q,), that is another whenever its rows changed."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._kept_vectors import KeptVectors
 from unconfused.engines.cells import Cells, Transfer
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 64 * 2**20
 """Sums, and products of sums, are kept while they fit into this, and otherwise made when asked."""
+
+VECTOR_BYTES = 32 * 2**20
+"""Beside products, so much of update vectors is kept."""
 
 PARTS = 4
 """Parts that the rows of a region are summed in."""
@@ -34,7 +38,7 @@ class CellSums(Protocol):
         """Start from all rows."""
         ...
 
-    def shift(self, transfer: Transfer) -> None:
+    def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows."""
         ...
 
@@ -46,8 +50,8 @@ class CellSums(Protocol):
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         ...
 
-    def unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
-        """Return one unmixed sum of a region, (features,), for coefficients by code."""
+    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
+        """Return one unmixed sum of a region, (features,)."""
         ...
 
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
@@ -77,10 +81,13 @@ class KeptSums:
     def rebuild(self, transfer: Transfer) -> None:
         """Start from all rows."""
         self._sums.fill(0.0)
-        self.shift(transfer)
+        self._add(transfer)
 
-    def shift(self, transfer: Transfer) -> None:
+    def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows."""
+        self._add(transfer)
+
+    def _add(self, transfer: Transfer) -> None:
         n_threads = self._engine.in_threads.n_threads
         # Every thread has cells of its own: none waits for another, and sums round alike.
         cuts = np.linspace(0, len(transfer.cells), n_threads + 1).astype(int)
@@ -113,9 +120,9 @@ class KeptSums:
         )
         return out
 
-    def unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
-        """Return one unmixed sum of a region, (features,), for coefficients by code."""
-        return np.asarray(coefficients @ self._of(region))
+    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
+        """Return one unmixed sum of a region, (features,)."""
+        return np.asarray(coefficients[:, true] @ self._of(region))
 
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
@@ -136,7 +143,7 @@ class SumsOnDemand:
     def rebuild(self, transfer: Transfer) -> None:
         """Start from all rows: nothing is kept."""
 
-    def shift(self, transfer: Transfer) -> None:
+    def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows: nothing is kept."""
 
     def exchange(self, first: int, second: int) -> None:
@@ -150,10 +157,10 @@ class SumsOnDemand:
             np.einsum("qj,qj->q", vectors, vectors, out=out[k])
         return out
 
-    def unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
-        """Return one unmixed sum of a region, (features,), for coefficients by code."""
+    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
+        """Return one unmixed sum of a region, (features,)."""
         rows = np.flatnonzero(self._region == region)
-        weights = coefficients[self._engine.codes[rows]] * self._engine.weights[rows]
+        weights = coefficients[self._engine.codes[rows], true] * self._engine.weights[rows]
         # As many parts whatever the number of threads, so that sums round alike.
         parts = np.zeros((PARTS, self._engine.n_features))
         cuts = np.linspace(0, len(rows), PARTS + 1).astype(int)
@@ -182,25 +189,36 @@ class SumsOnDemand:
 
 
 class KeptProducts(SumsOnDemand):
-    """The inner products of the sums within every region."""
+    """The inner products of the sums within every region, and a few update vectors."""
 
     def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> None:
         super().__init__(engine, region)
         self._cells = cells
         self._grams = np.zeros((n_classes, engine.n_codes, engine.n_codes))
+        self.vectors = KeptVectors(engine, cells, VECTOR_BYTES)
 
     def rebuild(self, transfer: Transfer) -> None:
         """Start from all rows."""
+        self.vectors.clear()
         self._grams.fill(0.0)
         for region in transfer.regions(self._engine.n_codes):
             self._start_again(int(region))
 
-    def shift(self, transfer: Transfer) -> None:
+    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
+        """Return one unmixed sum of a region, (features,)."""
+        vector = self.vectors.get((region, true))
+        if vector is None:
+            vector = super().unmixed(region, true, coefficients)
+            self.vectors.put((region, true), vector)
+        return vector
+
+    def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows."""
+        self.vectors.shift(transfer, coefficients)
         n_codes, rows = self._engine.n_codes, self._engine.rows
-        members = Transfer.all_rows(self._engine, self._region)
-        edges = np.searchsorted(members.cells, np.arange(self._grams.shape[0] * n_codes + 1))
         regions = transfer.regions(n_codes)
+        members = Transfer.rows_in(self._engine, self._region, regions)
+        edges = np.searchsorted(members.cells, np.arange(self._grams.shape[0] * n_codes + 1))
         ends = np.searchsorted(transfer.cells, np.append(regions, regions[-1:] + 1) * n_codes)
 
         def run(k: int) -> None:
@@ -218,10 +236,14 @@ class KeptProducts(SumsOnDemand):
             bare = self._cells.empty[region]
             self._grams[region, bare] = self._grams[region][:, bare] = 0.0
 
-        self._engine.in_threads.each(run, range(len(regions)), self._engine.rows.n_entries)
+        # The largest first: a thread that gets one at the end would keep the others waiting.
+        costs = edges[(regions + 1) * n_codes] - edges[regions * n_codes] + n_codes * np.diff(ends)
+        largest_first = np.argsort(-costs, kind="stable").tolist()
+        self._engine.in_threads.each(run, largest_first, self._engine.rows.n_entries)
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
+        self.vectors.exchange(first, second)
         self._grams[[first, second]] = self._grams[[second, first]]
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:

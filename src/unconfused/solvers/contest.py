@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import BoundedPartition, Partition
+from unconfused.engines.base import BoundedPartition, KeepingPartition, Partition
 from unconfused.selection import TIE, Selection
 
 if TYPE_CHECKING:
@@ -22,6 +22,23 @@ def _knows_bounds(partition: Partition) -> TypeIs[BoundedPartition]:
     """Tell a bounded partition by its first method: asking the protocol takes longer than a look
     at a small problem's rows."""  # noqa: D205, D209 - one sentence
     return hasattr(partition, "norm_bounds")
+
+
+def _keeps_vectors(partition: Partition) -> TypeIs[KeepingPartition]:
+    return hasattr(partition, "learnt_pairs")
+
+
+def strike_out_learnt(
+    partition: Partition, selection: Selection, weights: FloatArray, selectable: BoolArray
+) -> None:
+    """Make pairs unselectable that are known to make no update, before any of them is chosen.
+
+    A selection that draws by chance is offered them all, so that it draws alike on every engine.
+    """
+    if getattr(selection, "scale", None) is None or not _keeps_vectors(partition):
+        return
+    for pair in partition.learnt_pairs(weights):
+        selectable[pair] = False
 
 
 def contested_norms(

@@ -16,7 +16,7 @@ from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import CellTables, Engine, Partition
 from unconfused.selection import Selection
-from unconfused.solvers.contest import contested_norms
+from unconfused.solvers.contest import contested_norms, strike_out_learnt
 from unconfused.solvers.means import estimated_hits, start_at_means
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.significance import pair_statistics
@@ -164,6 +164,7 @@ class UMA:
             selectable &= pair_statistics(tables, no_norms, unmixing, total).stands_out
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
+        strike_out_learnt(partition, self.selection, state.weights, selectable)
         while True:
             norms = contested_norms(partition, self.selection, prior, selectable, floor)
             if not np.all(np.isfinite(norms)):
