@@ -138,3 +138,11 @@ def test_another_number_of_features(rows):
     model = UMAClassifier(max_iter=3).fit(X, y)
     with pytest.raises(ValueError, match="features"):
         model.predict(X[:, :2])
+
+
+def test_many_classes_are_no_measurements():
+    # Each label was shown to scikit-learn once, which took more than twenty of them for numbers.
+    true = np.arange(120) % 40
+    X = np.eye(40)[true]
+    fitted = UMAClassifier(max_iter=5, tol=1e-9).fit(da.from_array(X, chunks=(60, -1)), true)
+    assert len(fitted.classes_) == 40
