@@ -34,17 +34,19 @@ def measure(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     print(
         f"  largest difference of the weights after {few} updates: {difference:.1e} of the largest"
     )
-    peers = {"ours, whole fit from the means": ours(problem, 1000, init="means")}
-    peers |= whole_fits(problem, slow=not options.quick)
-    whole: list[Measured] = in_turn(peers, problem.X_test, problem.y_test, options.repeats)
-    show(f"{problem.name}, whole fits", whole, read, problem.n_bytes)
-    return {
+    measured = {
         "weights_difference": difference,
         "read_seconds": read,
         "n_bytes": problem.n_bytes,
         "equal": equal,
-        "whole": whole,
     }
+    if options.equal_only:
+        return measured
+    peers = {"ours, whole fit from the means": ours(problem, 1000, init="means")}
+    peers |= whole_fits(problem, slow=not options.quick)
+    whole: list[Measured] = in_turn(peers, problem.X_test, problem.y_test, options.repeats)
+    show(f"{problem.name}, whole fits", whole, read, problem.n_bytes)
+    return {**measured, "whole": whole}
 
 
 def main() -> None:
@@ -58,6 +60,7 @@ def main() -> None:
         type=int,
         help="fewer updates of the literal one, each of which costs the same; ratios per update",
     )
+    parser.add_argument("--equal-only", action="store_true", help="leave out the whole fits")
     parser.add_argument("--repeats", type=int, default=None, help="fits that are timed")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "engine.json")
     options = parser.parse_args()
