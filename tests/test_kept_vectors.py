@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
 
-from unconfused import UMAClassifier
+from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import sums
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.rows import DenseRows, SparseRows
 from unconfused.engines.sums import KeptProducts
 
 ONLY_PRODUCTS = 600
@@ -122,3 +123,50 @@ def test_learnt_pairs_are_not_summed_again_and_again(monkeypatch):
         return len(asked) / clf.n_iter_
 
     assert times_asked(16) < 1.3 < times_asked(0)
+
+
+def make_text(seed, n_classes=12, n_rows=150, n_columns=300):
+    """Rows of few of many words, so that few rows that move are followed one by one."""
+    rng = np.random.RandomState(seed)
+    true = rng.randint(0, n_classes, n_rows)
+    true[:n_classes] = np.arange(n_classes)
+    words = rng.dirichlet(np.full(n_columns, 0.05), n_classes)
+    counts = np.vstack([rng.multinomial(12, words[t]) for t in true]).astype(float)
+    C = noise.random_confusion(n_classes, strength=0.3, random_state=seed)
+    X = counts / np.linalg.norm(counts, axis=1, keepdims=True)
+    return X, noise.corrupt_labels(true, C, random_state=seed), C
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("alpha", [0.0, 0.03])
+@pytest.mark.parametrize("few_movers", [0, 16])
+def test_many_columns_and_classes_beside_sums_that_are_kept(
+    monkeypatch, storage, alpha, few_movers
+):
+    monkeypatch.setattr("unconfused.engines.rows.FEW_MOVERS", few_movers)
+    moved = []
+    for rows in (DenseRows, SparseRows):
+        monkeypatch.setattr(
+            rows, "move_gram",
+            lambda self, *args, real=rows.move_gram: moved.append(1) or real(self, *args),
+        )  # fmt: skip
+    for seed in range(6):
+        X, y, C = make_text(seed)
+        clf = UMAClassifier(C, alpha=alpha, max_iter=60, tol=1e-9)
+        monkeypatch.setattr(sums, "KEPT_BYTES", 2**30)
+        expected = clf.fit(storage(X), y).coef_.copy()
+        monkeypatch.setattr(sums, "KEPT_BYTES", 8 * len(C) ** 3)
+        np.testing.assert_allclose(clf.fit(storage(X), y).coef_, expected, atol=1e-9)
+    assert moved
+
+
+def test_regions_that_change_places_and_nothing_else():
+    X, y = np.random.RandomState(0).rand(5000, 100) + 1, np.arange(5000) % 3
+    engine = LocalEngine(X, y, 3, intercept=False, n_threads=2)
+    partition = engine.partition(Unmixing(np.eye(3) * 0.7 + 0.1), 0.0)
+    weights = np.zeros((3, 100))
+    weights[0] = 1
+    partition.restart(weights)
+    before = partition.tables().counts
+    partition.move(np.array([-2.0, 0.0, 2.0]), np.ones(100))
+    np.testing.assert_array_equal(partition.tables().counts, before[[2, 1, 0]])

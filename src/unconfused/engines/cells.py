@@ -33,7 +33,8 @@ class Transfer:
     @classmethod
     def rows_in(cls, engine: LocalEngine, region: IntArray, regions: IntArray) -> Transfer:
         """Let the rows of these regions join the cells they are in."""
-        wanted = np.zeros(int(region.max(initial=0)) + 2, dtype=bool)  # the last is for -1
+        highest = max(region.max(initial=0), regions.max(initial=0))  # all rows may have left one
+        wanted = np.zeros(int(highest) + 2, dtype=bool)  # the last is for -1
         wanted[regions] = True
         inside = np.flatnonzero(wanted[region])
         return cls._sorted(engine, inside, region[inside], engine.weights[inside])

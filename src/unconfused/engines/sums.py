@@ -88,6 +88,8 @@ class KeptSums:
         self._add(transfer)
 
     def _add(self, transfer: Transfer) -> None:
+        if len(transfer.rows) == 0:  # two regions changed places, and that was all
+            return
         n_threads = self._engine.in_threads.n_threads
         # Every thread has cells of its own: none waits for another, and sums round alike.
         cuts = np.linspace(0, len(transfer.cells), n_threads + 1).astype(int)
