@@ -104,7 +104,7 @@ def test_trusted_rows_are_enough_of_every_class(small):
 
 def test_penalties_are_chosen_without_held_out_rows(small):
     problem = pose("digits64", "symmetric 0.2", 0, "trusted")
-    rest, held = problem.tuning
+    rest, held = problem.tuning.rest, problem.tuning.held
     assert len(held) == 60 and rest.n_rows == 240
     met = []
 
@@ -125,6 +125,25 @@ def test_penalties_are_chosen_without_held_out_rows(small):
     chosen = choose_penalty(replace(METHODS["ours"], title="a spy", fit=fit), problem)
     assert chosen == 1e-4 and len(met) == len(PENALTIES)
     assert all(given.n_rows == 240 for given in met)
+
+
+def test_a_part_of_many_rows_is_penalised_as_much_as_all(small, monkeypatch):
+    monkeypatch.setattr("experiments.league.problem.MOST_ROWS_TO_TUNE", 100)
+    problem = replace(pose("digits64", "symmetric 0.2", 0, "trusted"))
+    tuning, met = problem.tuning, []
+    assert tuning.rest.n_rows == 80 and len(tuning.held) == 220 and tuning.strength == 3
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([tuning.rest.raw[:, 0], problem.raw[tuning.held, 0]])),
+        np.sort(problem.raw[:, 0]),
+    )
+
+    def fit(given: Problem, l2: float):
+        met.append(l2 * given.n_rows)
+        return METHODS["noisy"].fit(given, l2)
+
+    chosen = choose_penalty(replace(METHODS["noisy"], title="a spy", fit=fit), problem)
+    assert chosen in PENALTIES
+    np.testing.assert_allclose(met, np.array(PENALTIES) * 0.8 * problem.n_rows)
 
 
 def test_contests_are_held_once_and_resumed(small, tmp_path):

@@ -16,6 +16,7 @@ from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.confusion import rank_label_errors
 from unconfused.confusion._calibration import calibrate, only_power
 from unconfused.estimators import _relabel
+from unconfused.estimators._judged import Judged
 from unconfused.estimators._relabel import Relabelling
 from unconfused.estimators._seen import Seen
 
@@ -60,15 +61,25 @@ def test_known_truths_are_never_relabelled(monkeypatch):
     X, y, C = problem()
     truth = np.full(len(y), np.nan)
     truth[:60] = (y[:60] + 1) % 3  # against all evidence
-    seen = []
-    sure = _relabel._sure_classes
-    monkeypatch.setattr(_relabel, "_sure_classes", lambda p: seen.append(sure(p)) or seen[-1])
+    lessons = []
+    lesson = Relabelling._lesson
+
+    def noting(*args):
+        lessons.append(lesson(*args))
+        return lessons[-1]
+
+    monkeypatch.setattr(Relabelling, "_lesson", staticmethod(noting))
     model = UnconfusedLogisticRegression(C, relabel=3, noisy_weight=1.0, random_state=0)
     model.fit(X, y, y_true=truth)
-    assert seen and all(np.array_equal(found[:60], truth[:60]) for found in seen)
+    assert len(lessons) > 5
+    for taught in lessons:
+        counts = taught.weight[:60] > 0
+        assert counts.any()
+        np.testing.assert_array_equal(taught.codes[:60][counts], 3 + truth[:60][counts])
 
 
-def test_votes_are_relabelled_too():
+def test_votes_are_relabelled_too(monkeypatch):
+    monkeypatch.setattr(Judged, "explains_less_than", lambda *args: False)
     made = make_problem(3, 300, 6, 3)
     X, y = made.X, made.true
     rng = np.random.RandomState(0)
@@ -145,6 +156,55 @@ def test_verbose_tells_of_the_rounds(capsys):
     assert "Relabelling" in "".join(capsys.readouterr())
 
 
+def test_a_row_has_no_say_in_what_it_is_rehearsed_with(monkeypatch):
+    # Whatever the labels of a fold are, the lesson that its rows are then judged by is the same.
+    X, y, C = problem(150)
+    taught = []
+    rehearse = Relabelling._rehearse
+
+    def noting(*args):
+        taught.append(list(rehearse(*args)))
+        return iter(taught[-1])
+
+    monkeypatch.setattr(Relabelling, "_rehearse", noting)
+    parts = np.random.RandomState(0).permutation(150).reshape(5, 30)
+    folds = [np.isin(np.arange(150), part) for part in parts]
+    monkeypatch.setattr(Relabelling, "_folds", lambda self: iter(folds))
+    for labels in (y, np.where(folds[2], (y + 1) % 3, y)):
+        model = UnconfusedLogisticRegression(C, relabel=1, random_state=0)
+        model.fit(X, labels, sample_weight=np.ones(150))
+    one, other = (lessons[2][0] for lessons in taught)
+    counts = ~folds[2]
+    assert one.weight[folds[2]].sum() == other.weight[folds[2]].sum() == 0
+    np.testing.assert_array_equal(one.codes[counts], other.codes[counts])
+    assert not np.array_equal(taught[0][0][0].codes, taught[1][0][0].codes)
+
+
+def test_a_first_round_that_does_harm_is_not_made(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Judged, "explains_less_than", lambda *args: asked.append(args[-1]) or True)
+    X, y, C = problem()
+    once = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
+    rounds = clone(once).set_params(relabel=4).fit(X, y)
+    assert asked == [_relabel.CLEARLY] and len(rounds.history_["relabelled"]) == 0
+    # The same weights, made as sure as labels warrant.
+    scale = rounds.coef_ / once.coef_
+    np.testing.assert_allclose(scale, scale[0, 0], rtol=1e-6)
+
+
+def test_harm_has_to_be_clear():
+    row = np.full((4, 2), 0.5)
+    seen = Seen(row, np.zeros(4, bool), np.ones(4), np.arange(4) % 2, np.array([1.0, 1, 1, 0]))
+    fair = only_power(np.log(row), row, np.ones(4))
+    before, now = (
+        Judged(seen, fair, np.array(explained), row, np.log(row))
+        for explained in ([-1.0, -1.0, -1.0, 0.0], [-1.1, -1.2, -1.3, -99.0])
+    )  # less by 0.2, with a standard error of 0.047; the last row counts nothing
+    assert now.explains_less_than(before, 2.0) and now.explains_less_than(before, 4.0)
+    assert not now.explains_less_than(before, 4.5) and not before.explains_less_than(now, 0.0)
+    assert before.likelihood == pytest.approx(-1.0)
+
+
 def test_a_round_that_explains_less_is_taken_back():
     X, y, _, X_test, truth_test, C = noisy_digits(lambda q: noise.symmetric(q, 0.5))
     settings = {"l2": 0.03, "random_state": 0}  # far too stiff for this
@@ -192,6 +252,7 @@ def test_without_rows_that_count_nothing_is_calibrated():
 
 def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkeypatch):
     X, y, C = problem()
+    monkeypatch.setattr(Judged, "explains_less_than", lambda *args: False)
     truth = np.where(np.arange(len(y)) < 60, y.astype(float), np.nan)
     factors = []
     run = Relabelling.run
@@ -209,7 +270,10 @@ def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkey
     monkeypatch.setattr(Relabelling, "run", noting)
     model = UnconfusedLogisticRegression(C, relabel=1, noisy_weight=0.1, random_state=0)
     model.fit(X, y, y_true=truth)
-    factor, fitted = factors[0]
+    assert len(model.history_["relabelled"]) == 1
+    for factor, fitted in factors[:-1]:  # those of folds
+        assert factor * fitted == pytest.approx(0.8 * (60 + 0.1 * (len(y) - 60)), rel=0.1)
+    factor, fitted = factors[-1]
     assert factor * fitted == pytest.approx(60 + 0.1 * (len(y) - 60))
 
 

@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion._sharpness import sharpened_losses
 from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.estimators._paired import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
 GRID = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -67,13 +68,9 @@ def _largest_as_good(losses: FloatArray, rows: FloatArray) -> int:
     it cannot be told that they do harm, they should count.
     """
     best = int(np.argmin(np.average(losses, axis=1, weights=rows)))
-    share = rows / rows.sum()
     for place in range(len(losses) - 1, best, -1):
-        excess = losses[place] - losses[best]
-        mean = float(share @ excess)
-        # Of a weighted mean; with equal weights it is the usual one.
-        error = np.sqrt(share**2 @ (excess - mean) ** 2)
-        if mean <= error:
+        excess, error = mean_and_error(losses[place] - losses[best], rows)
+        if excess <= error:
             return place
     return best
 

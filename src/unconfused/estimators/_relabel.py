@@ -5,6 +5,11 @@ most rows: they can be fitted as if they were clean, and the next model is bette
 is, is judged by models of folds that the row was left out of, made as sure as the labels warrant
 and classes as frequent, with its own label brought in by Bayes' rule; of rows that stay in doubt
 the next fit sees the label again, which then counts less.
+
+A row's label has a say in what other rows are taken for, and would be guessed too well by a model
+taught by these. So whether rounds do harm is told by a first round that is taught without it: other
+rows are judged by models that have left out both. If that explains clearly less than no round did,
+the labels are better seen through C.
 """
 
 from __future__ import annotations
@@ -12,9 +17,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
@@ -23,6 +28,8 @@ from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion._balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion._calibration import Calibration, calibrate, only_power
 from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.estimators._judged import Judged, log_chances, power_matching
+from unconfused.estimators._paired import mean_and_error
 from unconfused.estimators._seen import Seen
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.progress import Progress
@@ -38,6 +45,10 @@ the part of what a fit can say of the labels that it cannot say of labels held o
 
 SETTLED = 1e-3
 """Rounds end when no larger share of the rows is fitted with another class than before."""
+
+CLEARLY = 2.0
+"""The first round is taken back if it explains less by so many standard errors. Rounds help more
+often than not, and a few known truths can tell little of it."""
 
 COUNTS = 5
 """How often C is counted again after models have judged the rows: each count makes the next one
@@ -121,8 +132,8 @@ class Relabelling:
         if len(folds) < 2:
             return
         found = [_weights(self.fit_without(held)) for held in folds]
-        judged = self._judge(folds, found, self.seen)
-        first, at_first = judged.posterior, judged.likelihood
+        judged = at_first = self._judge(folds, found, self.seen)
+        first = judged.posterior
         doubtful = self._weight_of_doubtful(judged, folds, state.weights)
         self._note_matrix(state, judged)
         progress = Progress(self.verbose, "Relabelling: round")
@@ -131,22 +142,23 @@ class Relabelling:
             before, classes = classes, _sure_classes(judged.posterior)
             if not _all_there(classes, np.where(classes >= 0, weight, 0.0), first.shape[1]):
                 break
-            before_it = (state.weights, judged)
+            before_it = judged
+            rehearsed = not state.relabelled and self._can_rehearse(folds)
             lesson = self._lesson(judged.seen, classes, 0.0 if self.balanced else doubtful)
-            counted = lesson.weight
             # The penalty is a belief about the weights: more rows to learn from do not change it.
-            factor = self.seen.total / float(counted.sum())
-            better = self.fit_lesson(lesson, counted, factor, state.weights)
-            state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
+            factor = self.seen.total / float(lesson.weight.sum())
+            lessons = self._rehearse(folds, doubtful) if rehearsed else repeat((lesson, factor))
             found = [
                 # From its own weights on: those of all rows have seen the rows held out.
-                _weights(self.fit_lesson(lesson, np.where(held, 0.0, counted), factor, own))
-                for held, own in zip(folds, found, strict=True)
+                _weights(self.fit_lesson(own, np.where(held, 0.0, own.weight), strength, start))
+                for (own, strength), held, start in zip(lessons, folds, found, strict=False)
             ]
             judged = self._judge(folds, found, judged.seen)
-            if judged.likelihood < at_first:
-                state.weights, judged = before_it  # the model is too simple to teach itself
+            if judged.explains_less_than(at_first, CLEARLY if rehearsed else 0.0):
+                judged = before_it  # the model is too simple to teach itself
                 break
+            better = self.fit_lesson(lesson, lesson.weight, factor, state.weights)
+            state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
             self._note_matrix(state, judged)
             state.relabelled.append(float(np.average(classes != before, weights=weight)))
             changed = f"{state.relabelled[-1]:.2%} of the rows fitted anew"
@@ -156,7 +168,7 @@ class Relabelling:
         progress.finish(len(state.relabelled), n_rounds, "done")
         truths = self.seen.mostly_truths
         fair = judged.calibration
-        power = _power_matching(judged.logs, first, weight) if truths else fair.power
+        power = power_matching(judged.logs, first, weight) if truths else fair.power
         state.weights = power * state.weights
         if self.intercept and not truths:
             state.weights[:, -1] += fair.shift
@@ -178,8 +190,8 @@ class Relabelling:
         counted = seen.trust * seen.sample_weight
         logs = self._logs(folds, [weights] * len(folds))
         shares = counted @ judged.posterior / max(float(counted.sum()), SMALLEST)
-        nothing = mean_log_chance(shares[np.newaxis], seen.evidence, counted)
-        own = mean_log_chance(np.exp(logs), seen.evidence, counted) - nothing
+        nothing, _ = mean_and_error(log_chances(shares[np.newaxis], seen.evidence), counted)
+        own = mean_and_error(log_chances(np.exp(logs), seen.evidence), counted)[0] - nothing
         if own <= 0:
             return DOUBTFUL_AT_LEAST
         lost = 1.0 - (judged.likelihood - nothing) / own
@@ -223,22 +235,54 @@ class Relabelling:
         if self.balanced:
             assert self.given is not None
             return self._balance(self._with_what_was_seen(logs, seen.through(self.given)))
-        if self.prior_counts is None:
-            return judged
         if self._first_rows is None:
             self._first_rows = seen.noisy_rows_by_class(judged.posterior)
+        return self._count_matrix(judged, self._first_rows)
+
+    def _count_matrix(self, judged: Judged, first_rows: FloatArray) -> Judged:
+        """Count C by what rows were judged to be, if it is to be found, and judge them again."""
+        if self.prior_counts is None:
+            return judged
+        seen = judged.seen
         for _ in range(COUNTS):
             matrix = seen.count(judged.posterior, self.prior_counts)
-            counted = self._with_what_was_seen(logs, seen.through(matrix))
-            if loses_a_class(self._first_rows, seen.noisy_rows_by_class(counted.posterior)):
+            counted = self._with_what_was_seen(judged.logs, seen.through(matrix))
+            if loses_a_class(first_rows, seen.noisy_rows_by_class(counted.posterior)):
                 break
             judged = counted
         return judged
 
+    def _can_rehearse(self, folds: list[BoolArray]) -> bool:
+        """Whether labels are a guide, and rows are left without any two of the folds."""
+        return len(folds) > 2 and not self.balanced
+
+    def _rehearse(self, folds: list[BoolArray], doubtful: float) -> Iterator[tuple[Lesson, float]]:
+        """Yield for every fold the lesson of a world in which its labels were never seen.
+
+        With it comes the factor on the penalty.
+        """
+        models: dict[frozenset[int], FloatArray] = {}
+        for k, held in enumerate(folds):
+            others = [m for m in range(len(folds)) if m != k]
+            for m in others:
+                both = frozenset((k, m))
+                if both not in models:
+                    models[both] = _weights(self.fit_without(held | folds[m]))
+            logs = self._logs(
+                [folds[m] for m in others], [models[frozenset((k, m))] for m in others]
+            )
+            seen = self.seen.without(held)
+            judged = self._with_what_was_seen(logs, seen)
+            judged = self._count_matrix(judged, seen.noisy_rows_by_class(judged.posterior))
+            classes = np.full(len(held), -1)
+            classes[~held] = _sure_classes(judged.posterior[~held])
+            lesson = self._lesson(judged.seen, classes, doubtful)
+            yield lesson, seen.total / max(float(lesson.weight.sum()), SMALLEST)
+
     def _logs(self, folds: list[BoolArray], found: list[FloatArray]) -> FloatArray:
         """Return logarithms of the classes' probabilities, each fold's by weights of its own."""
         n_columns = self.X.shape[1]
-        scores = np.empty(self.seen.evidence.shape)
+        scores = np.zeros(self.seen.evidence.shape)
         for held, weights in zip(folds, found, strict=True):
             scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
             scores[held] += weights[:, n_columns] if self.intercept else 0.0
@@ -269,9 +313,10 @@ class Relabelling:
         posterior = judged.posterior.copy()
         posterior[noisy] = balance_until_sure(judged.logs[noisy], codes, joint, weight, SURE, share)
         # What labels say of the probabilities would lead back to the mistakes.
-        power = _power_matching(judged.logs, posterior, seen.sample_weight)
+        power = power_matching(judged.logs, posterior, seen.sample_weight)
         fair = Calibration(power, np.zeros(n_classes))
-        return replace(judged, calibration=fair, likelihood=0.0, posterior=posterior)
+        explained = np.zeros(len(seen.codes))
+        return replace(judged, calibration=fair, explained=explained, posterior=posterior)
 
     def _with_what_was_seen(self, logs: FloatArray, seen: Seen) -> Judged:
         counted = seen.trust * seen.sample_weight
@@ -282,56 +327,14 @@ class Relabelling:
         scale = n_rows / max(float(seen.sample_weight.sum()), SMALLEST)
         calibration = find(logs, seen.evidence, scale * counted)
         probability = calibration.apply(logs)
-        likelihood = mean_log_chance(probability, seen.evidence, counted)
-        return Judged(seen, calibration, likelihood, seen.posterior(probability), logs)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What models say of rows they have not seen."""
-
-    seen: Seen
-    """What was seen on the rows, through the matrix as it was then."""
-
-    calibration: Calibration
-    """What makes the probabilities as sure, the classes as frequent, as what was seen warrants."""
-
-    likelihood: float
-    """Mean logarithm of the chance of what was seen, under probabilities made so; 0 where mistakes
-    depend on the rows, as labels are then no guide to what is better."""
-
-    posterior: FloatArray
-    """The probabilities made so, with what was seen brought in, (n, Q)."""
-
-    logs: FloatArray
-    """What the models said, logarithms of the classes' probabilities, (n, Q)."""
-
-
-def mean_log_chance(probability: FloatArray, evidence: FloatArray, weight: FloatArray) -> float:
-    """Return the mean logarithm of the chance of what was seen."""
-    chance = np.maximum((probability * evidence).sum(axis=1), 1e-300)
-    return float(weight @ np.log(chance)) / max(float(weight.sum()), SMALLEST)
+        explained = log_chances(probability, seen.evidence)
+        return Judged(seen, calibration, explained, seen.posterior(probability), logs)
 
 
 def _weights(fitted: LikelihoodState) -> FloatArray:
     if fitted.interrupted:
         raise KeyboardInterrupt
     return fitted.weights
-
-
-def _power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
-    """Return the power that makes probabilities as sure as those of a target.
-
-    It is for where what was seen says too much of the probabilities, or too little. A truth that
-    is held out has still had its say in the classes of the rows nearby, so that it seems easier to
-    guess than it is; the first round's posterior knew nothing of it.
-    """
-
-    def loss(log_power: float) -> float:
-        own = log_softmax(np.exp(log_power) * logs, axis=1)
-        return -float(weight @ np.einsum("iq,iq->i", target, own))
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded").x))
 
 
 def _sure_classes(posterior: FloatArray) -> IntArray:

@@ -52,6 +52,10 @@ class Seen:
         tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
         return posterior_given(probability, tempered)
 
+    def without(self, held: BoolArray) -> Seen:
+        """Return the same with some rows counting nothing."""
+        return replace(self, sample_weight=np.where(held, 0.0, self.sample_weight))
+
     def through(self, matrix: FloatArray) -> Seen:
         """Return the same with labels seen through another confusion matrix."""
         evidence = self.evidence.copy()

@@ -99,8 +99,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
         (asked if C was passed, no guess, and labels count in full), and held to C by counts
     n_iter_ : number of steps
-    history_ : dict with the `objective` after every step; `relabelled`, the share of the rows
-        fitted with another class than before in each round, where there were rounds
+    history_ : dict with the `objective` after every step; with `relabel`, `relabelled`:
+        the share of the rows fitted with another class than before in each round that was made
 
     Notes
     -----
@@ -358,7 +358,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
         self.noise_depends_on_rows_ = state.noise_depends_on_rows
         self.history_ = {"objective": np.array(state.objective)}
-        if state.relabelled:
+        if state.relabelled or self.relabel:
             self.history_["relabelled"] = np.array(state.relabelled)
         assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
