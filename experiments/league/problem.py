@@ -93,10 +93,10 @@ class Problem:
         )
 
     @cached_property
-    def tuning(self) -> tuple[Problem, IntArray]:
-        """Four fifths of the rows to try settings on, and the fifth held out to judge them.
+    def tuning(self) -> Tuning:
+        """Four fifths of the rows to try settings on, and the others to judge them.
 
-        Of many rows a part, drawn by class, stands for all.
+        Of many rows a part, drawn by class, stands for the four fifths.
         """
         # Trusted rows are spread over the parts as the others are.
         strata = self.best_known + self.n_classes * (self.truth >= 0)
@@ -108,10 +108,25 @@ class Problem:
                 stratify=_none_rare(strata),
                 random_state=self.seed,
             )
-        rest, held = train_test_split(
+        n_drawn = len(rows)
+        rows, _ = train_test_split(
             rows, test_size=0.2, stratify=_none_rare(strata[rows]), random_state=self.seed
         )
-        return self.take(np.sort(rest)), np.sort(held)
+        held = np.setdiff1d(np.arange(self.n_rows), rows)
+        return Tuning(self.take(np.sort(rows)), held, self.n_rows / n_drawn)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Rows to try settings on, and rows to judge them by."""
+
+    rest: Problem
+    held: IntArray
+    """Places of the rows held out."""
+
+    strength: float
+    """Times a penalty per row, so that on a part of the rows it is as strong, in all, as on four
+    fifths of them: the more rows there are, the weaker a penalty per row does best."""
 
 
 def _none_rare(strata: IntArray) -> IntArray:

@@ -27,12 +27,13 @@ def choose_penalty(method: Method, problem: Problem) -> float:
 
 
 def _search(method: Method, problem: Problem) -> float:
-    rest, held = problem.tuning
+    tuning = problem.tuning
     scores = []
     failure: Exception | None = None
     for l2 in PENALTIES:
         try:
-            scores.append(_agreement(method.fit(rest, l2), problem, held))
+            fitted = method.fit(tuning.rest, tuning.strength * l2)
+            scores.append(_agreement(fitted, problem, tuning.held))
         except (ValueError, FloatingPointError) as error:
             scores.append(-np.inf)
             failure = error
