@@ -132,7 +132,7 @@ Relabel = Annotated[
     typer.Option(
         min=0,
         help="Rounds that fit anew to the classes rows probably have (logistic): 4 is often "
-        "better than 0, and takes up to thirty times longer.",
+        "better than 0, and takes up to forty times longer.",
     ),
 ]
 Identity = Annotated[

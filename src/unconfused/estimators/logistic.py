@@ -69,8 +69,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     relabel : int
         At most so many rounds after the fit, each of which fits anew to the classes that rows
         probably have, judged by fits that have not seen the row; labels of rows in doubt count
-        less. A round costs six fits, and five go before the first; 4 rounds are enough. It pays
-        where features are many for the rows, or mistakes depend on the row. Not with Dask.
+        less. A round costs six fits, and fifteen go before the first, to see that it does no
+        harm; 4 rounds are enough. It pays where features are many for the rows, or mistakes
+        depend on the row. Not with Dask.
     l2 : float
         Strength of the penalty on the weights: the objective is the weighted mean loss plus
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
