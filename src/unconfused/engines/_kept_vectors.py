@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Pair = tuple[int, int]
 
+TOGETHER = 16
+"""Vectors that are scored at once, out of a copy: one of all of them would take as much room."""
+
 CLEARLY = 1e-9
 """A lead of this share of the largest score there could be is clear: no rounding undoes it."""
 
@@ -109,10 +112,14 @@ class KeptVectors:
         pairs = [pair for pair in self._places if pair in self._watched]
         if not pairs:
             return []
-        vectors = self._vectors[[self._places[pair] for pair in pairs]]
-        norms = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
+        places = [self._places[pair] for pair in pairs]
+        scores, norms = np.empty((len(pairs), len(weights))), np.empty(len(pairs))
         largest = np.sqrt(np.einsum("rj,rj->r", weights, weights).max())
-        scores = vectors @ weights.T
+        for start in range(0, len(pairs), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            vectors = self._vectors[places[some]]
+            norms[some] = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
+            np.matmul(vectors, weights.T, out=scores[some])
         each, true = np.arange(len(pairs)), np.array(pairs)[:, 1]
         own = scores[each, true]
         scores[each, true] = -np.inf

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEPT_BYTES = 64 * 2**20
 """Sums, and products of sums, are kept while they fit into this, and otherwise made when asked."""
 
-VECTOR_BYTES = 32 * 2**20
+VECTOR_BYTES = 24 * 2**20
 """Beside products, so much of update vectors is kept."""
 
 PARTS = 4
