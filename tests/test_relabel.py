@@ -186,10 +186,13 @@ def test_a_first_round_that_does_harm_is_not_made(monkeypatch):
     X, y, C = problem()
     once = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
     rounds = clone(once).set_params(relabel=4).fit(X, y)
-    assert asked == [_relabel.CLEARLY] and len(rounds.history_["relabelled"]) == 0
+    assert asked == [0.0] and len(rounds.history_["relabelled"]) == 0
     # The same weights, made as sure as labels warrant.
     scale = rounds.coef_ / once.coef_
     np.testing.assert_allclose(scale, scale[0, 0], rtol=1e-6)
+    truth = np.where(np.arange(len(y)) < 60, y.astype(float), np.nan)
+    clone(rounds).set_params(noisy_weight=0.01).fit(X, y, y_true=truth)
+    assert asked == [0.0, _relabel.CLEARLY]  # a few truths tell less than many labels
 
 
 def test_harm_has_to_be_clear():

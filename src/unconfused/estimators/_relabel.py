@@ -8,8 +8,8 @@ the next fit sees the label again, which then counts less.
 
 A row's label has a say in what other rows are taken for, and would be guessed too well by a model
 taught by these. So whether rounds do harm is told by a first round that is taught without it: other
-rows are judged by models that have left out both. If that explains clearly less than no round did,
-the labels are better seen through C.
+rows are judged by models that have left out both. If that explains less than no round did, the
+labels are better seen through C.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SETTLED = 1e-3
 """Rounds end when no larger share of the rows is fitted with another class than before."""
 
 CLEARLY = 2.0
-"""The first round is taken back if it explains less by so many standard errors. Rounds help more
-often than not, and a few known truths can tell little of it."""
+"""Where known truths count most, the first round is taken back if it explains less by so many
+standard errors: rounds help more often than not, and a few truths can tell little of it."""
 
 COUNTS = 5
 """How often C is counted again after models have judged the rows: each count makes the next one
@@ -154,7 +154,8 @@ class Relabelling:
                 for (own, strength), held, start in zip(lessons, folds, found, strict=False)
             ]
             judged = self._judge(folds, found, judged.seen)
-            if judged.explains_less_than(at_first, CLEARLY if rehearsed else 0.0):
+            few = rehearsed and self.seen.mostly_truths
+            if judged.explains_less_than(at_first, CLEARLY if few else 0.0):
                 judged = before_it  # the model is too simple to teach itself
                 break
             better = self.fit_lesson(lesson, lesson.weight, factor, state.weights)
