@@ -186,6 +186,15 @@ def test_rounds_of_relabelling_are_for_the_logistic_learner():
     assert "--learner logistic" in refused(*fit, "--learner", "uma", "-o", "other.skops")
 
 
+def test_rounds_that_were_not_made_are_told_of(monkeypatch):
+    fit = ["fit", "pets.csv", "-l", "kind", "-t", "checked", "--relabel", "2"]
+    assert "No round" not in invoke(*fit).stderr
+    monkeypatch.setattr(
+        "unconfused.estimators._judged.Judged.explains_less_than", lambda *args: True
+    )
+    assert "No round of relabelling was made" in invoke(*fit, "--force").stderr
+
+
 def test_missing_and_extra_columns_are_named():
     succeed("fit", "pets.csv", "-l", "kind", "-t", "checked")
     pets().rename(columns={"coat": "cote"}).to_csv("new.csv", index=False)

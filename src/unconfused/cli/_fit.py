@@ -132,6 +132,7 @@ def _run(source: Source) -> Done:
     from unconfused.cli._fitted import Done
     from unconfused.cli._show import suspicious_columns
     from unconfused.confusion._balance import HELD_BY_COUNTS
+    from unconfused.estimators._relabel import NOT_MADE
 
     known, settings, stage = source.known, source.settings, source.stage
     notes: list[str] = []
@@ -150,6 +151,10 @@ def _run(source: Source) -> Done:
     notes = task.notes_with(notes)
     notes += suspicious_columns(plan, learner.classes_)
     notes += _verdict.doubts(verdict)
-    if getattr(learner, "noise_depends_on_rows_", False) and "relabelled" in learner.history_:
-        notes.append(HELD_BY_COUNTS)
+    rounds = learner.history_.get("relabelled")
+    if rounds is not None:
+        if learner.noise_depends_on_rows_:
+            notes.append(HELD_BY_COUNTS)
+        elif len(rounds) == 0:
+            notes.append(NOT_MADE)
     return Done(task, plan, verdict, known, notes)

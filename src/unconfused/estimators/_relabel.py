@@ -56,6 +56,12 @@ better. The likelihood's own C comes from rows its weights were fitted to, and i
 
 SMALLEST = 1e-12
 
+NOT_MADE = (
+    "No round of relabelling was made: a first one would have done harm, or there was nothing to "
+    "mend."
+)
+"""What to tell a user who asked for rounds."""
+
 FIRST_DOUBT = 0.6
 """Where mistakes depend on the rows, all but this share of the rows is learnt from in the first
 round, all but its square in the second, and so on: the surest come first."""
