@@ -47,8 +47,8 @@ SETTLED = 1e-3
 """Rounds end when no larger share of the rows is fitted with another class than before."""
 
 CLEARLY = 2.0
-"""Where known truths count most, the first round is taken back if it explains less by so many
-standard errors: rounds help more often than not, and a few truths can tell little of it."""
+"""Beside known truths the first round is taken back if it explains less by so many standard errors:
+rounds help more often than not there, and a few truths can tell little of it."""
 
 COUNTS = 5
 """How often C is counted again after models have judged the rows: each count makes the next one
@@ -160,8 +160,8 @@ class Relabelling:
                 for (own, strength), held, start in zip(lessons, folds, found, strict=False)
             ]
             judged = self._judge(folds, found, judged.seen)
-            few = rehearsed and self.seen.mostly_truths
-            if judged.explains_less_than(at_first, CLEARLY if few else 0.0):
+            clearly = CLEARLY if rehearsed and self.seen.known.any() else 0.0
+            if judged.explains_less_than(at_first, clearly):
                 judged = before_it  # the model is too simple to teach itself
                 break
             better = self.fit_lesson(lesson, lesson.weight, factor, state.weights)
