@@ -27,7 +27,7 @@ class ArrayPartition:
         self._engine, self._space, self._alpha = engine, space, alpha
         self._n_classes, self._n_codes = unmixing.n_classes, engine.n_codes
         self._unmix = space.put(unmixing.coefficients.T)
-        self._total = float(engine.weights.sum())
+        self._total = engine.total
         self._scores = space.zeros(self._n_classes, engine.n_rows)
         self.restart(np.zeros((self._n_classes, engine.n_features)))
 

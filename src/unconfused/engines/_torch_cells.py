@@ -18,6 +18,7 @@ import torch
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines import _torch_moves
+from unconfused.engines import _triton_answers as answers
 from unconfused.engines import _triton_kernels as kernels
 from unconfused.engines._array_cells import REBUILD_AFTER, ArrayPartition
 from unconfused.engines._torch_moves import Moves, power_of_two
@@ -26,9 +27,10 @@ from unconfused.engines.cut import TIE
 if TYPE_CHECKING:
     from unconfused.engines.torch_cuda import TorchEngine
 
-FOLLOW_ROWS, FOLLOW_WARPS = 256, 4
+FOLLOW_ROWS, FOLLOW_WARPS = 128, 4
+MEASURE_PAIRS, ANSWER_COLUMNS = 8, 128
 
-SETTLE_SCORES = 64, 1024
+SETTLE_SCORES = 64, 512
 """Scores that a warp looks at together, with few classes and with many; at least one row's."""
 
 FEW_CLASSES = 32
@@ -57,15 +59,17 @@ class TorchPartition(ArrayPartition):
         def integers(size: int) -> Any:
             return xp.zeros(size, dtype=xp.int32, device=engine.space.device)
 
-        # The score of a row's class, of its rival, and a bound on those of all others.
-        self._leaders = zeros(n_rows), zeros(n_rows), zeros(n_rows)
-        self._region, self._rival = integers(n_rows), integers(n_rows)
+        # The scores of a row's class and of its two rivals, and a bound on those of all others.
+        self._leaders = zeros(n_rows), zeros(n_rows), zeros(n_rows), zeros(n_rows)
+        self._region, self._rivals = integers(n_rows), (integers(n_rows), integers(n_rows))
         self._projection, self._waiting = zeros(n_rows), integers(n_rows)
         self._moves = Moves(engine, n_classes)
         self._sums = zeros(n_cells, engine.n_columns + 2)
         self._settings = zeros(HEAD + 2 * n_classes + engine.n_columns + 1)
         self._weights = zeros(n_classes, engine.n_features)
         self._same_class = xp.eye(n_classes, dtype=xp.bool, device=engine.space.device)
+        self._lengths = zeros(n_classes, n_classes)
+        self._divisor = zeros(1) + engine.total
         self._ahead = zeros(engine.n_columns + 1)
         self._longest_row = float(engine.row_norms.max()) if n_rows else 0.0
         self._on_cuda = engine.space.device.type == "cuda"
@@ -89,7 +93,7 @@ class TorchPartition(ArrayPartition):
         """Cut afresh by these weights; with all of them 0, every row is in every class."""
         self._everywhere = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
-        self._leaders[2].fill_(float("inf"))  # makes the next look a full one
+        self._leaders[-1].fill_(float("inf"))  # makes the next look a full one
         self._weights.copy_(self._space.put(weights))
         if self._everywhere:
             self._scores.zero_()
@@ -169,9 +173,10 @@ class TorchPartition(ArrayPartition):
         """Move the scores and find the rows that moved."""
         engine, n_rows = self._engine, self._engine.n_rows
         steps, vector = self._settings[HEAD:].split([2 * self._n_classes, engine.n_columns + 1])
-        self._weights.add_(torch.outer(steps[: self._n_classes], vector[: engine.n_features]))
+        if self._n_classes <= FEW_CLASSES:
+            self._weights.add_(torch.outer(steps[: self._n_classes], vector[: engine.n_features]))
         self._moves.clear()
-        kept = (self._region, self._rival, *self._leaders, self._waiting, *self._moves.notebook)
+        kept = (self._region, *self._rivals, *self._leaders, self._waiting, *self._moves.notebook)
         kernels.follow[(-(-n_rows // FOLLOW_ROWS),)](
             self._scores, self._projection, self._settings, *kept,
             n_rows, *self._moves.sizes, FOLLOW_ROWS, num_warps=FOLLOW_WARPS,
@@ -195,31 +200,30 @@ class TorchPartition(ArrayPartition):
 
     def _answer(self) -> None:
         """Work out norms and tables, and the vector that most selections ask for, the longest."""
-        n_classes, features = self._n_classes, self._engine.n_features
-        by_region = self._sums.reshape(n_classes, self._n_codes, -1)
-        unmixed = self._unmix @ by_region
-        norms = self._space.xp.linalg.vector_norm(unmixed[..., :features], axis=2)
-        longest = self._candidates(unmixed[..., :features], norms).argmax().reshape(1)
-        vector = unmixed.reshape(n_classes * n_classes, -1).index_select(0, longest)
-        self._ahead[:features].copy_(vector[0, :features] / self._total)
-        parts = (
-            norms / self._total, by_region[..., -2], by_region[..., -1], self._ahead[:features],
-            longest, self._moves.counters >> 32,
+        n_classes, engine = self._n_classes, self._engine
+        pairs, cells, features = n_classes**2, n_classes * self._n_codes, engine.n_features
+        vectors = self._unmix @ self._sums.reshape(n_classes, self._n_codes, -1)
+        answers.measure[(-(-max(pairs, cells) // MEASURE_PAIRS),)](
+            vectors, self._sums, self._divisor, self._answers, self._lengths,
+            n_classes, cells, features, engine.n_columns, MEASURE_PAIRS, ANSWER_COLUMNS,
         )  # fmt: skip
-        torch.cat([part.double().reshape(-1) for part in parts], out=self._answers)
+        answers.show[(-(-features // ANSWER_COLUMNS),)](
+            vectors, self._candidates(vectors[..., :features]).argmax(), self._moves.counters,
+            self._divisor, self._answers, self._ahead,
+            pairs + 2 * cells, features, engine.n_columns, ANSWER_COLUMNS,
+        )  # fmt: skip
         self._incoming.copy_(self._answers, non_blocking=True)
 
-    def _candidates(self, vectors: Any, norms: Any) -> Any:
+    def _candidates(self, vectors: Any) -> Any:
         """Return the norms of vectors that an update may be made with, -1 for the others.
 
         A vector that scores highest for its own class already has nothing to teach.
         """
-        away = norms.masked_fill(self._same_class, -1.0)
         if self._n_classes > FEW_CLASSES:
-            return away
+            return self._lengths
         scores = vectors @ self._weights.T
-        own = scores.diagonal(dim1=1, dim2=2)
-        return away.masked_fill(scores.masked_fill(self._same_class, -np.inf).amax(2) < own, -1.0)
+        rivals = scores.masked_fill(self._same_class, -np.inf).amax(2)
+        return self._lengths.masked_fill(rivals < scores.diagonal(dim1=1, dim2=2), -1.0)
 
     def _finish(self, ahead: bool) -> None:
         """Let the host have the answer, and the device go on with its guess meanwhile."""

@@ -17,14 +17,14 @@ BINS = 2**17
 MOST_SHARES = 4
 """Lists, at most, of one kind of move."""
 
-GROUP = 32
+GROUP = 16
 """Moves of one kind, at most, that are read at once; a power of 2."""
 
 NOTE_ROWS, LIST_ROWS = 512, 128
-ADD_COLUMNS, ADD_WARPS = 128, 2
+ADD_COLUMNS, ADD_WARPS = 256, 2
 
-PROGRAMS = 132 * 32
-"""Programs that share a list whose length only the device knows: what an H200 runs at once."""
+PROGRAMS = 132 * 16
+"""Programs that share a list whose length only the device knows; half of what an H200 can hold."""
 
 
 def power_of_two(n: int, least: int = 1) -> int:

@@ -31,14 +31,27 @@ def project(X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.conste
 
 
 @triton.jit
-def _challenge(outside, score, r, highest, best, next_high, after, others):
-    """Put a score of class r, if it is none of the first two, in its place among all."""
-    first, behind = outside & (score > highest), outside & (score > next_high)
-    dropped = tl.where(behind, next_high, score)
+def _swap(ahead, behind, leader, follower):
+    """Order two scores, and their classes with them."""
+    overtaken = behind > ahead
+    first, last = tl.where(overtaken, behind, ahead), tl.where(overtaken, ahead, behind)
+    winner = tl.where(overtaken, follower, leader)
+    return first, last, winner, tl.where(overtaken, leader, follower)
+
+
+@triton.jit
+def _challenge(outside, score, r, high, mid, low, best, after, third, others):
+    """Put a score of class r, if it is none of the first three, in its place among all."""
+    over_high = outside & (score > high)
+    over_mid, over_low = outside & (score > mid), outside & (score > low)
+    dropped = tl.where(over_low, low, score)
     others = tl.where(outside, tl.maximum(others, dropped), others)
-    next_high = tl.where(first, highest, tl.where(behind, score, next_high))
-    after = tl.where(first, best, tl.where(behind, r, after))
-    return tl.where(first, score, highest), tl.where(first, r, best), next_high, after, others
+    low = tl.where(over_mid, mid, tl.where(over_low, score, low))
+    third = tl.where(over_mid, after, tl.where(over_low, r, third))
+    mid = tl.where(over_high, high, tl.where(over_mid, score, mid))
+    after = tl.where(over_high, best, tl.where(over_mid, r, after))
+    high, best = tl.where(over_high, score, high), tl.where(over_high, r, best)
+    return high, mid, low, best, after, third, others
 
 
 @triton.jit
@@ -48,8 +61,10 @@ def follow(
     settings,
     region,
     rival,
+    next_rival,
     top,
     second,
+    third,
     bound,
     waiting,
     counters,
@@ -67,11 +82,12 @@ def follow(
 ):
     """Move the scores that change, and list the rows that move with them.
 
-    `top` and `second` are the scores of a row's class and of its rival, `bound` is at least that of
-    every other class. While the best is further from the rest than a tie and the margin, also
-    after the step, the classes without a step need not be looked at; the other rows are put on the
-    list of those that wait for it. `settings` holds the allowance for ties of a row of length 1,
-    the margin, how many classes have a step, the longest row, the steps, and those classes.
+    `top`, `second` and `third` are the scores of a row's class, of its rival and of the next one,
+    `bound` is at least that of every other class. While the best is further from the rest than a
+    tie and the margin, also after the step, the classes without a step need not be looked at; the
+    other rows are put on the list of those that wait for it. (The more scores are at hand, the
+    fewer wait; every row pays for each.) `settings` holds the allowance for ties of a row of length
+    1, the margin, how many classes have a step, the longest row, the steps, and those classes.
     """
     steps = settings + 4
     changed = steps + n_classes
@@ -80,15 +96,18 @@ def follow(
     along = tl.load(projection + rows, mask=inside, other=0.0)
     own = tl.load(region + rows, mask=inside, other=0)
     runner = tl.load(rival + rows, mask=inside, other=0)
+    chaser = tl.load(next_rival + rows, mask=inside, other=0)
     old_top = tl.load(top + rows, mask=inside, other=0.0)
     old_second = tl.load(second + rows, mask=inside, other=0.0)
+    old_third = tl.load(third + rows, mask=inside, other=0.0)
     old_bound = tl.load(bound + rows, mask=inside, other=0.0)
-    here = old_top + tl.load(steps + tl.maximum(own, 0)) * along
-    there = old_second + tl.load(steps + runner) * along
-    overtaken = there > here
-    highest, next_high = tl.where(overtaken, there, here), tl.where(overtaken, here, there)
-    best, after = tl.where(overtaken, runner, own), tl.where(overtaken, own, runner)
+    high = old_top + tl.load(steps + tl.maximum(own, 0)) * along
+    mid = old_second + tl.load(steps + runner) * along
+    low = old_third + tl.load(steps + chaser) * along
     others = old_bound
+    high, mid, best, after = _swap(high, mid, own, runner)
+    mid, low, after, last = _swap(mid, low, after, chaser)
+    high, mid, best, after = _swap(high, mid, best, after)
     # Two at a time, as most steps are of two classes: what they need is then read at once.
     count = tl.load(settings + 2).to(tl.int32)
     for place in range(0, count, 2):
@@ -102,22 +121,24 @@ def follow(
         score_s = tl.load(at_s, mask=also, other=0.0) + tl.load(steps + s) * along
         tl.store(at_r, score_r, mask=inside)
         tl.store(at_s, score_s, mask=also)
-        outside = (own != r) & (runner != r)
-        highest, best, next_high, after, others = _challenge(
-            outside, score_r, r, highest, best, next_high, after, others
+        outside = (own != r) & (runner != r) & (chaser != r)
+        high, mid, low, best, after, last, others = _challenge(
+            outside, score_r, r, high, mid, low, best, after, last, others
         )
-        outside = (own != s) & (runner != s) & also
-        highest, best, next_high, after, others = _challenge(
-            outside, score_s, s, highest, best, next_high, after, others
+        outside = (own != s) & (runner != s) & (chaser != s) & also
+        high, mid, low, best, after, last, others = _challenge(
+            outside, score_s, s, high, mid, low, best, after, last, others
         )
-    tl.store(top + rows, highest, mask=inside & (highest != old_top))
-    tl.store(second + rows, next_high, mask=inside & (next_high != old_second))
+    tl.store(top + rows, high, mask=inside & (high != old_top))
+    tl.store(second + rows, mid, mask=inside & (mid != old_second))
+    tl.store(third + rows, low, mask=inside & (low != old_third))
     tl.store(bound + rows, others, mask=inside & (others != old_bound))
     # Every row is given the allowance of the longest: whoever needs less waits for nothing.
     allowance = tl.load(settings) * tl.load(settings + 3)
-    lead = highest - tl.maximum(next_high, others)
+    lead = high - tl.maximum(mid, others)
     sure = (own >= 0) & (lead > tl.maximum(allowance, tl.load(settings + 1)))
     tl.store(rival + rows, after, mask=inside & sure & (after != runner))
+    tl.store(next_rival + rows, last, mask=inside & sure & (last != chaser))
     changes = inside & sure & (best != own)
     tl.store(region + rows, best, mask=changes)
     unsure = inside & (sure == 0)
@@ -136,8 +157,10 @@ def settle(
     norms,
     region,
     rival,
+    next_rival,
     top,
     second,
+    third,
     bound,
     waiting,
     counters,
@@ -173,15 +196,20 @@ def settle(
         is_best = classes[:, None] == best[None, :]
         own_score = tl.max(tl.where(is_best, score, least), axis=0)
         score = tl.where(is_best, least, score)
-        next_high, after = tl.max(score, axis=0, return_indices=True)
-        others = tl.max(tl.where(classes[:, None] == after[None, :], least, score), axis=0)
-        wide = own_score - next_high >= tl.load(settings + 1) - allowance
+        mid, after = tl.max(score, axis=0, return_indices=True)
+        score = tl.where(classes[:, None] == after[None, :], least, score)
+        low, last = tl.max(score, axis=0, return_indices=True)
+        last = tl.minimum(last, n_classes - 1)  # of two classes none is third
+        others = tl.max(tl.where(classes[:, None] == last[None, :], least, score), axis=0)
+        wide = own_score - mid >= tl.load(settings + 1) - allowance
         new = tl.where(wide, best, -1)
         old = tl.load(region + rows, mask=inside, other=-1)
         tl.store(region + rows, new, mask=inside)
         tl.store(rival + rows, after, mask=inside)
+        tl.store(next_rival + rows, last, mask=inside)
         tl.store(top + rows, own_score, mask=inside)
-        tl.store(second + rows, next_high, mask=inside)
+        tl.store(second + rows, mid, mask=inside)
+        tl.store(third + rows, low, mask=inside)
         tl.store(bound + rows, others, mask=inside)
         moving = inside & (new != old)
         spots, _ = take_spots(moving, moving & (inside == 0), counters)

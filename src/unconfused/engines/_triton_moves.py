@@ -41,7 +41,7 @@ def note(
     code = tl.load(codes + rows, mask=moving, other=0).to(tl.int32)
     kind = ((old + 1) * (n_classes + 1) + new + 1) * n_codes + code
     own_bin = (kind * SHARES + tl.program_id(0) % SHARES) & (BINS - 1)
-    rank = tl.atomic_add(bin_counts + own_bin, 1, mask=moving)
+    rank = tl.atomic_add(bin_counts + own_bin, 1, mask=moving, sem="relaxed")
     move = rows | ((old + 1).to(tl.int64) << 32) | ((new + 1).to(tl.int64) << 48)
     tl.store(moves + spots, move, mask=moving)
     tl.store(bins + spots, own_bin, mask=moving)
@@ -52,7 +52,7 @@ def note(
 def take_spots(moving, waiting, counters):
     """Count rows that move and rows that wait; return the places of both in their lists."""
     flags = (moving.to(tl.int64) << 32) | waiting.to(tl.int64)
-    before = tl.atomic_add(counters, tl.sum(flags, axis=0))
+    before = tl.atomic_add(counters, tl.sum(flags, axis=0), sem="relaxed")
     spots = before + tl.cumsum(flags, axis=0) - flags
     return spots >> 32, spots & 0xFFFFFFFF
 
@@ -121,16 +121,16 @@ def _book(sums, kind, total, mass, squared, columns, there, n_columns, n_codes):
     left, entered = ((kind >> 32) & 0xFFFF) - 1, ((kind >> 48) & 0xFFFF) - 1
     if left >= 0:
         into = sums + (left * n_codes + cell_code) * (n_columns + 2)
-        tl.atomic_add(into + columns, -total, mask=there)
+        tl.atomic_add(into + columns, -total, mask=there, sem="relaxed")
         if tl.program_id(1) == 0:
-            tl.atomic_add(into + n_columns, -mass)
-            tl.atomic_add(into + n_columns + 1, -squared)
+            tl.atomic_add(into + n_columns, -mass, sem="relaxed")
+            tl.atomic_add(into + n_columns + 1, -squared, sem="relaxed")
     if entered >= 0:
         into = sums + (entered * n_codes + cell_code) * (n_columns + 2)
-        tl.atomic_add(into + columns, total, mask=there)
+        tl.atomic_add(into + columns, total, mask=there, sem="relaxed")
         if tl.program_id(1) == 0:
-            tl.atomic_add(into + n_columns, mass)
-            tl.atomic_add(into + n_columns + 1, squared)
+            tl.atomic_add(into + n_columns, mass, sem="relaxed")
+            tl.atomic_add(into + n_columns + 1, squared, sem="relaxed")
 
 
 @triton.jit
@@ -164,14 +164,17 @@ def add_moves(
     total = tl.zeros([COLUMNS], tl.float64)
     mass, squared = tl.full([], 0.0, tl.float64), tl.full([], 0.0, tl.float64)
     for group in range(begin, tl.minimum(begin + each, n_groups)):
-        inside = places < tl.load(sizes + group)
+        size = tl.load(sizes + group)
+        inside = places < size
         move = tl.load(listed + group * GROUP + places, mask=inside, other=0)
         row = move & 0xFFFFFFFF
         mask = inside[:, None] & there[None, :]
         x = tl.load(X + row[:, None] * n_columns + columns[None, :], mask=mask, other=0.0)
         code = tl.load(codes + row, mask=inside, other=0)
         weight = tl.load(weights + row, mask=inside, other=0.0)
-        square = tl.load(squares + row, mask=inside, other=0.0)
+        # Of counts and squares the program of the first columns takes care.
+        counted = places < tl.where(tl.program_id(1) == 0, size, 0)
+        square = tl.load(squares + row, mask=counted, other=0.0)
         # Which of them are of one kind: the regions, and the code in place of the row.
         kind = tl.where(inside, ((move >> 32) << 32) | code, -1)
         present = tl.max(kind, axis=0)
@@ -184,8 +187,9 @@ def add_moves(
                 mass, squared = tl.full([], 0.0, tl.float64), tl.full([], 0.0, tl.float64)
                 booked = present
             total += tl.sum(x.to(tl.float64) * own[:, None], axis=0)
-            mass += tl.sum(own, axis=0)
-            squared += tl.sum(own * square, axis=0)
+            if tl.program_id(1) == 0:
+                mass += tl.sum(own, axis=0)
+                squared += tl.sum(own * square, axis=0)
             kind = tl.where(kind == present, -1, kind)
             present = tl.max(kind, axis=0)
     if booked >= 0:

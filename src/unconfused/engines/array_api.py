@@ -59,6 +59,11 @@ class ArrayEngine:
         return int(self.n_columns + self.intercept)
 
     @cached_property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.weights.sum())
+
+    @cached_property
     def code_counts(self) -> FloatArray:
         """Total weight of the rows with each label code."""
         return np.bincount(self.codes, self.weights, minlength=self.n_codes).astype(np.float64)
@@ -116,7 +121,7 @@ class ArrayEngine:
             block = self.space.exact(self.X[start:stop, :])
             squares = squares + self.row_weights[start:stop] @ (block * block)
         found = self.host(squares)
-        return np.append(found, self.weights.sum()) if self.intercept else found
+        return np.append(found, self.total) if self.intercept else found
 
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""
