@@ -9,7 +9,7 @@ from scipy import sparse
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
-from unconfused.engines import LocalEngine, movement, partition
+from unconfused.engines import LocalEngine, movement, partition, rivals
 from unconfused.engines.cut import RowCut
 from unconfused.steps import STEPS
 
@@ -17,6 +17,8 @@ seeds = st.integers(0, 2**16)
 alphas = st.sampled_from([0.0, 1e-13, 0.05, 0.5])
 storages = st.sampled_from([np.asarray, sparse.csr_matrix])
 dtypes = st.sampled_from([np.float32, np.float64])
+by_rival = st.sampled_from([0, 10**9])
+"""Rows' entries for each distance between two classes: with 0, these are always kept."""
 
 
 def make_rows(rng, n, d, dtype):
@@ -40,12 +42,16 @@ def exact_regions(X, W, alpha):
     return np.where(own - scores.max(axis=1) >= alpha - near, best, -1)
 
 
-@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6))
-def test_regions_are_those_of_all_rows_looked_at(seed, alpha, storage, dtype, intercept, Q):
+@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), by_rival)
+def test_regions_are_those_of_all_rows_looked_at(
+    seed, alpha, storage, dtype, intercept, Q, entries
+):
     rng = np.random.RandomState(seed)
     X = make_rows(rng, 80, 3, dtype)
     engine = LocalEngine(storage(X), np.zeros(80, dtype=np.intp), 1, intercept=intercept)
-    cuts = [RowCut(engine, Q, alpha, skip=skip) for skip in (True, False)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
+        cuts = [RowCut(engine, Q, alpha, skip=skip) for skip in (True, False)]
     full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
     W = np.round(rng.randn(Q, engine.n_features), 1)
     W[-1] = W[0]  # equal until one of them moves
@@ -65,15 +71,18 @@ def test_regions_are_those_of_all_rows_looked_at(seed, alpha, storage, dtype, in
 
 
 @pytest.mark.filterwarnings("ignore:UMA stopped")
-@given(seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes)
+@given(
+    seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes, by_rival
+)
 @pytest.mark.slow
-def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage, dtype):
+def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage, dtype, entries):
     problem = make_problem(seed, n=120)
     X = storage(problem.X.astype(dtype))
     weights = []
     for skip in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(partition, "SKIP_ROWS", skip)
+            patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
             clf = UMAClassifier(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
             weights.append(clf.fit(X, problem.y)._state.weights)
     np.testing.assert_array_equal(*weights)
@@ -87,6 +96,25 @@ def test_a_third_class_can_overtake():
     for _ in range(3):
         cut.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.4, 0.0]))
     assert cut.region.tolist() == [2]
+
+
+def test_a_row_is_safe_from_rivals_that_did_not_come_near():
+    # The rows lie between classes 0 and 1; classes 2 and 3, far behind, move a lot.
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.randn(500, 1), np.full((500, 1), 5.0), rng.randn(500, 8)])
+    W = np.zeros((4, 10))
+    W[0, 0], W[1, 0], W[2, 1], W[3, 1] = 0.01, -0.01, -20.0, -21.0
+    engine, looked_at = LocalEngine(X, np.zeros(500, dtype=np.intp), 1, intercept=False), []
+    with pytest.MonkeyPatch.context() as patch:
+        for entries in (0, 10**9):
+            patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
+            cut = RowCut(engine, 4, 0.0)
+            cut.restart(W)
+            for _ in range(10):
+                cut.move(np.array([0.0, 0.0, 1.0, -1.0]), np.eye(10)[3] * rng.choice([-1, 1]))
+                looked_at.append(cut.looked_at)
+    assert max(looked_at[:10]) < 10
+    assert min(looked_at[10:]) > 400
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])

@@ -44,6 +44,21 @@ def find_unsafe(
     return found - start
 
 
+@_exact
+def find_unsafe_by_rival(
+    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray,
+    rival: Any, spare: Any, rival_bounds: Any,
+) -> int:  # fmt: skip
+    """Do the same, with the budget for the closest rival alone and a spare one for all others."""
+    found = start
+    for i in range(start, stop):
+        since, own = slot[i], best[i]
+        chosen[found] = i
+        alone, together = rival_bounds[since, own, rival[i]], bounds[since, own]
+        found += (not (budget[i] > alone)) | (not (spare[i] > together))
+    return found - start
+
+
 @_sums
 def dense_refresh(
     X: Any, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
@@ -151,6 +166,8 @@ def decide(
     budget: Any,
     slot: Any,
     place: Any,
+    rival: Any,
+    spare: Any,
 ) -> int:
     """Find best class, region and budget of chosen rows from single-precision scores.
 
@@ -162,12 +179,16 @@ def decide(
     for k in range(len(chosen)):
         i = chosen[k]
         row = scores[i]
-        highest, runner_up, first = LOWEST, LOWEST, -1
+        highest, runner_up, third, first, second = LOWEST, LOWEST, LOWEST, -1, -1
         # Without branches: which class is best is as good as random.
         for m in range(len(distinct)):
-            value = row[distinct[m]]
+            c = distinct[m]
+            value = row[c]
+            third = max(third, min(runner_up, value))
+            second = c if value > runner_up else second
+            second = first if value > highest else second
             runner_up = max(runner_up, min(highest, value))
-            first = distinct[m] if value > highest else first
+            first = c if value > highest else first
             highest = max(highest, value)
         near = closeness * row_norms[i] + SMALLEST
         lead = np.float64(highest) - np.float64(runner_up)
@@ -189,6 +210,9 @@ def decide(
         best[i] = first
         slot[i] = now
         budget[i] = room / row_norms[i]
+        rival[i] = max(second, 0)
+        # The distance to alpha is the closest rival's, and all others have at least that much.
+        spare[i] = max(room, np.float64(highest) - np.float64(third) - near - alpha) / row_norms[i]
         place[i] = first if inside else -1
     return n_close
 
@@ -205,6 +229,8 @@ def decide_exactly(
     budget: Any,
     slot: Any,
     place: Any,
+    rival: Any,
+    spare: Any,
 ) -> None:
     """Find best class and region of chosen rows from double-precision scores, one row each.
 
@@ -229,7 +255,8 @@ def decide_exactly(
         best[i] = first
         slot[i] = now
         # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
-        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
+        budget[i] = spare[i] = np.inf if row_norms[i] == 0.0 else -1.0
+        rival[i] = 0
         place[i] = first if scores[k, first] - runner_up >= alpha - allowance else -1
 
 

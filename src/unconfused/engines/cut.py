@@ -8,12 +8,14 @@ scored again in double precision, so that regions are those of exact scores in e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.movement import Movement
+from unconfused.engines.rivals import RivalMovement
 from unconfused.engines.twins import Twins
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ class RowCut:
         self._best = np.zeros(n_rows, dtype=np.int32)
         self._slot = np.zeros(n_rows, dtype=np.uint8)
         self._budget = np.empty(n_rows, dtype=np.float32)
+        # The closest rival, and the budget for all others.
+        self._rival = np.zeros(n_rows, dtype=np.int32)
+        self._spare = np.empty(n_rows, dtype=np.float32)
         self._scores = np.empty((n_rows, n_classes), dtype=np.float32)
         self._chosen: Any = np.empty(n_rows, dtype=number)
         self._place = np.empty(n_rows, dtype=np.int32)
@@ -71,7 +76,8 @@ class RowCut:
         and of keeping them, and of the budget."""
 
         self._squared_norms = np.zeros(n_classes)
-        self._movement = Movement(n_classes, engine.n_features)
+        rivals = RivalMovement.is_affordable(n_classes, engine.rows.n_entries)
+        self._movement = (RivalMovement if rivals else Movement)(n_classes, engine.n_features)
         self._twins = Twins(n_classes)
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
         self._stale = np.zeros((self._movement.n_slots, n_classes + 1), dtype=np.int32)
@@ -91,6 +97,7 @@ class RowCut:
         self._moved_at.fill(1)  # later than the time 0 that all rows are stamped with
         self._slot.fill(0)
         self._budget.fill(-np.inf)
+        self._spare.fill(-np.inf)
         self._look(self._movement.bounds())
         self._moved_at.fill(0)
 
@@ -113,6 +120,8 @@ class RowCut:
         self._movement.forget(parted)
         self._moved_at[movers] = self._moved_at[promoted] = self._movement.now
         bounds = self._movement.bounds(4.0 * TIE * self._scale)
+        if self._alpha > 0.0:  # whether a lead of 0 is close to alpha depends on all weights
+            bounds[:, self._twins.has_twin] = np.inf
         if not self._skip:
             bounds.fill(np.inf)
         moved = self._look(bounds)
@@ -125,15 +134,14 @@ class RowCut:
 
     def _look(self, bounds: FloatArray) -> tuple[IntArray, IntArray]:
         """Look at the rows whose budget does not exceed their bound; list those that moved."""
-        from unconfused.engines._look_kernels import find_unsafe, list_stale, take_places
+        from unconfused.engines._look_kernels import list_stale, take_places
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
+        find = self._make_search(bounds)
         found: dict[int, tuple[int, int]] = {}
 
         def run(start: int, stop: int) -> None:
-            count = find_unsafe(
-                self._budget, self._slot, self._best, bounds, start, stop, self._chosen
-            )
+            count = find(start, stop)
             chosen = self._chosen[start : start + count]
             self._engine.rows.refresh(
                 chosen, self._quick, self._quick_constants, self._stale, self._slot, self._scores
@@ -150,11 +158,22 @@ class RowCut:
         order = np.argsort(self._moved[taken], kind="stable")
         return self._moved[taken][order], self._before[taken][order]
 
+    def _make_search(self, bounds: FloatArray) -> Callable[[int, int], int]:
+        """Return what lists the rows, of some that follow one another, that must be looked at."""
+        from unconfused.engines._look_kernels import find_unsafe, find_unsafe_by_rival
+
+        rows, movement = (self._budget, self._slot, self._best, bounds), self._movement
+        if not isinstance(movement, RivalMovement):
+            return lambda start, stop: find_unsafe(*rows, start, stop, self._chosen)
+        rivals = self._rival, self._spare, movement.rival_bounds()
+        return lambda start, stop: find_unsafe_by_rival(*rows, start, stop, self._chosen, *rivals)
+
     def _decide(self, chosen: Any) -> None:
         from unconfused.engines._look_kernels import decide, decide_exactly
 
         scale, slot, norms = self._scale, self._movement.slot, self._engine.row_norms
-        into = (self._best, self._budget, self._slot, self._place)
+        rivals = self._rival, self._spare
+        into = (self._best, self._budget, self._slot, self._place, *rivals)
         n_close = decide(
             chosen, self._scores, self._twins.lowest, self._twins.has_twin, norms, self._alpha,
             self._closeness * scale, TIE * scale, slot, *into,

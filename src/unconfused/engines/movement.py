@@ -47,10 +47,14 @@ class Movement:
 
         self._directions = np.zeros((self.n_slots, n_features))
         self._steps = np.zeros((self.n_slots, n_classes))
-        self._squared = np.zeros((self.n_slots, n_classes))
+        self._squared = self._no_distances(n_classes)
         self._way = np.zeros((self.n_slots, n_classes))
         self._void = np.zeros((self.n_slots, n_classes), dtype=bool)
         self.now = 0
+
+    def _no_distances(self, n_classes: int) -> FloatArray:
+        """Squared distances of a start, by slot first."""
+        return np.zeros((self.n_slots, n_classes))
 
     @property
     def slot(self) -> int:
@@ -79,14 +83,22 @@ class Movement:
         # Not a BLAS product: waking its threads takes longer than this.
         products = np.einsum("tj,j->t", self._directions, direction)
         along = self._steps[order] * products[order, np.newaxis]
-        before = np.cumsum(along, axis=0) - along
+        before = np.empty_like(along)
+        before[order] = np.cumsum(along, axis=0) - along
         length = float(np.einsum("j,j->", direction, direction))
-        self._squared[order] += steps * (2.0 * before + steps * length)
+        self._widen(steps, before, length)
         self._way += np.abs(steps) * length**0.5
         self.now += 1
         self._directions[self.slot] = direction
         self._steps[self.slot] = steps
         self._void[self.slot] = True  # the directions since its old time are no longer all there
+
+    def _widen(self, steps: FloatArray, before: FloatArray, length: float) -> None:
+        """Bring distances up to date with a step along a direction of squared length `length`.
+
+        `before` holds the products of this direction with how far classes had moved, by slot.
+        """
+        self._squared += steps * (2.0 * before + steps * length)
 
     def forget(self, classes: IntArray) -> None:
         """Let no row of these best classes be safe that was looked at before."""
