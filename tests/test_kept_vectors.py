@@ -14,6 +14,8 @@ from unconfused.engines import sums
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.rows import DenseRows, SparseRows
 from unconfused.engines.sums import KeptProducts
+from unconfused.solvers import contest, uma
+from unconfused.steps import snap_ties
 
 ONLY_PRODUCTS = 600
 """Room for the products of four classes' sums, but not for sums of five features or more."""
@@ -61,8 +63,11 @@ def test_pairs_that_are_learnt_have_no_error_set(seed, storage):
     rng = np.random.RandomState(seed)
     engine = LocalEngine(storage(problem.X), problem.y, 4, rng.rand(90))
     partition = partition_of(engine, problem.C, 16)
+    with_sums = engine.partition(Unmixing(problem.C), 0.0)
     W = rng.randn(4, 5)
-    partition.restart(W)
+    for cut in (partition, with_sums):
+        cut.restart(W)
+        cut.tables()
     for steps, direction in make_moves(rng, 10, 4, 5):
         vectors = ask_for_all(partition)
         clear = {
@@ -74,8 +79,33 @@ def test_pairs_that_are_learnt_have_no_error_set(seed, storage):
         assert clear <= learnt
         for p, q in learnt:
             assert W[q] @ vectors[p, q] > np.delete(W @ vectors[p, q], q).max()
-        partition.move(steps, direction)
+        some = [pair for pair in sorted(vectors)[::2] if np.linalg.norm(vectors[pair]) > 1e-9]
+        if some:
+            assert set(with_sums.learnt_among(some, W)) == learnt & set(some)
+        for cut in (partition, with_sums):
+            cut.move(steps, direction)
+            cut.tables()
         W = W + np.outer(steps, direction)
+
+
+@pytest.mark.parametrize("selection", ["error", "confusion"])
+def test_pairs_tried_in_vain_are_told_together(monkeypatch, selection):
+    # The same updates in the same order, and far fewer pairs tried.
+    problem = make_problem(5, n=400, Q=10, d=12)
+    tried, histories = [], []
+    for together in (0, 16):
+        tries = []
+        monkeypatch.setattr(contest, "NEXT", together)
+        monkeypatch.setattr(
+            uma, "snap_ties", lambda *args, t=tries: t.append(1) or snap_ties(*args)
+        )
+        clf = UMAClassifier(problem.C, selection=selection, max_iter=150, tol=1e-9)
+        histories.append(clf.fit(problem.X, problem.y).history_)
+        tried.append(len(tries))
+    for name in ("predicted", "true", "norm"):
+        np.testing.assert_array_equal(histories[0][name], histories[1][name])
+    in_vain = np.array(tried) - len(histories[0]["norm"])
+    assert 0 < in_vain[1] < 0.9 * in_vain[0]
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unconfused._typing import FloatArray, IntArray
+from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.engines.cells import Cells, Transfer
 
 if TYPE_CHECKING:
@@ -24,6 +24,17 @@ TOGETHER = 16
 
 CLEARLY = 1e-9
 """A lead of this share of the largest score there could be is clear: no rounding undoes it."""
+
+
+def clearly_learnt(vectors: FloatArray, true: IntArray, weights: FloatArray) -> BoolArray:
+    """Tell which vectors are clearly scored highest by their true classes."""
+    largest = np.sqrt(np.einsum("rj,rj->r", weights, weights).max())
+    norms = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
+    scores, each = vectors @ weights.T, np.arange(len(vectors))
+    own = scores[each, true]
+    scores[each, true] = -np.inf
+    leads = own - scores.max(axis=1)
+    return np.asarray(leads > CLEARLY * largest * norms)
 
 
 class KeptVectors:
@@ -112,19 +123,12 @@ class KeptVectors:
         pairs = [pair for pair in self._places if pair in self._watched]
         if not pairs:
             return []
-        places = [self._places[pair] for pair in pairs]
-        scores, norms = np.empty((len(pairs), len(weights))), np.empty(len(pairs))
-        largest = np.sqrt(np.einsum("rj,rj->r", weights, weights).max())
+        places, true = [self._places[pair] for pair in pairs], np.array(pairs)[:, 1]
+        found: list[Pair] = []
         for start in range(0, len(pairs), TOGETHER):
             some = slice(start, start + TOGETHER)
-            vectors = self._vectors[places[some]]
-            norms[some] = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
-            np.matmul(vectors, weights.T, out=scores[some])
-        each, true = np.arange(len(pairs)), np.array(pairs)[:, 1]
-        own = scores[each, true]
-        scores[each, true] = -np.inf
-        leads = own - scores.max(axis=1)
-        found = [pairs[k] for k in np.flatnonzero(leads > CLEARLY * largest * norms)]
+            learnt = clearly_learnt(self._vectors[places[some]], true[some], weights)
+            found += [pairs[start + k] for k in np.flatnonzero(learnt)]
         for pair in found:
             self._places[pair] = self._places.pop(pair)
         self._watched = set(found)

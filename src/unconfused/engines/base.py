@@ -95,13 +95,19 @@ class BoundedPartition(Partition, Protocol):
 
 
 class KeepingPartition(Partition, Protocol):
-    """A partition that keeps some update vectors, where it would take long to sum them again."""
+    """A partition that can tell pairs that make no update, many at a time."""
 
     def learnt_pairs(self, weights: FloatArray) -> list[tuple[int, int]]:
         """Return pairs known to make no update: their vectors are clearly scored right.
 
         There may be others. The weights, (Q, features), are those of the cut.
         """
+        ...
+
+    def learnt_among(
+        self, pairs: Sequence[tuple[int, int]], weights: FloatArray
+    ) -> list[tuple[int, int]]:
+        """Return those of some pairs that clearly make no update, if that is quickly told."""
         ...
 
 

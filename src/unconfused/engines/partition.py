@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._kept_vectors import clearly_learnt
 from unconfused.engines.base import CellTables
 from unconfused.engines.cells import Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
-from unconfused.engines.sums import KeptProducts, cell_sums
+from unconfused.engines.sums import KeptProducts, KeptSums, cell_sums
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
@@ -135,6 +137,16 @@ class LocalPartition:
         if self._outdated or self.everywhere or not isinstance(self._sums, KeptProducts):
             return []
         return self._sums.vectors.learnt(weights)
+
+    def learnt_among(
+        self, pairs: Sequence[tuple[int, int]], weights: FloatArray
+    ) -> list[tuple[int, int]]:
+        """Return those of some pairs that clearly make no update, where sums are kept."""
+        if self._outdated or self.everywhere or not isinstance(self._sums, KeptSums):
+            return []
+        vectors = np.array([self._sums.unmixed(p, q, self._coefficients) for p, q in pairs])
+        learnt = clearly_learnt(vectors, np.array([q for _, q in pairs]), weights)
+        return [pair for pair, known in zip(pairs, learnt, strict=True) if known]
 
     def region_versions(self) -> IntArray:
         """Return a number for every region, (Q,), that is another whenever its rows changed."""

@@ -17,6 +17,9 @@ from unconfused.selection import TIE, Selection
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+NEXT = 16
+"""Pairs that are looked at together, where some have been tried in vain."""
+
 
 def _knows_bounds(partition: Partition) -> TypeIs[BoundedPartition]:
     """Tell a bounded partition by its first method: asking the protocol takes longer than a look
@@ -38,6 +41,28 @@ def strike_out_learnt(
     if getattr(selection, "scale", None) is None or not _keeps_vectors(partition):
         return
     for pair in partition.learnt_pairs(weights):
+        selectable[pair] = False
+
+
+def strike_out_next(
+    partition: Partition,
+    selection: Selection,
+    prior: FloatArray,
+    norms: FloatArray,
+    weights: FloatArray,
+    selectable: BoolArray,
+) -> None:
+    """Do so with pairs that `selection` would choose next, as one look at all takes no longer."""
+    scale = getattr(selection, "scale", None)
+    if scale is None or not _keeps_vectors(partition):
+        return
+    worth = np.where(selectable, norms * np.asarray(scale(prior)), -np.inf).ravel()
+    n_next = min(NEXT, int(np.count_nonzero(selectable)))
+    if n_next == 0:
+        return
+    places = np.argpartition(-worth, n_next - 1)[:n_next]
+    pairs = [(int(k) // len(norms), int(k) % len(norms)) for k in places]
+    for pair in partition.learnt_among(pairs, weights):
         selectable[pair] = False
 
 

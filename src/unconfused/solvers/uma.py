@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import CellTables, Engine, Partition
 from unconfused.selection import Selection
-from unconfused.solvers.contest import contested_norms, strike_out_learnt
+from unconfused.solvers.contest import contested_norms, strike_out_learnt, strike_out_next
 from unconfused.solvers.means import estimated_hits, start_at_means
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.significance import pair_statistics
@@ -165,7 +166,7 @@ class UMA:
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         strike_out_learnt(partition, self.selection, state.weights, selectable)
-        while True:
+        for tries in count():
             norms = contested_norms(partition, self.selection, prior, selectable, floor)
             if not np.all(np.isfinite(norms)):
                 raise ValueError("The sums over rows overflow: scale the features down.")
@@ -180,6 +181,8 @@ class UMA:
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # its error set is empty: nothing to learn from it
+            if tries > 0:  # where two were in vain, many may be
+                strike_out_next(partition, self.selection, prior, norms, state.weights, selectable)
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
         own = CellTables(tables.counts[p : p + 1], tables.squares[p : p + 1])
