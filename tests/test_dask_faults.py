@@ -122,6 +122,11 @@ def alive(client):
     return client.run(os.getpid, on_error="ignore")
 
 
+def all_workers(client):
+    """Return the worker processes, all of which must answer."""
+    return client.run(os.getpid)
+
+
 def kill(pids):
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
@@ -129,7 +134,7 @@ def kill(pids):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_worker_is_killed(name, cluster, monkeypatch, capsys):
-    pids = list(alive(cluster).values())
+    pids = list(all_workers(cluster).values())
     fit_with_fault(name, cluster, lambda: kill(pids[:1]), monkeypatch, capsys, "one of 3 killed")
     assert pids[0] not in alive(cluster).values()
 
@@ -139,7 +144,7 @@ def test_a_worker_that_holds_votes_is_killed(cluster, monkeypatch):
     other = noise.corrupt_labels(problem.true, noise.symmetric(4, 0.4), random_state=0)
     votes = np.column_stack([problem.y, other])
     local = UnconfusedLogisticRegression(l2=1e-2).fit(problem.X, votes)
-    pids = list(alive(cluster).values())
+    pids = list(all_workers(cluster).values())
     passes = at_pass(8, lambda: kill(pids[:1]), monkeypatch)
     lazily = da.from_array(problem.X, chunks=(500, -1)), da.from_array(votes, chunks=(500, -1))
     with time_limit(SECONDS):
@@ -151,7 +156,7 @@ def test_a_worker_that_holds_votes_is_killed(cluster, monkeypatch):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_all_workers_but_one_are_killed(name, cluster, monkeypatch, capsys):
-    pids = list(alive(cluster).values())
+    pids = list(all_workers(cluster).values())
     fit_with_fault(name, cluster, lambda: kill(pids[1:]), monkeypatch, capsys, "2 of 3 killed")
 
 
@@ -164,7 +169,7 @@ def eat_memory():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_worker_runs_out_of_memory(name, cluster, monkeypatch, capsys):
-    victim, pid = next(iter(alive(cluster).items()))
+    victim, pid = next(iter(all_workers(cluster).items()))
     eaters = []
 
     def feed():

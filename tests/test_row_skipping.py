@@ -17,6 +17,7 @@ seeds = st.integers(0, 2**16)
 alphas = st.sampled_from([0.0, 1e-13, 0.05, 0.5])
 storages = st.sampled_from([np.asarray, sparse.csr_matrix])
 dtypes = st.sampled_from([np.float32, np.float64])
+scales = st.sampled_from([1.0, 1e-18, 1e15])
 by_rival = st.sampled_from([0, 10**9])
 """Rows' entries for each distance between two classes: with 0, these are always kept."""
 
@@ -42,25 +43,25 @@ def exact_regions(X, W, alpha):
     return np.where(own - scores.max(axis=1) >= alpha - near, best, -1)
 
 
-@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), by_rival)
+@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), by_rival, scales)
 def test_regions_are_those_of_all_rows_looked_at(
-    seed, alpha, storage, dtype, intercept, Q, entries
+    seed, alpha, storage, dtype, intercept, Q, entries, scale
 ):
-    rng = np.random.RandomState(seed)
-    X = make_rows(rng, 80, 3, dtype)
+    rng, alpha = np.random.RandomState(seed), alpha * scale**2
+    X = make_rows(rng, 80, 3, dtype) * dtype(scale)
     engine = LocalEngine(storage(X), np.zeros(80, dtype=np.intp), 1, intercept=intercept)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
         cuts = [RowCut(engine, Q, alpha, skip=skip) for skip in (True, False)]
     full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
-    W = np.round(rng.randn(Q, engine.n_features), 1)
+    W = np.round(rng.randn(Q, engine.n_features), 1) * scale
     W[-1] = W[0]  # equal until one of them moves
     if seed % 3 == 0:
         W[1:] = 0.0
     for cut in cuts:
         cut.restart(W)
     for steps, direction in make_moves(rng, 80, Q, engine.n_features):
-        before = cuts[0].region.copy()
+        before, direction = cuts[0].region.copy(), direction * scale
         (moved, origin), _ = (cut.move(steps, direction) for cut in cuts)
         W = W + np.outer(steps, direction)
         np.testing.assert_array_equal(cuts[0].region, cuts[1].region)
@@ -95,6 +96,17 @@ def test_a_third_class_can_overtake():
     cut.restart(np.array([[1.0, 0.0], [0.8, 0.0], [0.1, 0.0], [0.0, 0.0]]))
     for _ in range(3):
         cut.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.4, 0.0]))
+    assert cut.region.tolist() == [2]
+
+
+def test_scores_too_large_to_be_kept_are_not_taken_for_safe():
+    # In single precision the third class scores -inf, and says nothing of its lead.
+    engine = LocalEngine(np.array([[1e21, 0.0]]), np.zeros(1, dtype=np.intp), 1, intercept=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rivals, "ENTRIES_PER_DISTANCE", 0)
+        cut = RowCut(engine, 3, 0.0)
+    cut.restart(np.array([[1e17, 0.0], [0.0, 0.0], [-5e17, 0.0]]))
+    cut.move(np.array([0.0, 0.0, 1.0]), np.array([1e18, 0.0]))
     assert cut.region.tolist() == [2]
 
 

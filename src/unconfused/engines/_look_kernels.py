@@ -152,6 +152,35 @@ def sparse_exact_scores(
 
 
 @_exact
+def _first_two(row: Any, distinct: IntArray) -> tuple[Any, Any, int]:
+    """Return the two highest scores, and the class of the first."""
+    highest, runner_up, first = LOWEST, LOWEST, -1
+    # Without branches: which class is best is as good as random.
+    for m in range(len(distinct)):
+        value = row[distinct[m]]
+        runner_up = max(runner_up, min(highest, value))
+        first = distinct[m] if value > highest else first
+        highest = max(highest, value)
+    return highest, runner_up, first
+
+
+@_exact
+def _first_three(row: Any, distinct: IntArray) -> tuple[Any, Any, int, Any, int]:
+    """Return the same, the third score and the second class."""
+    highest, runner_up, third, first, second = LOWEST, LOWEST, LOWEST, -1, -1
+    for m in range(len(distinct)):
+        c = distinct[m]
+        value = row[c]
+        third = max(third, min(runner_up, value))
+        second = c if value > runner_up else second
+        second = first if value > highest else second
+        runner_up = max(runner_up, min(highest, value))
+        first = c if value > highest else first
+        highest = max(highest, value)
+    return highest, runner_up, first, third, second
+
+
+@_exact
 def decide(
     chosen: IntArray,
     scores: Any,
@@ -173,23 +202,18 @@ def decide(
 
     Rows too close to call are left alone and moved to the front of `chosen`; their number is
     returned. The new regions of the others are written to `place`. Of several
-    classes with equal weights only the lowest is in `distinct`.
+    classes with equal weights only the lowest is in `distinct`. Where `rival` has no room for the
+    rows, rivals are not looked for.
     """
-    n_close = 0
+    n_close, with_rivals = 0, len(rival) > 0
     for k in range(len(chosen)):
         i = chosen[k]
         row = scores[i]
-        highest, runner_up, third, first, second = LOWEST, LOWEST, LOWEST, -1, -1
-        # Without branches: which class is best is as good as random.
-        for m in range(len(distinct)):
-            c = distinct[m]
-            value = row[c]
-            third = max(third, min(runner_up, value))
-            second = c if value > runner_up else second
-            second = first if value > highest else second
-            runner_up = max(runner_up, min(highest, value))
-            first = c if value > highest else first
-            highest = max(highest, value)
+        third, second = LOWEST, -1
+        if with_rivals:
+            highest, runner_up, first, third, second = _first_three(row, distinct)
+        else:
+            highest, runner_up, first = _first_two(row, distinct)
         near = closeness * row_norms[i] + SMALLEST
         lead = np.float64(highest) - np.float64(runner_up)
         clear = lead > near
@@ -203,17 +227,20 @@ def decide(
         else:
             room = lead - near
             inside = alpha <= tie * row_norms[i]
-        if row_norms[i] == 0.0 or not clear or not np.isfinite(room):
+        overflowed = third == LOWEST and with_rivals and len(distinct) > 2
+        if row_norms[i] == 0.0 or not clear or not np.isfinite(room) or overflowed:
             chosen[n_close], chosen[k] = i, chosen[n_close]
             n_close += 1
             continue
         best[i] = first
         slot[i] = now
         budget[i] = room / row_norms[i]
-        rival[i] = max(second, 0)
-        # The distance to alpha is the closest rival's, and all others have at least that much.
-        spare[i] = max(room, np.float64(highest) - np.float64(third) - near - alpha) / row_norms[i]
         place[i] = first if inside else -1
+        if with_rivals:
+            rival[i] = max(second, 0)
+            # With a lead of less than alpha over the closest rival, others would have to overtake.
+            ahead_of_others = np.float64(highest) - np.float64(third) - near - alpha
+            spare[i] = max(room, ahead_of_others) / row_norms[i]
     return n_close
 
 
@@ -255,8 +282,9 @@ def decide_exactly(
         best[i] = first
         slot[i] = now
         # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
-        budget[i] = spare[i] = np.inf if row_norms[i] == 0.0 else -1.0
-        rival[i] = 0
+        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
+        if len(rival) > 0:
+            rival[i], spare[i] = 0, budget[i]
         place[i] = first if scores[k, first] - runner_up >= alpha - allowance else -1
 
 

@@ -94,7 +94,7 @@ class BoundedPartition(Partition, Protocol):
         ...
 
 
-class KeepingPartition(Partition, Protocol):
+class TellingPartition(Partition, Protocol):
     """A partition that can tell pairs that make no update, many at a time."""
 
     def learnt_pairs(self, weights: FloatArray) -> list[tuple[int, int]]:

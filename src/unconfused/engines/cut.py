@@ -56,9 +56,10 @@ class RowCut:
         self._best = np.zeros(n_rows, dtype=np.int32)
         self._slot = np.zeros(n_rows, dtype=np.uint8)
         self._budget = np.empty(n_rows, dtype=np.float32)
+        rivals = RivalMovement.is_affordable(n_classes, engine.rows.n_entries)
         # The closest rival, and the budget for all others.
-        self._rival = np.zeros(n_rows, dtype=np.int32)
-        self._spare = np.empty(n_rows, dtype=np.float32)
+        self._rival = np.zeros(n_rows if rivals else 0, dtype=np.int32)
+        self._spare = np.empty(len(self._rival), dtype=np.float32)
         self._scores = np.empty((n_rows, n_classes), dtype=np.float32)
         self._chosen: Any = np.empty(n_rows, dtype=number)
         self._place = np.empty(n_rows, dtype=np.int32)
@@ -76,7 +77,6 @@ class RowCut:
         and of keeping them, and of the budget."""
 
         self._squared_norms = np.zeros(n_classes)
-        rivals = RivalMovement.is_affordable(n_classes, engine.rows.n_entries)
         self._movement = (RivalMovement if rivals else Movement)(n_classes, engine.n_features)
         self._twins = Twins(n_classes)
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
@@ -133,7 +133,7 @@ class RowCut:
         return float(np.sqrt(self._squared_norms.max()))
 
     def _look(self, bounds: FloatArray) -> tuple[IntArray, IntArray]:
-        """Look at the rows whose budget does not exceed their bound; list those that moved."""
+        """Look at the rows whose budgets do not exceed their bounds; list those that moved."""
         from unconfused.engines._look_kernels import list_stale, take_places
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)

@@ -70,10 +70,10 @@ class RivalMovement(Movement):
         """Return how much budget a row must have left to be safe, by slot and best class."""
         hidden = ROUNDING * (2.0 * self._way.max(axis=1)) ** 2
         squared = np.maximum(self._squared, 0.0) + hidden[:, np.newaxis, np.newaxis]
-        apart = np.sqrt(squared.astype(np.float32))
-        apart *= np.float32(1.0 + 1e-6)
-        apart += np.float32(allowance * (1.0 + 1e-6))
-        self._apart = np.asarray(apart)
+        apart = np.sqrt(squared, out=squared)
+        apart *= 1.0 + 1e-6
+        apart += allowance
+        self._apart = np.asarray(apart, dtype=np.float32)
         bounds = self._apart.max(axis=2)
         bounds[self._void] = np.inf
         return np.asarray(bounds)

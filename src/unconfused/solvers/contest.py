@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import BoundedPartition, KeepingPartition, Partition
+from unconfused.engines.base import BoundedPartition, TellingPartition, Partition
 from unconfused.selection import TIE, Selection
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def _knows_bounds(partition: Partition) -> TypeIs[BoundedPartition]:
     return hasattr(partition, "norm_bounds")
 
 
-def _keeps_vectors(partition: Partition) -> TypeIs[KeepingPartition]:
-    return hasattr(partition, "learnt_pairs")
+def _tells_what_is_learnt(partition: Partition) -> TypeIs[TellingPartition]:
+    return hasattr(partition, "learnt_among")
 
 
 def strike_out_learnt(
@@ -38,7 +38,7 @@ def strike_out_learnt(
 
     A selection that draws by chance is offered them all, so that it draws alike on every engine.
     """
-    if getattr(selection, "scale", None) is None or not _keeps_vectors(partition):
+    if getattr(selection, "scale", None) is None or not _tells_what_is_learnt(partition):
         return
     for pair in partition.learnt_pairs(weights):
         selectable[pair] = False
@@ -54,7 +54,7 @@ def strike_out_next(
 ) -> None:
     """Do so with pairs that `selection` would choose next, as one look at all takes no longer."""
     scale = getattr(selection, "scale", None)
-    if scale is None or not _keeps_vectors(partition):
+    if scale is None or not _tells_what_is_learnt(partition):
         return
     worth = np.where(selectable, norms * np.asarray(scale(prior)), -np.inf).ravel()
     n_next = min(NEXT, int(np.count_nonzero(selectable)))
