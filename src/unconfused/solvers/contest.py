@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import BoundedPartition, TellingPartition, Partition
+from unconfused.engines.base import BoundedPartition, Partition, TellingPartition
 from unconfused.selection import TIE, Selection
 
 if TYPE_CHECKING:
