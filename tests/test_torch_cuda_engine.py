@@ -18,7 +18,7 @@ from sklearn import set_config
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine, torch_cuda
-from unconfused.engines import _torch_likelihood, _torch_moves, _torch_tiles
+from unconfused.engines import _torch_cells, _torch_likelihood, _torch_moves, _torch_tiles
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma import UMA, UMAState
@@ -32,7 +32,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def run(engine, problem, alpha, step, selection):
-    state = UMAState(np.zeros((4, engine.n_features)))
+    state = UMAState(np.zeros((len(problem.C), engine.n_features)))
     UMA(
         SELECTIONS[selection], STEPS[step], 1e-6, 12, False, "means", False,
         np.random.RandomState(0),
@@ -40,16 +40,22 @@ def run(engine, problem, alpha, step, selection):
     return state
 
 
-for dtype, alpha, step, selection, seed in [
-    (np.float64, 0.0, "perceptron", "error", 1), (np.float64, 0.01, "uniform", "confusion", 2),
-    (np.float32, 0.0, "mira", "error", 3), (np.float64, 0.0, "perceptron", "random", 4),
+for dtype, alpha, step, selection, seed, Q, d, few in [
+    (np.float64, 0.0, "perceptron", "error", 1, 4, 4, 32),
+    (np.float64, 0.01, "uniform", "confusion", 2, 4, 4, 32),
+    (np.float32, 0.0, "mira", "error", 3, 4, 4, 32),
+    (np.float64, 0.0, "perceptron", "random", 4, 4, 4, 32),
+    (np.float64, 0.0, "perceptron", "error", 5, 2, 3, 32),  # no class is third
+    (np.float64, 0.0, "perceptron", "error", 6, 3, 270, 2),  # two tiles of columns, "many" classes
 ]:
-    problem = make_problem(seed, n=300)
-    weight = np.random.RandomState(seed).randint(1, 4, 300).astype(float)
+    _torch_cells.FEW_CLASSES = few
+    n = 300 if d < 100 else 40
+    problem = make_problem(seed, n=n, d=d, Q=Q)
+    weight = np.random.RandomState(seed).randint(1, 4, n).astype(float)
     X = problem.X.astype(dtype)
     rows = torch.from_numpy(X).to(device)
-    plain = LocalEngine(X, problem.y, 4, weight)
-    other = torch_cuda.TorchEngine(rows, problem.y, 4, weight, space=array_space(rows))
+    plain = LocalEngine(X, problem.y, Q, weight)
+    other = torch_cuda.TorchEngine(rows, problem.y, Q, weight, space=array_space(rows))
     np.testing.assert_allclose(other.code_sums(), plain.code_sums(), atol=1e-10)
     expected, found = (run(engine, problem, alpha, step, selection) for engine in (plain, other))
     assert len(found.records) > 5
@@ -57,7 +63,7 @@ for dtype, alpha, step, selection, seed in [
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
     near = 1e-9 if dtype is np.float64 else 1e-5
     for scale, _torch_tiles.MOST_CLASSES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
-        arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(4)
+        arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(Q)
         a, b = plain.likelihood(*arguments), other.likelihood(*arguments)
         np.testing.assert_allclose(b.loss, a.loss, rtol=near)
         np.testing.assert_allclose(b.gradient, a.gradient, atol=near * np.abs(a.gradient).max())
