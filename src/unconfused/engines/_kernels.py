@@ -41,7 +41,7 @@ def dense_squared_norms(X: Any, start: int, stop: int, out: FloatArray) -> None:
     for i in range(start, stop):
         total = 0.0
         for j in range(X.shape[1]):
-            value = float(X[i, j])
+            value = np.float64(X[i, j])
             total += value * value
         out[i] = total
 
@@ -89,7 +89,7 @@ def sparse_squared_norms(data: Any, indptr: Any, start: int, stop: int, out: Flo
     for i in range(start, stop):
         total = 0.0
         for entry in data[indptr[i] : indptr[i + 1]]:
-            value = float(entry)
+            value = np.float64(entry)
             total += value * value
         out[i] = total
 

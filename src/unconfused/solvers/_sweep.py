@@ -84,7 +84,7 @@ def dense_sweep(
             scores[r] = weights[n_columns, r] if intercept else 0.0
         squared_norm = 1.0 if intercept else 0.0
         for j in range(n_columns):
-            value = float(X[i, j])
+            value = np.float64(X[i, j])
             squared_norm += value * value
             for r in range(n_classes):
                 scores[r] += value * weights[j, r]
@@ -92,7 +92,7 @@ def dense_sweep(
             mistakes += 1
             take_steps(rule, scores, target, squared_norm, steps)
             for j in range(n_columns + (1 if intercept else 0)):
-                value = float(X[i, j]) if j < n_columns else 1.0
+                value = np.float64(X[i, j] if j < n_columns else 1.0)
                 for r in range(n_classes):
                     weights[j, r] += steps[r] * value
                     if len(lag):
@@ -128,7 +128,7 @@ def sparse_sweep(
             scores[r] = weights[constant, r] if intercept else 0.0
         squared_norm = 1.0 if intercept else 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            value = float(data[k])
+            value = np.float64(data[k])
             squared_norm += value * value
             for r in range(n_classes):
                 scores[r] += value * weights[indices[k], r]
@@ -138,7 +138,7 @@ def sparse_sweep(
             for k in range(indptr[i], indptr[i + 1] + (1 if intercept else 0)):
                 inside = k < indptr[i + 1]
                 j = indices[k] if inside else constant
-                value = float(data[k]) if inside else 1.0
+                value = np.float64(data[k] if inside else 1.0)
                 for r in range(n_classes):
                     weights[j, r] += steps[r] * value
                     if len(lag):
