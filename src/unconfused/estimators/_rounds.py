@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING
+from unconfused._matrix import ConfusionWarning
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._pooled import pooled_estimate
 from unconfused.confusion._sharpness import sharpened_losses
@@ -336,7 +337,9 @@ def _fit_and_label(labeler: LabelWith, view: PartlyLabelled, rows: Rows) -> tupl
 def _learn_and_label(
     choice: Choice, view: PartlyLabelled, labels: IntArray, estimate: ConfusionEstimate
 ) -> IntArray:
-    fitted = choice.learner.fit(view, labels, estimate, choice.weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfusionWarning)  # of a part; that of all rows counts
+        fitted = choice.learner.fit(view, labels, estimate, choice.weight)
     return predicted_codes(fitted, view.X, view.classes)
 
 
@@ -354,6 +357,7 @@ def _held_out_shares(
     for noisy_weight in weights:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # few steps are enough to compare
+            warnings.simplefilter("ignore", ConfusionWarning)  # of a part; that of all rows counts
             fitted = learner.fit_copy(path(noisy_weight), view, labels)
         if hasattr(fitted, "predict_proba"):
             shares.append(aligned_columns(fitted.predict_proba(rows), fitted, view.classes))
