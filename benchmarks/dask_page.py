@@ -50,15 +50,17 @@ def size(n_bytes: float) -> str:
 
 def traffic(found: dict[str, Any]) -> str:
     """Write what crosses in an update."""
-    head = ["Q", "d", "rows of both workers", "round trips", "vectors (most)", "sent (most)",
-            "answered (most)", "all vectors would be", "all weights"]  # fmt: skip
+    head = ["Q", "d", "rows", "workers", "round trips", "vectors (most)", "rough ones (most)",
+            "sent (most)", "answered (most)", "all vectors would be", "all weights"]  # fmt: skip
     lines = [
         [
             f"{one['classes']}",
             f"{one['columns']:,}",
             f"{one['rows']:,}",
+            f"{one['workers']}",
             f"{one['rounds']:.1f}",
             f"{one['vectors']:.1f} ({one['vectors_most']:.0f})",
+            f"{one['rough']:.1f} ({one['rough_most']:.0f})",
             f"{size(one['sent'])} ({size(one['sent_most'])})",
             f"{size(one['answered'])} ({size(one['answered_most'])})",
             size(8 * one["classes"] ** 2 * (one["columns"] + 1)),
@@ -156,7 +158,9 @@ def prediction(found: dict[str, Any]) -> str:
     """Write the cost model, and what it says of a larger cluster."""
     told = found["times"]
     wide = next(
-        one for one in found["bytes"] if (one["classes"], one["columns"]) == (CLASSES, COLUMNS)
+        one
+        for one in found["bytes"]
+        if (one["classes"], one["columns"], one["workers"]) == (CLASSES, COLUMNS, WORKERS)
     )
     per_byte, per_task = told["seconds_per_byte"], told["seconds_per_task"]
     n_bytes = {"update": wide["sent"] + wide["answered"], "pass": 16.0 * CLASSES * (COLUMNS + 1)}

@@ -37,15 +37,17 @@ MALLOC = {
     "roomy": {"MALLOC_TRIM_THRESHOLD_": "134217728", "MALLOC_MMAP_THRESHOLD_": "33554432"},
 }
 TRAFFIC = [
-    # rows, columns, classes, updates
-    (200_000, 50, 10, 100),
-    (200_000, 512, 10, 100),
-    (4_000, 512, 30, 100),
-    (20_000, 512, 30, 100),
-    (60_000, 512, 30, 100),
-    (200_000, 512, 30, 100),
-    (20_000, 5_000, 100, 60),
-    (80_000, 5_000, 100, 60),
+    # rows, columns, classes, updates, workers
+    (200_000, 50, 10, 100, 2),
+    (200_000, 512, 10, 100, 2),
+    (200_000, 512, 10, 100, 16),
+    (200_000, 512, 10, 100, 100),
+    (4_000, 512, 30, 100, 2),
+    (20_000, 512, 30, 100, 2),
+    (20_000, 512, 30, 100, 16),
+    (200_000, 512, 30, 100, 2),
+    (20_000, 5_000, 100, 60, 2),
+    (80_000, 5_000, 100, 60, 2),
 ]
 
 
@@ -94,12 +96,12 @@ def measure_malloc(n_rows: int = 500_000) -> dict[str, Any]:
 
 
 def measure_bytes() -> list[dict[str, float]]:
-    """Count the bytes of an update for several shapes, with two workers in this process."""
+    """Count the bytes of an update for several shapes, with the workers in this process."""
     found = []
-    with dask.config.set(scheduler="threads", num_workers=WORKERS):
-        for shape in TRAFFIC:
-            found.append(bytes_per_update(*shape))
-            print("bytes", json.dumps(found[-1]), flush=True)
+    for *shape, workers in TRAFFIC:
+        with dask.config.set(scheduler="threads", num_workers=workers):
+            found.append(bytes_per_update(*shape, workers))
+        print("bytes", json.dumps(found[-1]), flush=True)
     return found
 
 

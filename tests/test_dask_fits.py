@@ -66,6 +66,14 @@ def test_uma_is_the_local_one(cut, settings):
     assert_same_uma(UMAClassifier(problem.C, **settings).fit(*dask_problem(problem, cut)), local)
 
 
+@pytest.mark.parametrize("selection", ["error", "random"])
+def test_sums_that_overflow_are_told_of(selection):
+    problem = make_problem(1, n=N, Q=3)
+    X, y = dask_problem(problem)
+    with pytest.raises(ValueError, match="overflow: scale the features down"):
+        UMAClassifier(problem.C, selection=selection).fit(1e200 * X, y)
+
+
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("learner", [UnconfusedLogisticRegression, UnconfusedDiscriminantAnalysis])
 def test_other_learners_are_the_local_ones(cut, learner):

@@ -94,8 +94,13 @@ def test_bounds_hold_the_norms(n_parts):
     for _ in walk(ours, local, 5, 40):
         lower, upper = ours.norm_bounds()
         norms = local.pair_norms()
+        own = norms[[0, 2], [1, 3]]
         assert np.all(lower <= norms + 1e-15)
         assert np.all(norms <= upper + 1e-15)
+        ours.measure([(0, 1), (2, 3)])  # nearly, as there are two
+        lower, upper = ours.norm_bounds()
+        assert np.all((lower <= norms + 1e-15) & (norms <= upper + 1e-15))
+        assert np.all(upper[[0, 2], [1, 3]] - lower[[0, 2], [1, 3]] <= 0.1 * own + 1e-15)
         ours.measure([(0, 1), (2, 3)])
         lower, upper = ours.norm_bounds()
         assert lower[0, 1] == upper[0, 1] == pytest.approx(norms[0, 1], abs=1e-14)

@@ -2,13 +2,16 @@
 
 The norm of an update vector z is that of a sum over workers, which no worker knows. Sending every
 worker's Q x Q vectors would cost Q x Q x d numbers for each update. But an update moves z only a
-little from the last value r that the client had of it, and about that much is known cheaply:
+little from what it was when the client last asked for it. With a reference r near to what it was,
+the same on all workers, that much is known cheaply:
 
     |z|^2 = (r.z / |r|)^2 + |across|^2
 
-Here r.z adds up over workers, and the part of z across r is at most as long as those of all
-workers' own changes together (r itself has none). So two Q x Q tables bound every norm, with an
-error of second order, and only pairs that could still be the one looked for are asked for.
+Here r.z adds up over workers, and the part of z across r is at most as long as that of what it was
+(the offset) and those of all workers' own changes together. So two Q x Q tables bound every norm,
+with an error of second order, and only pairs that could still be the one looked for are asked for:
+first in one byte an entry, which is off by a percent or so, and exactly where that is not enough.
+A reference need not be exact either, and has one byte an entry too.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
 from unconfused.engines._dask_pool import Pool
+from unconfused.engines._rough import RoughVectors, across, lengths
 from unconfused.engines.base import CellTables
 
 ROUNDING = 1e-12
@@ -44,13 +48,23 @@ class DaskPartition:
         self._cut = uuid.uuid4().hex
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
-        self._serial = self._epoch = 0
+        self._serial = self._epoch = self._begun = 0
         self._step: tuple[FloatArray, FloatArray] | None = None
         self._answer: Answer | None = None
-        self._references: dict[Pair, FloatArray] = {}
-        self._news: dict[Pair, FloatArray] = {}
-        self._exact: set[Pair] = set()
         self._in_doubt = False
+        self._news: tuple[tuple[Pair, ...], RoughVectors] | None = None
+        self._lengths = np.zeros((n_classes, n_classes))
+        """Norms of the references; 0 where there is none."""
+
+        self._offsets = np.zeros((n_classes, n_classes))
+        """What update sums, as they were when asked for, had across their references."""
+
+        self._vectors: dict[Pair, FloatArray] = {}
+        """Update sums as they are now, of pairs asked for exactly."""
+
+        self._measured: dict[Pair, tuple[float, float]] = {}
+        """Their norms, and those of pairs asked for roughly, with what they may be off by."""
+
         self.restart(self._weights)
 
     def restart(self, weights: FloatArray) -> None:
@@ -81,44 +95,72 @@ class DaskPartition:
         products, distances = answer.products, answer.distances
         assert products is not None
         assert distances is not None
-        norms = np.zeros_like(products)
-        for pair, vector in self._references.items():
-            norms[pair] = np.sqrt(np.einsum("j,j->", vector, vector))
+        norms = self._lengths
         along = np.abs(np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0))
+        distances = distances + self._offsets
         slack = ROUNDING * (norms + along + distances)
         lower = np.maximum(along - slack, 0.0)
         upper = np.hypot(along, distances) + slack
-        for pair in self._exact:
-            lower[pair] = upper[pair] = norms[pair]
+        for pair, (norm, error) in self._measured.items():
+            lower[pair], upper[pair] = norm - error, norm + error
         if self._everywhere:
             lower, upper = np.tile(lower[:1], (len(lower), 1)), np.tile(upper[:1], (len(upper), 1))
         return lower / self._total, upper / self._total
 
     def measure(self, pairs: Sequence[Pair]) -> None:
-        """Ask for these update vectors, so that the bounds on their norms meet."""
-        wanted = tuple({self._place(pair): None for pair in pairs if not self._knows(pair)})
-        if not wanted:
-            return
-        self._cut_rows()
-        answer = self._cut_rows(pairs=wanted)
-        found = dict(zip(wanted, answer.vectors, strict=True))
-        self._references |= found
-        self._news |= found
-        self._exact |= found.keys()
+        """Ask for these update vectors, so that the bounds on their norms close.
+
+        One alone is asked for exactly. Of several it is enough, the first time, to know nearly
+        how long they are: most of them turn out not to be the longest.
+        """
+        places = {self._place(pair): None for pair in pairs if not self._knows(pair)}
+        new = tuple(place for place in places if place not in self._measured)
+        self._ask(new if len(places) > 1 and new else tuple(places), len(places) > 1 and bool(new))
 
     def pair_norms(self) -> FloatArray:
         """Return the norm of every update vector, (Q, Q); asks for all vectors not yet known."""
         n_classes = self._unmixing.n_classes
         lower, upper = self.norm_bounds()
         while np.any(lower < upper):  # a lost worker can make known ones unknown again
-            self.measure(list(np.ndindex(n_classes, n_classes)))
+            pairs = {self._place(pair): None for pair in np.ndindex(n_classes, n_classes)}
+            self._ask(tuple(pair for pair in pairs if not self._knows(pair)), roughly=False)
             lower, upper = self.norm_bounds()
         return upper
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
-        self.measure([(predicted, true)])
-        return self._references[self._place((predicted, true))] / self._total
+        pair = self._place((predicted, true))
+        if not self._knows(pair):
+            self._ask((pair,), roughly=False)
+        return self._vectors[pair] / self._total
+
+    def _ask(self, pairs: tuple[Pair, ...], roughly: bool) -> None:
+        """Get update sums from all parts; what they come to is the new reference, roughly."""
+        if not pairs:
+            return
+        self._cut_rows()
+        answer = self._cut_rows(pairs=pairs, roughly=roughly)
+        sums = answer.sums()
+        norms = lengths(sums)
+        errors = answer.errors
+        if roughly:
+            errors = np.where(np.isfinite(norms), errors + ROUNDING * (norms + errors), 0.0)
+        if not roughly:
+            self._vectors.update(zip(pairs, sums, strict=True))
+        # What was asked for roughly a moment ago has its reference.
+        new = [k for k, pair in enumerate(pairs) if pair not in self._measured]
+        self._measured.update(zip(pairs, zip(norms, errors, strict=True), strict=True))
+        if new:
+            self._refer_to([pairs[k] for k in new], sums[new], errors[new])
+
+    def _refer_to(self, pairs: list[Pair], sums: FloatArray, errors: FloatArray) -> None:
+        rough = RoughVectors.of(sums)
+        references = rough.values()
+        offsets = lengths(np.array([*map(across, sums, references)])) + errors
+        places = tuple(np.array(pairs).T)
+        self._lengths[places] = lengths(references)
+        self._offsets[places] = offsets
+        self._news = tuple(pairs), rough
 
     @property
     def _everywhere(self) -> bool:
@@ -129,20 +171,25 @@ class DaskPartition:
         return (0, pair[1]) if self._everywhere else pair
 
     def _knows(self, pair: Pair) -> bool:
-        return self._place(pair) in self._exact
+        return self._place(pair) in self._vectors
 
     def _change(self, step: tuple[FloatArray, FloatArray] | None) -> None:
         self._step, self._answer = step, None
-        self._exact = set()
+        self._vectors, self._measured = {}, {}
 
     def _forget(self) -> None:
         """Drop all references, here and with the next command on the workers."""
         self._epoch += 1
-        self._references, self._news, self._exact = {}, {}, set()
+        self._news = None
+        self._lengths.fill(0.0)
+        self._offsets.fill(0.0)
+        self._vectors, self._measured = {}, {}
         if self._answer is not None:  # distances from what is forgotten mean nothing
             self._answer = replace(self._answer, products=None, distances=None)
 
-    def _cut_rows(self, drift: bool = False, pairs: tuple[Pair, ...] = ()) -> Answer:
+    def _cut_rows(
+        self, drift: bool = False, pairs: tuple[Pair, ...] = (), roughly: bool = False
+    ) -> Answer:
         """Have all parts cut by the current weights, and add up what they say."""
         known = self._answer
         if known is not None and not pairs and (known.products is not None or not drift):
@@ -154,7 +201,7 @@ class DaskPartition:
         self._serial += 1
         self._in_doubt = True
         while True:
-            commands = [self._command(i in behind, drift, pairs) for i in parts]
+            commands = [self._command(i in behind, drift, pairs, roughly) for i in parts]
             answers = self._pool.ask(carry_out, commands)
             behind = {i for i in parts if answers[i] is None}
             if not behind:
@@ -162,14 +209,15 @@ class DaskPartition:
             # Whoever lost its cut has lost its references too: all that was known of them is void.
             self._forget()
             self._pool.find_homes()
-        self._news, self._in_doubt = {}, False
+        self._news, self._in_doubt, self._begun = None, False, self._epoch
         answer: Answer = reduce(add, answers)
         if answer.tables is not None:
             self._answer = answer
         return answer
 
     def _references_fit(self) -> bool:
-        return len(self._references) * self._weights.shape[1] * 8 <= REFERENCE_BYTES
+        n_references = np.count_nonzero(self._lengths)
+        return bool(n_references * self._weights.shape[1] * 8 <= REFERENCE_BYTES)
 
     def _must_restart(self) -> bool:
         """Say whether the parts cannot go on from their last command."""
@@ -178,12 +226,15 @@ class DaskPartition:
             return True
         return not self._pool.kept or (self._answer is None and self._step is None)
 
-    def _command(self, restart: bool, drift: bool, pairs: tuple[Pair, ...]) -> Command:
+    def _command(
+        self, restart: bool, drift: bool, pairs: tuple[Pair, ...], roughly: bool
+    ) -> Command:
         steps, direction = self._step or (None, None)
         return Command(
             cut=self._cut,
             serial=self._serial,
             epoch=self._epoch,
+            begins=self._begun != self._epoch,
             weights=self._weights if restart else None,
             unmixing=self._unmixing if restart else None,
             alpha=self._alpha if restart else 0.0,
@@ -191,5 +242,6 @@ class DaskPartition:
             direction=None if restart or self._answer is not None else direction,
             references=self._news,
             pairs=pairs,
+            roughly=roughly,
             drift=drift,
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._rough import RoughVectors, across, lengths
 from unconfused.engines.base import CellTables
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.partition import LocalPartition
@@ -45,15 +46,15 @@ class Cut:
         """Own update sums as they were when the client last asked for them."""
 
         self._references: dict[Pair, FloatArray] = {}
-        """The same over all parts: the sums that the client made of them."""
+        """The same over all parts, roughly, as the client sent it: alike on every worker."""
 
         self._drawn_up = np.full(self._tables.shape[1], -1)
         """Version of every region when it was last compared; -1 if never since references came."""
 
-    def refer_to(self, references: dict[Pair, FloatArray]) -> None:
-        """Take the sums that the client made."""
-        self._references |= references
-        self._drawn_up[[predicted for predicted, _ in references]] = -1
+    def refer_to(self, pairs: Sequence[Pair], references: RoughVectors) -> None:
+        """Take what the client made of the sums of all parts."""
+        self._references.update(zip(pairs, references.values(), strict=True))
+        self._drawn_up[[predicted for predicted, _ in pairs]] = -1
 
     def ask(self, pairs: Sequence[Pair]) -> FloatArray:
         """Return own update sums, (pairs, features), and remember them."""
@@ -81,18 +82,10 @@ class Cut:
                 reference = self._references.get((predicted, true))
                 if reference is not None:
                     self._tables[0, predicted, true] = reference @ own[true]
-                    own[true] -= self._asked[predicted, true]
-                    _take_out(reference, own[true])
-            self._tables[1, predicted] = np.sqrt(np.einsum("qj,qj->q", own, own))
+                    own[true] = across(own[true] - self._asked[predicted, true], reference)
+            self._tables[1, predicted] = lengths(own)
         self._drawn_up = versions
         return self._tables.copy()
-
-
-def _take_out(direction: FloatArray, vector: FloatArray) -> None:
-    """Leave of a vector what is across a direction."""
-    square = direction @ direction
-    if square > 0:
-        vector -= (direction @ vector) / square * direction
 
 
 @dataclass(frozen=True)
@@ -106,6 +99,9 @@ class Command:
     epoch: int
     """References of another epoch are void."""
 
+    begins: bool = False
+    """Whether the epoch begins: a part that did not see it begin lacks what the others have."""
+
     weights: FloatArray | None = None
     """All weights, (Q, features), for a part that cannot go on from the last command."""
 
@@ -113,9 +109,14 @@ class Command:
     alpha: float = 0.0
     steps: FloatArray | None = None
     direction: FloatArray | None = None
-    references: dict[Pair, FloatArray] = field(default_factory=dict)
+    references: tuple[tuple[Pair, ...], RoughVectors] | None = None
+    """New ones, of pairs that were asked for last."""
+
     pairs: tuple[Pair, ...] = ()
     """Pairs whose update vectors are wanted."""
+
+    roughly: bool = False
+    """Whether one byte an entry is enough of them."""
 
     drift: bool = False
     """Whether it is wanted how far all update vectors are from their references."""
@@ -128,8 +129,11 @@ class Answer:
     tables: CellTables | None
     """What the cells hold; not where nothing but vectors was asked for."""
 
-    vectors: FloatArray
+    vectors: FloatArray | RoughVectors
     """Sums (not means) of the pairs asked for, (pairs, features)."""
+
+    errors: FloatArray
+    """How far these are from the true ones, at most, (pairs,)."""
 
     products: FloatArray | None = None
     """Products of the update sums with the references, (Q, Q); 0 without a reference."""
@@ -137,11 +141,16 @@ class Answer:
     distances: FloatArray | None = None
     """How far the own update sums are from those last asked for, or from 0, across references."""
 
+    def sums(self) -> FloatArray:
+        """Return the vectors as numbers, however they were sent."""
+        return self.vectors.values() if isinstance(self.vectors, RoughVectors) else self.vectors
+
     def __add__(self, other: Answer) -> Answer:
         """Join the answers of two parts."""
         return Answer(
             _plus(self.tables, other.tables),
-            self.vectors + other.vectors,
+            self.sums() + other.sums(),
+            self.errors + other.errors,
             _plus(self.products, other.products),
             _plus(self.distances, other.distances),
         )
@@ -216,10 +225,12 @@ def carry_out(part: Part, command: Command) -> Answer | None:
         cut = _up_to_date(part, command)
         if cut is None:
             return None
-        vectors = cut.ask(command.pairs)
+        own = cut.ask(command.pairs)
+        rough = RoughVectors.of(own) if command.roughly else None
+        errors = lengths(own - rough.values()) if rough else np.zeros(len(own))
         products, distances = cut.drift() if command.drift else (None, None)
         tables = cut.partition.tables() if command.drift or not command.pairs else None
-        return Answer(tables, vectors, products, distances)
+        return Answer(tables, rough or own, errors, products, distances)
 
 
 def _up_to_date(part: Part, command: Command) -> Cut | None:
@@ -235,7 +246,11 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
             part.cuts[command.cut] = cut
         cut.serial = -1  # in case it is interrupted
         cut.partition.restart(command.weights)
-    elif cut is None or cut.serial not in (command.serial - 1, command.serial):
+    elif (
+        cut is None
+        or cut.serial not in (command.serial - 1, command.serial)
+        or (cut.epoch != command.epoch and not command.begins)
+    ):
         return None
     elif cut.serial < command.serial and command.steps is not None:
         assert command.direction is not None
@@ -244,7 +259,8 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
     cut.serial = command.serial
     if cut.epoch != command.epoch:
         cut.begin(command.epoch)
-    cut.refer_to(command.references)
+    if command.references is not None:
+        cut.refer_to(*command.references)
     return cut
 
 

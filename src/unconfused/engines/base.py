@@ -83,14 +83,14 @@ class Partition(Protocol):
 
 @runtime_checkable
 class BoundedPartition(Partition, Protocol):
-    """A partition that knows bounds on the norms at once, and exact ones when asked for them."""
+    """A partition that knows bounds on the norms at once, and closer ones when asked for them."""
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
         ...
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Make the bounds on these pairs' norms exact."""
+        """Bring the bounds on these pairs' norms closer, and together if asked for it again."""
         ...
 
 

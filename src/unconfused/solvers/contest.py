@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NEXT = 16
 """Pairs that are looked at together, where some have been tried in vain."""
 
+MORE = 16
+"""How many times as many pairs are measured where the last ones did not settle it."""
+
 
 def _knows_bounds(partition: Partition) -> TypeIs[BoundedPartition]:
     """Tell a bounded partition by its first method: asking the protocol takes longer than a look
@@ -94,4 +97,4 @@ def contested_norms(
         places = np.argwhere(open_pairs)
         first = np.argsort(-(upper * factors)[open_pairs], kind="stable")[:asked]
         partition.measure([(int(p), int(q)) for p, q in places[first]])
-        asked *= 2  # seldom more than one is needed; if so, many may be
+        asked *= MORE  # seldom more than one is needed; if so, many are
