@@ -10,10 +10,10 @@ from scipy import sparse
 
 from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
-from unconfused.engines import sums
+from unconfused.engines import products, room
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.products import KeptProducts
 from unconfused.engines.rows import DenseRows, SparseRows
-from unconfused.engines.sums import KeptProducts
 from unconfused.solvers import contest, uma
 from unconfused.steps import snap_ties
 
@@ -25,8 +25,8 @@ storages = st.sampled_from([np.asarray, sparse.csr_array])
 
 def partition_of(engine, C, n_vectors, alpha=0.0):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sums, "KEPT_BYTES", ONLY_PRODUCTS)
-        patch.setattr(sums, "VECTOR_BYTES", n_vectors * 8 * engine.n_features)
+        patch.setattr(room, "KEPT_BYTES", ONLY_PRODUCTS)
+        patch.setattr(products, "VECTOR_BYTES", n_vectors * 8 * engine.n_features)
         partition = engine.partition(Unmixing(C), alpha)
     assert isinstance(partition._sums, KeptProducts)
     return partition
@@ -112,8 +112,8 @@ def test_pairs_tried_in_vain_are_told_together(monkeypatch, selection):
 @pytest.mark.parametrize("n_vectors", [0, 2, 16])
 @pytest.mark.parametrize("selection", ["error", "confusion", "random"])
 def test_updates_are_those_of_the_paper(monkeypatch, storage, n_vectors, selection):
-    monkeypatch.setattr(sums, "KEPT_BYTES", ONLY_PRODUCTS)
-    monkeypatch.setattr(sums, "VECTOR_BYTES", n_vectors * 8 * 6)
+    monkeypatch.setattr(room, "KEPT_BYTES", ONLY_PRODUCTS)
+    monkeypatch.setattr(products, "VECTOR_BYTES", n_vectors * 8 * 6)
     problem = make_problem(4, n=100, d=6)
     settings = {"max_iter": 60, "tol": 1e-9}
     asked = []
@@ -125,7 +125,7 @@ def test_updates_are_those_of_the_paper(monkeypatch, storage, n_vectors, selecti
         problem.C, selection=selection, fit_intercept=False, random_state=0, **settings
     ).fit(storage(problem.X), problem.y)
     assert len(asked) >= clf.n_iter_
-    monkeypatch.setattr(sums, "KEPT_BYTES", 2**30)
+    monkeypatch.setattr(room, "KEPT_BYTES", 2**30)
     kept = UMAClassifier(
         problem.C, selection=selection, fit_intercept=False, random_state=0, **settings
     ).fit(storage(problem.X), problem.y)
@@ -137,12 +137,12 @@ def test_updates_are_those_of_the_paper(monkeypatch, storage, n_vectors, selecti
 
 
 def test_learnt_pairs_are_not_summed_again_and_again(monkeypatch):
-    monkeypatch.setattr(sums, "KEPT_BYTES", ONLY_PRODUCTS)
+    monkeypatch.setattr(room, "KEPT_BYTES", ONLY_PRODUCTS)
     problem = make_problem(4, n=200, d=6)
 
     def times_asked(n_vectors):
         asked = []
-        monkeypatch.setattr(sums, "VECTOR_BYTES", n_vectors * 8 * 6)
+        monkeypatch.setattr(products, "VECTOR_BYTES", n_vectors * 8 * 6)
         with pytest.MonkeyPatch.context() as patch:
             real = KeptProducts.unmixed
             patch.setattr(
@@ -183,9 +183,9 @@ def test_many_columns_and_classes_beside_sums_that_are_kept(
     for seed in range(6):
         X, y, C = make_text(seed)
         clf = UMAClassifier(C, alpha=alpha, max_iter=60, tol=1e-9)
-        monkeypatch.setattr(sums, "KEPT_BYTES", 2**30)
+        monkeypatch.setattr(room, "KEPT_BYTES", 2**30)
         expected = clf.fit(storage(X), y).coef_.copy()
-        monkeypatch.setattr(sums, "KEPT_BYTES", 8 * len(C) ** 3)
+        monkeypatch.setattr(room, "KEPT_BYTES", 8 * len(C) ** 3)
         np.testing.assert_allclose(clf.fit(storage(X), y).coef_, expected, atol=1e-9)
     assert moved
 

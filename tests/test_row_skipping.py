@@ -153,7 +153,7 @@ def test_tables_and_norms_follow_the_rows(seed, storage, alpha, room):
     rng = np.random.RandomState(seed)
     engine = LocalEngine(storage(problem.X), problem.y, 4, rng.rand(90))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unconfused.engines.sums.KEPT_BYTES", room)
+        patch.setattr("unconfused.engines.room.KEPT_BYTES", room)
         unmixing = Unmixing(problem.C)
         moved, fresh = (engine.partition(unmixing, alpha) for _ in range(2))
     W = rng.randn(4, 5)

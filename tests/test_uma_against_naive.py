@@ -7,7 +7,7 @@ from problems import make_problem
 from scipy import sparse
 
 from unconfused import UMAClassifier
-from unconfused.engines import sums
+from unconfused.engines import room
 from unconfused.selection import SELECTIONS
 from unconfused.steps import STEPS
 
@@ -64,7 +64,7 @@ def test_the_intercept_is_a_constant_feature(storage):
 def test_cell_sums_that_are_too_large_to_keep(monkeypatch, storage, alpha):
     problem = make_problem(4)
     weights, pairs = naive.uma(problem.X, problem.y, problem.C, alpha=alpha, **SETTINGS)
-    monkeypatch.setattr(sums, "KEPT_BYTES", 0)
+    monkeypatch.setattr(room, "KEPT_BYTES", 0)
     clf = UMAClassifier(problem.C, alpha=alpha, fit_intercept=False, **SETTINGS)
     assert_same(clf.fit(storage(problem.X), problem.y), weights, pairs)
 

@@ -50,17 +50,19 @@ def unmixed_squares(sums: FloatArray, coefficients: FloatArray, out: FloatArray)
 @_exact
 def move_gram_dense(
     X: Any, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
-    mover_codes: IntArray, mover_weights: FloatArray, line: FloatArray, gram: FloatArray,
+    mover_codes: IntArray, mover_weights: FloatArray, first_code: int, last_code: int,
+    line: FloatArray, half: FloatArray,
 ) -> None:  # fmt: skip
-    """Bring the Gram matrix of one region's cell sums up to date with the rows that moved.
+    """Find how the Gram matrix of one region's cell sums has grown by the rows that moved.
 
     With S the sums now and D what was added to them, the products have grown by
     ``S D' + D S' - D D'``, which is ``H D' + D H'`` with ``H = S - D / 2``. `members` are the rows
     of the region now, code s from ``edges[s]`` to ``edges[s + 1]``; movers count negatively if
-    they left. `line` is room for one sum.
+    they left. Columns first_code..last_code of ``D H'`` are added to `half`. `line` is room for
+    one sum.
     """
     n_columns = X.shape[1]
-    for s in range(len(edges) - 1):
+    for s in range(first_code, last_code):
         line[:] = 0.0
         for m in range(edges[s], edges[s + 1]):
             i = members[m]
@@ -74,8 +76,7 @@ def move_gram_dense(
             total = 0.0
             for j in range(n_columns):
                 total += line[j] * X[movers[m], j]
-            gram[mover_codes[m], s] += mover_weights[m] * total
-            gram[s, mover_codes[m]] += mover_weights[m] * total
+            half[mover_codes[m], s] += mover_weights[m] * total
 
 
 @_sums
@@ -104,11 +105,11 @@ def clear_entries(places: Any, line: FloatArray) -> None:
 @_exact
 def move_gram_sparse(
     data: Any, indices: Any, indptr: Any, members: IntArray, edges: IntArray, weights: FloatArray,
-    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, line: FloatArray,
-    gram: FloatArray,
+    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, first_code: int,
+    last_code: int, line: FloatArray, half: FloatArray,
 ) -> None:  # fmt: skip
     """Do the same for rows in CSR. `line` is all 0 before and after."""
-    for s in range(len(edges) - 1):
+    for s in range(first_code, last_code):
         own = members[edges[s] : edges[s + 1]]
         for m in range(len(own)):
             fetch_later(data, indices, indptr, own, m)
@@ -118,13 +119,12 @@ def move_gram_sparse(
         for m in range(len(movers)):
             if mover_codes[m] == s:
                 first, last = indptr[movers[m]], indptr[movers[m] + 1]
-                half = -0.5 * mover_weights[m]
-                add_entries(data[first:last], indices[first:last], half, line)
+                own_half = -0.5 * mover_weights[m]
+                add_entries(data[first:last], indices[first:last], own_half, line)
         for m in range(len(movers)):
             first, last = indptr[movers[m]], indptr[movers[m] + 1]
             grown = mover_weights[m] * dot_entries(data[first:last], indices[first:last], line)
-            gram[mover_codes[m], s] += grown
-            gram[s, mover_codes[m]] += grown
+            half[mover_codes[m], s] += grown
         for i in own:
             clear_entries(indices[indptr[i] : indptr[i + 1]], line)
         for m in range(len(movers)):
@@ -135,8 +135,8 @@ def move_gram_sparse(
 @_exact
 def move_gram_sparse_by_few(
     data: Any, indices: Any, indptr: Any, members: IntArray, edges: IntArray, weights: FloatArray,
-    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, n_columns: int,
-    gram: FloatArray,
+    movers: IntArray, mover_codes: IntArray, mover_weights: FloatArray, first_code: int,
+    last_code: int, n_columns: int, half: FloatArray,
 ) -> None:  # fmt: skip
     """Do the same for few movers: no sum is written out.
 
@@ -145,7 +145,7 @@ def move_gram_sparse_by_few(
     """
     first, columns, owners, entries = by_column(data, indices, indptr, movers, n_columns)
     products = np.zeros((len(movers), len(edges) - 1))
-    for s in range(len(edges) - 1):
+    for s in range(first_code, last_code):
         for m in range(edges[s], edges[s + 1]):
             fetch_later(data, indices, indptr, members, m)
             i = members[m]
@@ -157,6 +157,8 @@ def move_gram_sparse_by_few(
                         products[owners[e], s] += weights[i] * values[k] * entries[e]
                         e += 1
     for m in range(len(movers)):
+        if not first_code <= mover_codes[m] < last_code:
+            continue
         for k in range(indptr[movers[m]], indptr[movers[m] + 1]):
             e = first[indices[k]]
             while columns[e] == indices[k]:
@@ -164,9 +166,8 @@ def move_gram_sparse_by_few(
                 products[owners[e], mover_codes[m]] -= 0.5 * grown
                 e += 1
     for m in range(len(movers)):
-        for s in range(len(edges) - 1):
-            gram[mover_codes[m], s] += mover_weights[m] * products[m, s]
-            gram[s, mover_codes[m]] += mover_weights[m] * products[m, s]
+        for s in range(first_code, last_code):
+            half[mover_codes[m], s] += mover_weights[m] * products[m, s]
 
 
 @_exact

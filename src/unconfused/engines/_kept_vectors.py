@@ -124,11 +124,15 @@ class KeptVectors:
         if not pairs:
             return []
         places, true = [self._places[pair] for pair in pairs], np.array(pairs)[:, 1]
-        found: list[Pair] = []
-        for start in range(0, len(pairs), TOGETHER):
+        learnt = np.zeros(len(pairs), dtype=bool)
+
+        def run(start: int) -> None:
             some = slice(start, start + TOGETHER)
-            learnt = clearly_learnt(self._vectors[places[some]], true[some], weights)
-            found += [pairs[start + k] for k in np.flatnonzero(learnt)]
+            learnt[some] = clearly_learnt(self._vectors[places[some]], true[some], weights)
+
+        n_entries = len(pairs) * weights.size
+        self._engine.in_threads.each(run, range(0, len(pairs), TOGETHER), n_entries)
+        found = [pairs[k] for k in np.flatnonzero(learnt)]
         for pair in found:
             self._places[pair] = self._places.pop(pair)
         self._watched = set(found)

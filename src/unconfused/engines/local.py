@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from operator import add
 
@@ -11,8 +12,11 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 from unconfused.engines._moments import feature_squares, gram, gram_product
+from unconfused.engines._quiet_blas import quiet_blas
 from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.lazy_partition import LazyPartition
 from unconfused.engines.partition import LocalPartition
+from unconfused.engines.room import keeps_products
 from unconfused.engines.rows import RowThreads, wrap_rows
 
 BLOCK_ROWS = 4096
@@ -111,7 +115,13 @@ class LocalEngine:
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        if keeps_products(self, unmixing.n_classes):
+            return LazyPartition(self, unmixing, alpha)
         return LocalPartition(self, unmixing, alpha)
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """Keep BLAS from taking cores away from the threads that share the rows, meanwhile."""
+        return quiet_blas() if self.in_threads.n_threads > 1 else nullcontext()
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray

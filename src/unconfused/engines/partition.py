@@ -13,7 +13,9 @@ from unconfused.engines._kept_vectors import clearly_learnt
 from unconfused.engines.base import CellTables
 from unconfused.engines.cells import Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
-from unconfused.engines.sums import KeptProducts, KeptSums, cell_sums
+from unconfused.engines.products import KeptProducts
+from unconfused.engines.room import cell_sums
+from unconfused.engines.sums import KeptSums
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
@@ -46,6 +48,11 @@ class LocalPartition:
         )
         self._norms = np.zeros((unmixing.n_classes, unmixing.n_classes))
         self._dirty = np.ones(unmixing.n_classes, dtype=bool)
+        """Which regions have changed since their norms were measured."""
+
+        self._measured = np.zeros(unmixing.n_classes, dtype=bool)
+        """Which regions' norms were measured since the sums were made anew."""
+
         self._versions = np.zeros(unmixing.n_classes, dtype=np.int64)
         self.everywhere = True
         """Whether all weights are 0, and every region is that of all rows."""
@@ -92,7 +99,7 @@ class LocalPartition:
         if exchange is None:
             return Transfer.between(self._engine, rows, before, region[rows])
         first, second = exchange
-        for table in (self._norms, self._dirty):
+        for table in (self._norms, self._dirty, self._measured):
             table[[first, second]] = table[[second, first]]
         self._versions[[first, second]] += 1
         self._cells.exchange(first, second)
@@ -118,13 +125,18 @@ class LocalPartition:
     def pair_norms(self) -> FloatArray:
         """Return the norm of every update vector, (Q, Q)."""
         self._rebuild_if_outdated()
-        dirty = np.flatnonzero(self._dirty) if not self.everywhere else np.zeros(1, dtype=np.intp)
-        squared = self._sums.squared_norms(dirty, self._coefficients)
-        self._norms[dirty] = np.sqrt(squared) / self.total
-        self._dirty[:] = False
         if self.everywhere:
+            self._measure(np.zeros(1, dtype=np.intp))
             self._norms[:] = self._norms[0]
+        else:
+            self._measure(np.flatnonzero(self._dirty))
         return self._norms.copy()
+
+    def _measure(self, regions: IntArray) -> None:
+        """Make the norms of some regions exact."""
+        squared = self._sums.squared_norms(regions, self._coefficients)
+        self._norms[regions] = np.sqrt(squared) / self.total
+        self._dirty[regions], self._measured[regions] = False, True
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
@@ -164,7 +176,7 @@ class LocalPartition:
         transfer = Transfer.all_rows(self._engine, self._cut.region)
         self._cells.rebuild(transfer)
         self._sums.rebuild(transfer)
-        self._dirty[:] = True
+        self._dirty[:], self._measured[:] = True, False
         self._versions += 1
         self._outdated = False
         self._transferred = 0

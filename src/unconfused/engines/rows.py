@@ -62,9 +62,10 @@ class Rows(Protocol):
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
-        mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
+        mover_codes: IntArray, mover_weights: FloatArray, first_code: int, last_code: int,
+        half: FloatArray,
     ) -> None:  # fmt: skip
-        """Bring the products of one region's sums up to date with the rows that moved."""
+        """Find half of how the products of one region's sums have grown, for some codes."""
         ...
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
@@ -123,12 +124,13 @@ class DenseRows:
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
-        mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
+        mover_codes: IntArray, mover_weights: FloatArray, first_code: int, last_code: int,
+        half: FloatArray,
     ) -> None:  # fmt: skip
-        """Bring the products of one region's sums up to date with the rows that moved."""
+        """Find half of how the products of one region's sums have grown, for some codes."""
         self._cell.move_gram_dense(
             self._X, members, edges, weights, movers, mover_codes, mover_weights,
-            np.zeros(self.n_columns), gram,
+            first_code, last_code, np.zeros(self.n_columns), half,
         )  # fmt: skip
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
@@ -186,14 +188,18 @@ class SparseRows:
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
-        mover_codes: IntArray, mover_weights: FloatArray, gram: FloatArray,
+        mover_codes: IntArray, mover_weights: FloatArray, first_code: int, last_code: int,
+        half: FloatArray,
     ) -> None:  # fmt: skip
-        """Bring the products of one region's sums up to date with the rows that moved."""
-        moved = (*self._stored, members, edges, weights, movers, mover_codes, mover_weights)
+        """Find half of how the products of one region's sums have grown, for some codes."""
+        moved = (
+            *self._stored, members, edges, weights, movers, mover_codes, mover_weights,
+            first_code, last_code,
+        )  # fmt: skip
         if len(movers) <= FEW_MOVERS:
-            self._cell.move_gram_sparse_by_few(*moved, self.n_columns, gram)
+            self._cell.move_gram_sparse_by_few(*moved, self.n_columns, half)
         else:
-            self._cell.move_gram_sparse(*moved, np.zeros(self.n_columns), gram)
+            self._cell.move_gram_sparse(*moved, np.zeros(self.n_columns), half)
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""

@@ -12,23 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._kept_vectors import KeptVectors
-from unconfused.engines.cells import Cells, Transfer
+from unconfused.engines.cells import Transfer
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
-KEPT_BYTES = 64 * 2**20
-"""Sums, and products of sums, are kept while they fit into this, and otherwise made when asked."""
-
-VECTOR_BYTES = 24 * 2**20
-"""Beside products, so much of update vectors is kept."""
-
 PARTS = 4
 """Parts that the rows of a region are summed in."""
-
-BLAS_GAIN = 8
-"""How many times faster a product is in BLAS than in a loop over rows."""
 
 
 class CellSums(Protocol):
@@ -57,18 +47,6 @@ class CellSums(Protocol):
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
         ...
-
-
-def cell_sums(
-    engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, *, for_norms: bool = True
-) -> CellSums:
-    """Keep what there is room for; products only where norms will be asked for."""
-    n_cells = n_classes * engine.n_codes
-    if n_cells * engine.n_features * 8 <= KEPT_BYTES:
-        return KeptSums(engine, n_cells)
-    if for_norms and n_cells * engine.n_codes * 8 <= KEPT_BYTES:
-        return KeptProducts(engine, n_classes, region, cells)
-    return SumsOnDemand(engine, region)
 
 
 class KeptSums:
@@ -178,88 +156,13 @@ class SumsOnDemand:
 
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
-        codes, sums = self._sums_of(region)
+        codes, sums = self.sums_of(region)
         return np.asarray(coefficients[codes].T @ sums)
 
-    def _sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
+    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return the codes there are in a region, and their sums."""
         rows = np.flatnonzero(self._region == region)
         codes, places = np.unique(self._engine.codes[rows], return_inverse=True)
         sums = np.zeros((len(codes), self._engine.n_features))
         self._engine.add(rows, places, self._engine.weights[rows], sums)
         return codes, sums
-
-
-class KeptProducts(SumsOnDemand):
-    """The inner products of the sums within every region, and a few update vectors."""
-
-    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> None:
-        super().__init__(engine, region)
-        self._cells = cells
-        self._grams = np.zeros((n_classes, engine.n_codes, engine.n_codes))
-        self.vectors = KeptVectors(engine, cells, VECTOR_BYTES)
-
-    def rebuild(self, transfer: Transfer) -> None:
-        """Start from all rows."""
-        self.vectors.clear()
-        self._grams.fill(0.0)
-        for region in transfer.regions(self._engine.n_codes):
-            self._start_again(int(region))
-
-    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
-        """Return one unmixed sum of a region, (features,)."""
-        vector = self.vectors.get((region, true))
-        if vector is None:
-            vector = super().unmixed(region, true, coefficients)
-            self.vectors.put((region, true), vector)
-        return vector
-
-    def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
-        """Move some rows."""
-        self.vectors.shift(transfer, coefficients)
-        n_codes, rows = self._engine.n_codes, self._engine.rows
-        regions = transfer.regions(n_codes)
-        members = Transfer.rows_in(self._engine, self._region, regions)
-        edges = np.searchsorted(members.cells, np.arange(self._grams.shape[0] * n_codes + 1))
-        ends = np.searchsorted(transfer.cells, np.append(regions, regions[-1:] + 1) * n_codes)
-
-        def run(k: int) -> None:
-            region = int(regions[k])
-            own = slice(ends[k], ends[k + 1])
-            inside = edges[region * n_codes : (region + 1) * n_codes + 1]
-            n_products = (ends[k + 1] - ends[k]) * rows.entries_per_row
-            if BLAS_GAIN * n_products > n_codes * rows.n_columns:
-                self._start_again(region)
-                return
-            rows.move_gram(
-                members.rows, inside, self._engine.weights, transfer.rows[own],
-                transfer.cells[own] - region * n_codes, transfer.weights[own], self._grams[region],
-            )  # fmt: skip
-            bare = self._cells.empty[region]
-            self._grams[region, bare] = self._grams[region][:, bare] = 0.0
-
-        # The largest first: a thread that gets one at the end would keep the others waiting.
-        costs = edges[(regions + 1) * n_codes] - edges[regions * n_codes] + n_codes * np.diff(ends)
-        largest_first = np.argsort(-costs, kind="stable").tolist()
-        self._engine.in_threads.each(run, largest_first, self._engine.rows.n_entries)
-
-    def exchange(self, first: int, second: int) -> None:
-        """Let two regions change places."""
-        self.vectors.exchange(first, second)
-        self._grams[[first, second]] = self._grams[[second, first]]
-
-    def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
-        """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
-        out = np.empty((len(regions), coefficients.shape[1]))
-        for k, region in enumerate(regions):
-            half = self._grams[region] @ coefficients
-            np.einsum("sq,sq->q", coefficients, half, out=out[k])
-        if self._engine.intercept:
-            out += (self._cells.counts[regions] @ coefficients) ** 2
-        return np.maximum(out, 0.0)
-
-    def _start_again(self, region: int) -> None:
-        codes, sums = self._sums_of(region)
-        columns = sums[:, : self._engine.rows.n_columns]
-        self._grams[region] = 0.0
-        self._grams[region][np.ix_(codes, codes)] = columns @ columns.T

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from unconfused._labels import known_truth, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused.engines import thread_pools
 from unconfused.estimators._array_input import (
     array_space,
     float_types,
@@ -189,15 +188,9 @@ def thread_count(n_jobs: int | None) -> int:
     except AttributeError:  # not every system can say which cores are ours
         available = os.cpu_count() or 1
     if n_jobs is None:
-        pools = _thread_pools().info()
+        pools = thread_pools().info()
         loops = [pool["num_threads"] for pool in pools if pool["user_api"] == "openmp"]
         return int(max(1, min([available, *loops])))
     if n_jobs == 0:
         raise ValueError("n_jobs=0 has no meaning; use 1 for one thread, -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Find the libraries with threads of their own, once: it takes milliseconds."""
-    return ThreadpoolController()

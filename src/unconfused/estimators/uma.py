@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import Unmixing, confusion_classes, make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
@@ -284,7 +286,8 @@ class UMAClassifier(NoisyLabelClassifier):
             rng=check_random_state(self.random_state),
             verbose=int(self.verbose),
         )
-        state = algorithm.run(engine, unmixing, float(self.alpha), state)
+        with engine.at_work() if isinstance(engine, LocalEngine) else nullcontext():
+            state = algorithm.run(engine, unmixing, float(self.alpha), state)
         self.confusion_ = unmixing.matrix
         self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
