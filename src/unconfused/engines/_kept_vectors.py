@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._kept_scores import KeptScores
 from unconfused.engines.cells import Cells, Transfer
 
 if TYPE_CHECKING:
@@ -21,20 +22,6 @@ Pair = tuple[int, int]
 
 TOGETHER = 16
 """Vectors that are scored at once, out of a copy: one of all of them would take as much room."""
-
-CLEARLY = 1e-9
-"""A lead of this share of the largest score there could be is clear: no rounding undoes it."""
-
-
-def clearly_learnt(vectors: FloatArray, true: IntArray, weights: FloatArray) -> BoolArray:
-    """Tell which vectors are clearly scored highest by their true classes."""
-    largest = np.sqrt(np.einsum("rj,rj->r", weights, weights).max())
-    norms = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
-    scores, each = vectors @ weights.T, np.arange(len(vectors))
-    own = scores[each, true]
-    scores[each, true] = -np.inf
-    leads = own - scores.max(axis=1)
-    return np.asarray(leads > CLEARLY * largest * norms)
 
 
 class KeptVectors:
@@ -53,6 +40,7 @@ class KeptVectors:
         n_pairs = len(cells.sizes) ** 2
         self._room = min(room, n_pairs) if room >= 2 else 0
         self._vectors = np.empty((self._room, engine.n_features))
+        self._scores = KeptScores(self._room, len(cells.sizes))
         self._places: dict[Pair, int] = {}
         """Where the vector of a pair is; the one asked for longest ago comes first."""
 
@@ -63,6 +51,11 @@ class KeptVectors:
         """Forget them all."""
         self._places.clear()
         self._watched.clear()
+        self._scores.forget(slice(None))
+
+    def __contains__(self, pair: Pair) -> bool:
+        """Say whether the vector of a pair is here."""
+        return pair in self._places
 
     def get(self, pair: Pair) -> FloatArray | None:
         """Return the vector of a pair, if it is here."""
@@ -83,6 +76,7 @@ class KeptVectors:
             self._watched.discard(oldest)
             place = self._places.pop(oldest)
         self._vectors[place] = vector
+        self._scores.forget(place)
         self._places[pair] = place
         self._watched.add(pair)
 
@@ -91,6 +85,21 @@ class KeptVectors:
         names = {first: second, second: first}
         self._places = {(names.get(p, p), q): k for (p, q), k in self._places.items()}
         self._watched = {(names.get(p, p), q) for p, q in self._watched}
+
+    def follow(self, steps: FloatArray, direction: FloatArray, longest: float) -> None:
+        """Follow a step of the weights, the longest of which is now as long as that."""
+        if not self._scores.any_known:
+            return
+        n_vectors = len(self._places)
+        products = np.empty(n_vectors)
+
+        def run(start: int) -> None:
+            some = slice(start, min(start + TOGETHER, n_vectors))
+            products[some] = self._vectors[some] @ direction
+
+        n_entries = n_vectors * len(direction)
+        self._engine.in_threads.each(run, range(0, n_vectors, TOGETHER), n_entries)
+        self._scores.move_weights(steps, products, longest)
 
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows, given the coefficients by code and true class."""
@@ -106,6 +115,8 @@ class KeptVectors:
             nowhere: IntArray = np.zeros(len(weights), dtype=np.intp)
             vector = self._vectors[place : place + 1]
             self._engine.add(transfer.rows[own], nowhere, weights, vector)
+            way = np.abs(weights) @ self._engine.row_norms[transfer.rows[own]]
+            self._scores.move_vector(place, float(way))
 
         n_entries = sum(ends[k, 1] - ends[k, 0] for k in moving)
         self._engine.in_threads.each(run, moving, n_entries * self._engine.rows.entries_per_row)
@@ -115,24 +126,27 @@ class KeptVectors:
             if bare[p, coefficients[:, q] != 0].all():
                 self._vectors[self._places[p, q]] = 0.0
 
-    def learnt(self, weights: FloatArray) -> list[Pair]:
+    def learnt(self, weights: FloatArray, longest: float) -> list[Pair]:
         """Return the pairs whose vectors are clearly scored highest by their true class.
 
-        They are not asked for, having no error set, and kept all the same.
+        They are not asked for, having no error set, and kept all the same. `longest` is the norm
+        of the longest weights.
         """
         pairs = [pair for pair in self._places if pair in self._watched]
         if not pairs:
             return []
-        places, true = [self._places[pair] for pair in pairs], np.array(pairs)[:, 1]
-        learnt = np.zeros(len(pairs), dtype=bool)
+        places = np.array([self._places[pair] for pair in pairs])
+        true = np.array([q for _, q in pairs])
+        in_doubt = places[~self._scores.are_clear(places, true, longest)]
 
         def run(start: int) -> None:
-            some = slice(start, start + TOGETHER)
-            learnt[some] = clearly_learnt(self._vectors[places[some]], true[some], weights)
+            some = in_doubt[start : start + TOGETHER]
+            self._scores.know(some, self._vectors[some], weights)
 
-        n_entries = len(pairs) * weights.size
-        self._engine.in_threads.each(run, range(0, len(pairs), TOGETHER), n_entries)
-        found = [pairs[k] for k in np.flatnonzero(learnt)]
+        n_entries = len(in_doubt) * weights.size
+        self._engine.in_threads.each(run, range(0, len(in_doubt), TOGETHER), n_entries)
+        learnt = self._scores.are_clear(places, true, longest)
+        found = [pair for pair, known in zip(pairs, learnt, strict=True) if known]
         for pair in found:
             self._places[pair] = self._places.pop(pair)
         self._watched = set(found)

@@ -119,7 +119,7 @@ class RowCut:
         parted, promoted = self._twins.move(steps)
         self._movement.forget(parted)
         self._moved_at[movers] = self._moved_at[promoted] = self._movement.now
-        bounds = self._movement.bounds(4.0 * TIE * self._scale)
+        bounds = self._movement.bounds(4.0 * TIE * self.longest)
         if self._alpha > 0.0:  # whether a lead of 0 is close to alpha depends on all weights
             bounds[:, self._twins.has_twin] = np.inf
         if not self._skip:
@@ -129,7 +129,8 @@ class RowCut:
         return moved
 
     @property
-    def _scale(self) -> float:
+    def longest(self) -> float:
+        """Norm of the longest weights."""
         return float(np.sqrt(self._squared_norms.max()))
 
     def _look(self, bounds: FloatArray) -> tuple[IntArray, IntArray]:
@@ -171,7 +172,7 @@ class RowCut:
     def _decide(self, chosen: Any) -> None:
         from unconfused.engines._look_kernels import decide, decide_exactly
 
-        scale, slot, norms = self._scale, self._movement.slot, self._engine.row_norms
+        scale, slot, norms = self.longest, self._movement.slot, self._engine.row_norms
         rivals = self._rival, self._spare
         into = (self._best, self._budget, self._slot, self._place, *rivals)
         n_close = decide(

@@ -30,12 +30,22 @@ class LazyPartition(LocalPartition):
         if self.everywhere or not self._measured.all():
             norms = self.pair_norms()
             return norms, norms
-        room = self._products.debts + self._products.inaccuracy(self._coefficients)
-        room[~self._dirty] = 0.0
+        debts = self._products.debts
+        room = debts + self._products.inaccuracy(self._coefficients)
+        room[debts == 0.0] = 0.0
         room /= self.total
         return np.maximum(self._norms - room, 0.0), self._norms + room
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Make the norms of these pairs exact, and with them those of their regions."""
-        regions = np.unique([predicted for predicted, _ in pairs])
-        self._measure(regions[self._dirty[regions]])
+        """Make the norms of these pairs exact: by their vectors, where these are kept."""
+        products = self._products
+        open_pairs = [pair for pair in pairs if products.debts[pair] > 0.0]
+        missing = [
+            predicted for predicted, true in open_pairs if not products.keeps(predicted, true)
+        ]
+        self._measure(np.unique(np.array(missing, dtype=np.intp)))
+        for pair in open_pairs:
+            if products.debts[pair] > 0.0:
+                vector = products.unmixed(*pair, self._coefficients)
+                self._norms[pair] = np.sqrt(np.einsum("j,j->", vector, vector)) / self.total
+                products.debts[pair] = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._kept_vectors import clearly_learnt
+from unconfused.engines._kept_scores import clearly_learnt
 from unconfused.engines.base import CellTables
 from unconfused.engines.cells import Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
@@ -75,6 +75,8 @@ class LocalPartition:
             self.restart(np.outer(steps, direction))
             return
         rows, before = self._cut.move(steps, direction)
+        if isinstance(self._sums, KeptProducts):
+            self._sums.vectors.follow(steps, direction, self._cut.longest)
         if self._outdated or len(rows) == 0:
             return
         transfer = self._transfer(rows, before)
@@ -148,7 +150,7 @@ class LocalPartition:
         """Return pairs known to make no update: their vectors are clearly scored right."""
         if self._outdated or self.everywhere or not isinstance(self._sums, KeptProducts):
             return []
-        return self._sums.vectors.learnt(weights)
+        return self._sums.vectors.learnt(weights, self._cut.longest)
 
     def learnt_among(
         self, pairs: Sequence[tuple[int, int]], weights: FloatArray

@@ -110,6 +110,10 @@ class KeptProducts(SumsOnDemand):
         sizes = np.sqrt(np.maximum(np.einsum("rss->rs", self._grams), 0.0))
         return np.asarray(ROUNDING * ((sizes + np.abs(self._cells.counts)) @ np.abs(coefficients)))
 
+    def keeps(self, region: int, true: int) -> bool:
+        """Say whether one unmixed sum is kept, and up to date."""
+        return (region, true) in self.vectors
+
     def _is_hopeless(self, region: int) -> bool:
         """Say whether to start from a region's rows takes less than to follow those that moved."""
         n_products = self._n_pending[region] * self._engine.rows.entries_per_row
