@@ -10,10 +10,11 @@ from scipy import sparse
 
 from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
-from unconfused.engines import products, room
+from unconfused.engines import BoundedPartition, products, room
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.products import KeptProducts
 from unconfused.engines.rows import DenseRows, SparseRows
+from unconfused.engines.sums import SumsOnDemand
 from unconfused.solvers import contest, uma
 from unconfused.steps import snap_ties
 
@@ -55,6 +56,31 @@ def test_kept_vectors_follow_the_rows(seed, storage, alpha, n_vectors):
             np.testing.assert_allclose(vector, expected[pair], atol=1e-12)
             # Rows that have all left leave nothing behind.
             assert vector.any() == expected[pair].any()
+
+
+@given(st.integers(0, 2**31 - 1), storages, st.sampled_from([0.0, 0.05]), st.sampled_from([0, 6]))
+def test_bounds_hold_the_norms(seed, storage, alpha, n_vectors):
+    problem = make_problem(seed, n=90)
+    rng = np.random.RandomState(seed)
+    engine = LocalEngine(storage(problem.X), problem.y, 4, rng.rand(90), n_threads=2)
+    moved, fresh = (partition_of(engine, problem.C, n, alpha) for n in (n_vectors, 0))
+    assert isinstance(moved, BoundedPartition)
+    W = rng.randn(4, 5)
+    moved.restart(W)
+    for steps, direction in make_moves(rng, 25, 4, 5):
+        moved.move(steps, direction)
+        W = W + np.outer(steps, direction)
+        fresh.restart(W)
+        norms = fresh.pair_norms()
+        lower, upper = moved.norm_bounds()
+        assert np.all((lower <= norms + 1e-12) & (norms <= upper + 1e-12))
+        some = [tuple(pair) for pair in rng.randint(0, 4, (2, 2))]
+        moved.update_vector(*some[0])  # one that is kept, and one that may be
+        moved.measure(some)
+        lower, upper = moved.norm_bounds()
+        for pair in some:
+            assert lower[pair] == upper[pair] == pytest.approx(norms[pair], abs=1e-12)
+    np.testing.assert_allclose(moved.pair_norms(), fresh.pair_norms(), atol=1e-12)
 
 
 @given(st.integers(0, 2**31 - 1), storages)
@@ -144,9 +170,9 @@ def test_learnt_pairs_are_not_summed_again_and_again(monkeypatch):
         asked = []
         monkeypatch.setattr(products, "VECTOR_BYTES", n_vectors * 8 * 6)
         with pytest.MonkeyPatch.context() as patch:
-            real = KeptProducts.unmixed
+            real = SumsOnDemand.unmixed
             patch.setattr(
-                KeptProducts, "unmixed", lambda self, *args: asked.append(1) or real(self, *args)
+                SumsOnDemand, "unmixed", lambda self, *args: asked.append(1) or real(self, *args)
             )
             clf = UMAClassifier(problem.C, fit_intercept=False, max_iter=150, tol=1e-9)
             clf.fit(problem.X, problem.y)

@@ -11,13 +11,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-_lock = threading.Lock()
-_within = 0
-_limit: Any = None
+_taken = threading.Lock()
 
 
 @cache
@@ -28,22 +25,16 @@ def thread_pools() -> ThreadpoolController:
 
 @contextmanager
 def quiet_blas() -> Iterator[None]:
-    """Let BLAS use one thread until this ends; if it is used several times at once, until all end.
+    """Let BLAS use one thread until this ends; of several at once, the first to come sees to it.
 
-    The number of threads is the whole process's. If each use put back what it found, the last one
-    could put back the 1 of another.
+    The number of threads is the whole process's: if each of several put back what it found, the
+    last one could put back the 1 of another.
     """
-    global _within, _limit
-    with _lock:
-        if _within == 0:
-            _limit = thread_pools().limit(limits=1, user_api="blas")
-            _limit.__enter__()
-        _within += 1
-    try:
+    if not _taken.acquire(blocking=False):
         yield
+        return
+    try:
+        with thread_pools().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        with _lock:
-            _within -= 1
-            if _within == 0:
-                _limit.__exit__(None, None, None)
-                _limit = None
+        _taken.release()
