@@ -13,7 +13,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
-from unconfused.engines._kernels import AHEAD
+from unconfused.engines._kernels import AHEAD, FETCHED_LINES
 from unconfused.engines._prefetch import LINE_BYTES, prefetch
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
@@ -70,9 +70,10 @@ def dense_refresh(
     """
     n_chosen, n_columns = len(chosen), X.shape[1]
     stride = LINE_BYTES // X.itemsize
+    fetched = min(n_columns, FETCHED_LINES * stride)
     for k in range(n_chosen):
         i, later = chosen[k], chosen[min(k + AHEAD, n_chosen - 1)]
-        for j in range(0, n_columns, stride):
+        for j in range(0, fetched, stride):
             prefetch(X, later, j)  # type: ignore[call-arg]
         row, classes = X[i], stale[slot[i]]
         last = classes[0]

@@ -17,6 +17,9 @@ from unconfused.engines.cells import Transfer
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
+WORTH_BLAS = 2**18
+"""Products from which on BLAS makes them faster than a loop without its preparations."""
+
 PARTS = 4
 """Parts that the rows of a region are summed in."""
 
@@ -93,11 +96,16 @@ class KeptSums:
         from unconfused.engines._cell_kernels import unmixed_squares
 
         out = np.empty((len(regions), coefficients.shape[1]))
-        self._engine.in_threads.each(
-            lambda k: unmixed_squares(self._of(regions[k]), coefficients, out[k]),
-            range(len(regions)),
-            len(regions) * self._sums.shape[1] * coefficients.size,
-        )
+        n_products = self._sums.shape[1] * coefficients.size
+
+        def run(k: int) -> None:
+            if n_products < WORTH_BLAS:
+                unmixed_squares(self._of(regions[k]), coefficients, out[k])
+                return
+            vectors = coefficients.T @ self._of(regions[k])
+            np.einsum("qj,qj->q", vectors, vectors, out=out[k])
+
+        self._engine.in_threads.each(run, range(len(regions)), len(regions) * n_products)
         return out
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
