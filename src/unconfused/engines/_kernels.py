@@ -62,15 +62,19 @@ def fetch_later(data: Any, indices: Any, indptr: Any, rows: Any, now: int) -> No
 
 @_exact
 def dense_add(X: Any, rows: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
-    """Add each chosen row, times its weight, to its cell's sum; rows come in the order of cells.
+    """Add each chosen row, times its weight, to its cell's sum.
 
-    Four rows of one cell share one pass over its sum.
+    Four rows of one cell that follow one another share one pass over its sum.
     """
     stride = LINE_BYTES // X.itemsize
     fetched = min(X.shape[1], FETCHED_LINES * stride)
     k, n_rows = 0, len(rows)
     while k < n_rows:
-        together = 4 if k + 3 < n_rows and cells[k + 3] == cells[k] else 1
+        together = 1
+        if k + 3 < n_rows:
+            first = cells[k]
+            alike = first == cells[k + 1] and first == cells[k + 2] and first == cells[k + 3]
+            together = 4 if alike else 1
         for ahead in range(k + AHEAD, k + AHEAD + together):
             for j in range(0, fetched, stride):
                 prefetch(X, rows[min(ahead, n_rows - 1)], j)  # type: ignore[call-arg]
