@@ -1,17 +1,18 @@
 """Which share of the rows an update looks at, and which share it moves.
 
-Run in the folder benchmarks: python -m engine.looking [--rows N]
+Run in the folder benchmarks: python -m engine.looking [--rows N | --letter]
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from engine.data import Problem, dense, isotropic
+from engine.data import Problem, dense, isotropic, letter
 from engine.peers import ours
 from unconfused.engines.cut import RowCut
 
@@ -36,8 +37,13 @@ def main() -> None:
     """Print the shares in steps of 50 updates, for rows in clouds and for rows in none."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=50_000)
-    n_rows = parser.parse_args().rows
-    for problem in (dense(n_rows), isotropic(n_rows)):
+    parser.add_argument("--letter", action="store_true", help="real rows instead of drawn ones")
+    options = parser.parse_args()
+    made = [dense, isotropic] if not options.letter else []
+    problems = [make(options.rows) for make in made] or [
+        letter(Path(__file__).resolve().parents[1] / "results")
+    ]
+    for problem in problems:
         print(problem.name)
         for name, share in zip(("looked at", "moved"), shares(problem, 300), strict=True):
             parts = [f"{part.mean():7.1%}" for part in np.array_split(share, 6)]
