@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,11 @@ class Transfer:
     weights: FloatArray
 
     @classmethod
-    def all_rows(cls, engine: LocalEngine, region: IntArray) -> Transfer:
-        """Let every row join the cell it is in."""
-        inside = np.flatnonzero(region >= 0)
-        return cls._sorted(engine, inside, region[inside], engine.weights[inside])
+    def all_rows(cls, engine: LocalEngine, region: IntArray, together: int) -> Iterator[Transfer]:
+        """Let every row join the cell it is in, so many at a time."""
+        for start in range(0, len(region), together):
+            inside = start + np.flatnonzero(region[start : start + together] >= 0)
+            yield cls._sorted(engine, inside, region[inside], engine.weights[inside])
 
     @classmethod
     def rows_in(cls, engine: LocalEngine, region: IntArray, regions: IntArray) -> Transfer:
@@ -73,17 +75,16 @@ class Cells:
         self._counts = np.zeros(self._shape)
         self._squares = np.zeros(self._shape)
 
-    def rebuild(self, transfer: Transfer) -> None:
-        """Count all rows anew."""
+    def clear(self) -> None:
+        """Forget all rows."""
         for table in (self._members, self._counts, self._squares):
             table.fill(0.0)
-        self.shift(transfer)
 
     def shift(self, transfer: Transfer) -> None:
         """Move some rows."""
         self._members += self._table(transfer, np.sign(transfer.weights))
         self._counts += self._table(transfer, transfer.weights)
-        squares = transfer.weights * self._engine.squared_norms[transfer.rows]
+        squares = transfer.weights * self._engine.row_norms[transfer.rows] ** 2
         self._squares += self._table(transfer, squares)
         # Rounding must not leave a trace of rows in a cell that has none.
         self._counts[self.empty] = self._squares[self.empty] = 0.0

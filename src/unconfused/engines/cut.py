@@ -98,7 +98,7 @@ class RowCut:
         self._slot.fill(0)
         self._budget.fill(-np.inf)
         self._spare.fill(-np.inf)
-        self._look(self._movement.bounds())
+        self._look(self._movement.bounds())  # where rows were before does not matter
         self._moved_at.fill(0)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
@@ -124,17 +124,21 @@ class RowCut:
             bounds[:, self._twins.has_twin] = np.inf
         if not self._skip:
             bounds.fill(np.inf)
-        moved = self._look(bounds)
+        runs = self._look(bounds)
         self._movement.take_slot()
-        return moved
+        moved = np.concatenate([self._moved[run] for run in runs])
+        return moved, np.concatenate([self._before[run] for run in runs])
 
     @property
     def longest(self) -> float:
         """Norm of the longest weights."""
         return float(np.sqrt(self._squared_norms.max()))
 
-    def _look(self, bounds: FloatArray) -> tuple[IntArray, IntArray]:
-        """Look at the rows whose budgets do not exceed their bounds; list those that moved."""
+    def _look(self, bounds: FloatArray) -> list[slice]:
+        """Look at the rows whose budgets do not exceed their bounds.
+
+        Returns the runs of `_moved`, and of `_before`, in which those that moved are listed.
+        """
         from unconfused.engines._look_kernels import list_stale, take_places
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
@@ -149,15 +153,15 @@ class RowCut:
             )
             self._decide(chosen)
             moved, before = self._moved[start:stop], self._before[start:stop]
-            found[start] = count, take_places(chosen, self._place, self.region, moved, before)
+            n_moved = take_places(chosen, self._place, self.region, moved, before)
+            # In the order of the rows, whatever order they were decided in: sums then round alike.
+            order = np.argsort(moved[:n_moved])
+            moved[:n_moved], before[:n_moved] = moved[:n_moved][order], before[:n_moved][order]
+            found[start] = count, n_moved
 
         self._engine.in_threads(run, uneven=True)
         self.looked_at = sum(count for count, _ in found.values())
-        places = [np.arange(start, start + found[start][1]) for start in sorted(found)]
-        taken = np.concatenate(places)
-        # In the order of the rows, however many threads there were: sums then round alike.
-        order = np.argsort(self._moved[taken], kind="stable")
-        return self._moved[taken][order], self._before[taken][order]
+        return [slice(start, start + found[start][1]) for start in sorted(found)]
 
     def _make_search(self, bounds: FloatArray) -> Callable[[int, int], int]:
         """Return what lists the rows, of some that follow one another, that must be looked at."""

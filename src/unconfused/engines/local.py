@@ -57,10 +57,10 @@ class LocalEngine:
         n_rows = self.rows.n_rows
         self.weights = np.ones(n_rows) if sample_weight is None else sample_weight
         self.in_threads = RowThreads(n_threads, self.rows)
-        self.squared_norms = np.empty(n_rows)
-        self.in_threads(lambda a, b: self.rows.squared_norms(a, b, self.squared_norms))
-        self.squared_norms += intercept
-        self.row_norms = np.sqrt(self.squared_norms)
+        self.row_norms = np.empty(n_rows)
+        self.in_threads(lambda a, b: self.rows.squared_norms(a, b, self.row_norms))
+        self.row_norms += intercept
+        np.sqrt(self.row_norms, out=self.row_norms)
 
     @property
     def n_features(self) -> int:
@@ -75,7 +75,7 @@ class LocalEngine:
     @property
     def code_squares(self) -> FloatArray:
         """Weighted sum of the squared norms of the rows with each label code."""
-        squares = self.weights * self.squared_norms
+        squares = self.weights * self.row_norms**2
         return np.bincount(self.codes, squares, minlength=self.n_codes).astype(np.float64)
 
     def code_sums(self) -> FloatArray:

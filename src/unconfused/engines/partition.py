@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
 
+MOVED_TOGETHER = 2**15
+"""Rows that change cells at once: their lists take more room than what is kept of them."""
+
 TRANSFERS_PER_ROW = 16
 """Additions to the sums, per row, after which they are made anew; a row that moves makes two."""
 
@@ -79,40 +82,43 @@ class LocalPartition:
             self._sums.vectors.follow(steps, direction, self._cut.longest)
         if self._outdated or len(rows) == 0:
             return
-        transfer = self._transfer(rows, before)
-        self._transferred += len(transfer.rows)
+        rows, before = self._after_exchange(rows, before)
+        self._transferred += 2 * len(rows)
         # Rounding cannot pile up in the sums: they are made anew once in a while.
         if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
             self._outdated = True
             return
-        self._cells.shift(transfer)
-        self._sums.shift(transfer, self._coefficients)
-        changed = transfer.regions(self._engine.n_codes)
-        self._dirty[changed] = True
-        self._versions[changed] += 1
+        for start in range(0, len(rows), MOVED_TOGETHER):
+            some = slice(start, start + MOVED_TOGETHER)
+            after = self._cut.region[rows[some]]
+            transfer = Transfer.between(self._engine, rows[some], before[some], after)
+            self._cells.shift(transfer)
+            self._sums.shift(transfer, self._coefficients)
+            changed = transfer.regions(self._engine.n_codes)
+            self._dirty[changed] = True
+            self._versions[changed] += 1
 
-    def _transfer(self, rows: IntArray, before: IntArray) -> Transfer:
-        """Say which rows have to change cells; exchange two regions first if that spares rows.
+    def _after_exchange(self, rows: IntArray, before: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the rows that have to change cells; exchange two regions first if that helps.
 
         While the weights are young an update can send all rows of one class to another.
         """
-        region = self._cut.region
-        exchange = worth_exchanging(before, region[rows], self._cells.sizes)
+        exchange = worth_exchanging(before, self._cut.region[rows], self._cells.sizes)
         if exchange is None:
-            return Transfer.between(self._engine, rows, before, region[rows])
+            return rows, before
         first, second = exchange
         for table in (self._norms, self._dirty, self._measured):
             table[[first, second]] = table[[second, first]]
         self._versions[[first, second]] += 1
         self._cells.exchange(first, second)
         self._sums.exchange(first, second)
-        names = np.arange(-1, self._n_classes)  # the last, for -1, comes first
+        names = np.arange(-1, self._n_classes, dtype=before.dtype)  # the last, for -1, comes first
         names[[first + 1, second + 1]] = second, first
-        old = region.copy()
+        old = self._cut.region.copy()
         old[rows] = before
         old = names[old + 1]
-        changed = np.flatnonzero(old != region)
-        return Transfer.between(self._engine, changed, old[changed], region[changed])
+        changed = np.flatnonzero(old != self._cut.region)
+        return changed, old[changed]
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""
@@ -175,9 +181,11 @@ class LocalPartition:
     def _rebuild_if_outdated(self) -> None:
         if not self._outdated:
             return
-        transfer = Transfer.all_rows(self._engine, self._cut.region)
-        self._cells.rebuild(transfer)
-        self._sums.rebuild(transfer)
+        self._cells.clear()
+        self._sums.clear()
+        for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):
+            self._cells.shift(transfer)
+            self._sums.fill(transfer)
         self._dirty[:], self._measured[:] = True, False
         self._versions += 1
         self._outdated = False

@@ -27,6 +27,9 @@ VECTOR_BYTES = 24 * 2**20
 BLAS_GAIN = 8
 """How many times faster a product is in BLAS than in a loop over rows."""
 
+HOPELESS = 2**62
+"""More rows to follow than there are."""
+
 PIECES = 8
 """Pieces of work that products are brought up to date in, at least."""
 
@@ -54,13 +57,15 @@ class KeptProducts(SumsOnDemand):
 
         self.vectors = KeptVectors(engine, cells, VECTOR_BYTES)
 
-    def rebuild(self, transfer: Transfer) -> None:
-        """Start from all rows."""
+    def clear(self) -> None:
+        """Forget all rows: products start again from those of a region once they are asked for."""
         self.vectors.clear()
         self._grams.fill(0.0)
         self._settle(np.arange(len(self._grams)))
-        for region in transfer.regions(self._engine.n_codes):
-            self._start_again(int(region))
+
+    def fill(self, transfer: Transfer) -> None:
+        """Note where there are rows."""
+        self._n_pending[transfer.regions(self._engine.n_codes)] = HOPELESS
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
@@ -116,8 +121,10 @@ class KeptProducts(SumsOnDemand):
 
     def _is_hopeless(self, region: int) -> bool:
         """Say whether to start from a region's rows takes less than to follow those that moved."""
-        n_products = self._n_pending[region] * self._engine.rows.entries_per_row
-        return bool(BLAS_GAIN * n_products > self._engine.n_codes * self._engine.rows.n_columns)
+        n_sums = self._engine.n_codes * self._engine.rows.n_columns
+        return bool(
+            self._n_pending[region] > n_sums / (BLAS_GAIN * self._engine.rows.entries_per_row)
+        )
 
     def _settle(self, regions: IntArray) -> None:
         """Note that nothing is pending in regions."""

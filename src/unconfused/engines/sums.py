@@ -27,8 +27,12 @@ PARTS = 4
 class CellSums(Protocol):
     """Sums over the rows of every cell, in as far as they are kept."""
 
-    def rebuild(self, transfer: Transfer) -> None:
-        """Start from all rows."""
+    def clear(self) -> None:
+        """Forget all rows; all there are will follow by `fill`."""
+        ...
+
+    def fill(self, transfer: Transfer) -> None:
+        """Let some rows join their cells."""
         ...
 
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
@@ -59,9 +63,12 @@ class KeptSums:
         self._engine = engine
         self._sums = np.zeros((n_cells, engine.n_features))
 
-    def rebuild(self, transfer: Transfer) -> None:
-        """Start from all rows."""
+    def clear(self) -> None:
+        """Forget all rows."""
         self._sums.fill(0.0)
+
+    def fill(self, transfer: Transfer) -> None:
+        """Let some rows join their cells."""
         self._add(transfer)
 
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
@@ -128,8 +135,11 @@ class SumsOnDemand:
         self._engine = engine
         self._region = region
 
-    def rebuild(self, transfer: Transfer) -> None:
-        """Start from all rows: nothing is kept."""
+    def clear(self) -> None:
+        """Forget all rows: nothing is kept."""
+
+    def fill(self, transfer: Transfer) -> None:
+        """Let some rows join their cells: nothing is kept."""
 
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows: nothing is kept."""
