@@ -117,6 +117,8 @@ def pass_times(X: Any, y: Any, n_classes: int, engine: type) -> Clocks:
     whole = engine.likelihood
 
     def likelihood(*args: Any) -> Any:
+        if args[0].n_features != X.shape[1] + 1:  # scores in the place of rows: a pass of nothing
+            return whole(*args)
         started = time.perf_counter(), time.thread_time(), len(spent)
         answer = whole(*args)
         clocks.wall.append(time.perf_counter() - started[0])

@@ -35,7 +35,7 @@ ROUNDING = 1e-12
 """Share by which bounds are widened, as their terms are rounded."""
 
 REFERENCE_BYTES = 256 * 2**20
-"""References are kept, here and on every worker, while they fit into this."""
+"""References are kept on every worker while they fit into this."""
 
 
 class DaskPartition:
