@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
@@ -58,8 +58,23 @@ def test_kept_vectors_follow_the_rows(seed, storage, alpha, n_vectors):
             assert vector.any() == expected[pair].any()
 
 
-@given(st.integers(0, 2**31 - 1), storages, st.sampled_from([0.0, 0.05]), st.sampled_from([0, 6]))
-def test_bounds_hold_the_norms(seed, storage, alpha, n_vectors):
+@pytest.mark.parametrize("gain", [8, 1e-6], ids=["starts again", "follows"])
+@pytest.mark.parametrize("together", [2**15, 7], ids=["at once", "in parts"])
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    storage=storages,
+    alpha=st.sampled_from([0.0, 0.05]),
+    n_vectors=st.sampled_from([0, 6]),
+)
+@settings(max_examples=25)
+def test_bounds_hold_the_norms(seed, storage, alpha, n_vectors, gain, together):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "BLAS_GAIN", gain)
+        patch.setattr("unconfused.engines.partition.MOVED_TOGETHER", together)
+        _bounds_hold_the_norms(seed, storage, alpha, n_vectors)
+
+
+def _bounds_hold_the_norms(seed, storage, alpha, n_vectors):
     problem = make_problem(seed, n=90)
     rng = np.random.RandomState(seed)
     engine = LocalEngine(storage(problem.X), problem.y, 4, rng.rand(90), n_threads=2)
@@ -214,6 +229,38 @@ def test_many_columns_and_classes_beside_sums_that_are_kept(
         monkeypatch.setattr(room, "KEPT_BYTES", 8 * len(C) ** 3)
         np.testing.assert_allclose(clf.fit(storage(X), y).coef_, expected, atol=1e-9)
     assert moved
+
+
+def test_most_regions_that_changed_are_left_alone(monkeypatch):
+    monkeypatch.setattr(room, "KEPT_BYTES", 8 * 12**3)
+    X, y, C = make_text(3, n_rows=2000)
+    changed, caught_up = [], []
+    shift, catch_up = KeptProducts.shift, KeptProducts._catch_up
+
+    def shifting(self, transfer, coefficients):
+        changed.append(len(transfer.regions(12)))
+        shift(self, transfer, coefficients)
+
+    def catching_up(self, regions):
+        caught_up.append(np.count_nonzero(self._n_pending[regions]))
+        catch_up(self, regions)
+
+    monkeypatch.setattr(KeptProducts, "shift", shifting)
+    monkeypatch.setattr(KeptProducts, "_catch_up", catching_up)
+    UMAClassifier(C, max_iter=150, tol=1e-9).fit(sparse.csr_array(X), y)
+    assert sum(caught_up) < 0.7 * sum(changed)
+
+
+def test_rows_of_less_than_an_entry_each():
+    rng = np.random.RandomState(0)
+    X = sparse.random_array((90, 5), density=0.1, rng=rng, format="csr")
+    y = np.arange(90) % 4
+    partition = partition_of(LocalEngine(X, y, 4), np.eye(4) * 0.6 + 0.1, 2)
+    W = rng.randn(4, 6)
+    partition.restart(W)
+    expected = LocalEngine(X.toarray(), y, 4).partition(Unmixing(np.eye(4) * 0.6 + 0.1), 0.0)
+    expected.restart(W)
+    np.testing.assert_allclose(partition.pair_norms(), expected.pair_norms(), atol=1e-12)
 
 
 def test_regions_that_change_places_and_nothing_else():

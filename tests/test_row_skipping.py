@@ -146,9 +146,23 @@ def test_most_rows_are_passed_over(storage):
     assert np.min(looked_at) < 0.02 * 2000
 
 
-@given(seeds, storages, st.sampled_from([0.0, 0.05]), st.sampled_from([0, 600, 2**30]))
-def test_tables_and_norms_follow_the_rows(seed, storage, alpha, room):
+@pytest.mark.parametrize("small", [False, True], ids=["at once", "in parts and by BLAS"])
+@given(
+    seed=seeds,
+    storage=storages,
+    alpha=st.sampled_from([0.0, 0.05]),
+    room=st.sampled_from([0, 600, 2**30]),
+)
+def test_tables_and_norms_follow_the_rows(seed, storage, alpha, room, small):
     # However much of the sums is kept, many moves leave what a fresh cut finds.
+    with pytest.MonkeyPatch.context() as patch:
+        if small:
+            patch.setattr("unconfused.engines.partition.MOVED_TOGETHER", 7)
+            patch.setattr("unconfused.engines.sums.WORTH_BLAS", 0)
+        _tables_and_norms_follow_the_rows(seed, storage, alpha, room)
+
+
+def _tables_and_norms_follow_the_rows(seed, storage, alpha, room):
     problem = make_problem(seed, n=90)
     rng = np.random.RandomState(seed)
     engine = LocalEngine(storage(problem.X), problem.y, 4, rng.rand(90))

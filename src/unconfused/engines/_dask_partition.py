@@ -28,14 +28,14 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
 from unconfused.engines._dask_pool import Pool
-from unconfused.engines._rough import RoughVectors, across, lengths
+from unconfused.engines._rough import RoughVectors, across, length, lengths
 from unconfused.engines.base import CellTables
 
 ROUNDING = 1e-12
 """Share by which bounds are widened, as their terms are rounded."""
 
 REFERENCE_BYTES = 256 * 2**20
-"""References are kept on every worker while they fit into this."""
+"""References, and sums beside them, are kept on every worker while they fit into this."""
 
 
 class DaskPartition:
@@ -48,7 +48,7 @@ class DaskPartition:
         self._cut = uuid.uuid4().hex
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
-        self._serial = self._epoch = self._begun = 0
+        self._serial = self._epoch = self._begun = self._n_references = 0
         self._step: tuple[FloatArray, FloatArray] | None = None
         self._answer: Answer | None = None
         self._in_doubt = False
@@ -140,6 +140,7 @@ class DaskPartition:
             return
         self._cut_rows()
         answer = self._cut_rows(pairs=pairs, roughly=roughly)
+        self._in_doubt = True  # until it is noted here what they were asked
         sums = answer.sums()
         norms = lengths(sums)
         errors = answer.errors
@@ -151,15 +152,17 @@ class DaskPartition:
         new = [k for k, pair in enumerate(pairs) if pair not in self._measured]
         self._measured.update(zip(pairs, zip(norms, errors, strict=True), strict=True))
         if new:
-            self._refer_to([pairs[k] for k in new], sums[new], errors[new])
+            whole = len(new) == len(pairs)
+            self._refer_to([pairs[k] for k in new], sums if whole else sums[new], errors[new])
+        self._in_doubt = False
 
     def _refer_to(self, pairs: list[Pair], sums: FloatArray, errors: FloatArray) -> None:
         rough = RoughVectors.of(sums)
-        references = rough.values()
-        offsets = lengths(np.array([*map(across, sums, references)])) + errors
-        places = tuple(np.array(pairs).T)
-        self._lengths[places] = lengths(references)
-        self._offsets[places] = offsets
+        for k, pair in enumerate(pairs):  # one by one: there may be as many as Q x Q
+            reference = rough[k]
+            self._lengths[pair] = length(reference)
+            self._offsets[pair] = length(across(sums[k], reference)) + errors[k]
+        self._n_references += len(pairs)
         self._news = tuple(pairs), rough
 
     @property
@@ -180,7 +183,7 @@ class DaskPartition:
     def _forget(self) -> None:
         """Drop all references, here and with the next command on the workers."""
         self._epoch += 1
-        self._news = None
+        self._news, self._n_references = None, 0
         self._lengths.fill(0.0)
         self._offsets.fill(0.0)
         self._vectors, self._measured = {}, {}
@@ -216,8 +219,8 @@ class DaskPartition:
         return answer
 
     def _references_fit(self) -> bool:
-        n_references = np.count_nonzero(self._lengths)
-        return bool(n_references * self._weights.shape[1] * 8 <= REFERENCE_BYTES)
+        # Beside a reference, what the worker itself had then.
+        return 2 * self._n_references * self._weights.shape[1] * 8 <= REFERENCE_BYTES
 
     def _must_restart(self) -> bool:
         """Say whether the parts cannot go on from their last command."""

@@ -53,7 +53,8 @@ class Cut:
 
     def refer_to(self, pairs: Sequence[Pair], references: RoughVectors) -> None:
         """Take what the client made of the sums of all parts."""
-        self._references.update(zip(pairs, references.values(), strict=True))
+        # Copies: a row of an array would keep all of it.
+        self._references.update(zip(pairs, map(np.copy, references.values()), strict=True))
         self._drawn_up[[predicted for predicted, _ in pairs]] = -1
 
     def ask(self, pairs: Sequence[Pair]) -> FloatArray:
@@ -62,7 +63,7 @@ class Cut:
         if self._total > 0:  # without a row that counts there is no mean
             for own, pair in zip(sums, pairs, strict=True):
                 own[:] = self.partition.update_vector(*pair) * self._total
-        self._asked.update(zip(pairs, sums, strict=True))
+        self._asked.update(zip(pairs, map(np.copy, sums), strict=True))
         self._drawn_up[[predicted for predicted, _ in pairs]] = -1
         return sums
 

@@ -28,7 +28,7 @@ def quiet_blas() -> Iterator[None]:
     """Let BLAS use one thread until this ends; of several at once, the first to come sees to it.
 
     The number of threads is the whole process's: if each of several put back what it found, the
-    last one could put back the 1 of another.
+    last one could put back the 1 of another. Whoever else changes it meanwhile has it put back.
     """
     if not _taken.acquire(blocking=False):
         yield

@@ -34,10 +34,20 @@ class RoughVectors:
                 own[:] = np.rint(vector / scale)
         return cls(codes, scales)
 
+    def __getitem__(self, k: int) -> FloatArray:
+        """Return one of the vectors that the codes stand for."""
+        vector: FloatArray = self.codes[k] * self.scales[k]
+        return vector
+
     def values(self) -> FloatArray:
         """Return the vectors that the codes stand for, the same wherever it is asked."""
         values: FloatArray = self.codes * self.scales[:, np.newaxis]
         return values
+
+
+def length(vector: FloatArray) -> float:
+    """Return the Euclidean norm of a vector."""
+    return float(np.sqrt(np.einsum("j,j->", vector, vector)))
 
 
 def lengths(vectors: FloatArray) -> FloatArray:

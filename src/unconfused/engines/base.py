@@ -90,7 +90,7 @@ class BoundedPartition(Partition, Protocol):
         ...
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Bring the bounds on these pairs' norms closer, and together if asked for it again."""
+        """Bring the bounds on these pairs' norms closer; together, if asked often enough."""
         ...
 
 

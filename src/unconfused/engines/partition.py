@@ -88,6 +88,7 @@ class LocalPartition:
         if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
             self._outdated = True
             return
+        self._outdated = True  # if it is interrupted
         for start in range(0, len(rows), MOVED_TOGETHER):
             some = slice(start, start + MOVED_TOGETHER)
             after = self._cut.region[rows[some]]
@@ -97,6 +98,7 @@ class LocalPartition:
             changed = transfer.regions(self._engine.n_codes)
             self._dirty[changed] = True
             self._versions[changed] += 1
+        self._outdated = False
 
     def _after_exchange(self, rows: IntArray, before: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows that have to change cells; exchange two regions first if that helps.

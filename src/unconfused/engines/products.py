@@ -89,7 +89,10 @@ class KeptProducts(SumsOnDemand):
             if self._is_hopeless(region):
                 self._pending[region].clear()
             else:
-                self._pending[region].append((transfer.rows[own], transfer.weights[own]))
+                # Copies: a view would keep the lists of all regions.
+                self._pending[region].append(
+                    (transfer.rows[own].copy(), transfer.weights[own].copy())
+                )
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
@@ -121,10 +124,9 @@ class KeptProducts(SumsOnDemand):
 
     def _is_hopeless(self, region: int) -> bool:
         """Say whether to start from a region's rows takes less than to follow those that moved."""
-        n_sums = self._engine.n_codes * self._engine.rows.n_columns
-        return bool(
-            self._n_pending[region] > n_sums / (BLAS_GAIN * self._engine.rows.entries_per_row)
-        )
+        # Of whole numbers without bounds, and of rows that may have less than an entry each.
+        n_pending, per_row = int(self._n_pending[region]), max(1, self._engine.rows.entries_per_row)
+        return BLAS_GAIN * n_pending * per_row > self._engine.n_codes * self._engine.rows.n_columns
 
     def _settle(self, regions: IntArray) -> None:
         """Note that nothing is pending in regions."""
@@ -146,8 +148,12 @@ class KeptProducts(SumsOnDemand):
 
     def _follow(self, regions: IntArray) -> None:
         engine, n_codes = self._engine, self._engine.n_codes
+        lists = [_together(self._pending[region]) for region in regions]
+        some = np.array([len(rows) > 0 for rows, _ in lists])  # all may have come back
+        regions, moved = regions[some], [one for one in lists if len(one[0])]
+        if len(regions) == 0:
+            return
         members = Transfer.rows_in(engine, self._region, regions)
-        moved = [_together(self._pending[region]) for region in regions]
         halves = np.zeros((len(regions), n_codes, n_codes))
         n_parts = min(n_codes, -(-PIECES // len(regions)))
         work = []

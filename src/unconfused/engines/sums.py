@@ -1,8 +1,9 @@
 """Sums of the rows in every cell, or as much of them as there is room for.
 
-Update vectors are sums over the cells of a region, unmixed. Where the sums of all cells fit into
-`KEPT_BYTES` they are kept and moved along with the rows. With many classes and features they do
-not; then only their products within a region are kept, which are all that norms need, or nothing.
+Update vectors are sums over the cells of a region, unmixed. Where there is room for the sums of
+all cells (`room.py`) they are kept and moved along with the rows. With many classes and features
+there is none; then only their products within a region are kept, which are all that norms need
+(`products.py`), or nothing.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ class KeptSums:
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
-        return np.asarray(coefficients[:, true] @ self._of(region))
+        # Not by BLAS, which rounds as its number of threads has it.
+        return np.asarray(np.einsum("s,sj->j", coefficients[:, true], self._of(region)))
 
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
