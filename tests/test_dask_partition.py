@@ -31,7 +31,7 @@ class PoolInMemory:
             )
             for some in rows
         ]
-        self.vectors = self.homes_sought = 0
+        self.vectors = self.rough = self.homes_sought = 0
         self.before_asking = lambda: None
 
     def __len__(self):
@@ -42,7 +42,9 @@ class PoolInMemory:
         # Through pickle, as over a network: no part may change what another is told.
         arguments = [pickle.loads(pickle.dumps(one)) for one in arguments]
         if function is carry_out:
-            self.vectors += len(arguments[0].pairs)
+            rough = arguments[0].roughly
+            self.vectors += 0 if rough else len(arguments[0].pairs)
+            self.rough += len(arguments[0].pairs) if rough else 0
         return [function(part, one) for part, one in zip(self.parts, arguments, strict=True)]
 
     def ask_all(self, function, argument):
@@ -115,13 +117,16 @@ def fit_through(pool, problem, monkeypatch, **settings):
     return model
 
 
-def test_few_vectors_are_asked_for(monkeypatch):
-    problem, pool, *_ = engines(2, 8, n=3000)
-    local = UMAClassifier(problem.C, max_iter=150).fit(problem.X, problem.y)
-    ours = fit_through(pool, problem, monkeypatch, max_iter=150)
+@pytest.mark.parametrize("n_parts", [3, 30])
+def test_few_vectors_are_asked_for(monkeypatch, n_parts):
+    problem, pool, *_ = engines(2, 8, n_parts, n=3000)
+    settings = {"max_iter": 150, "tol": 1e-9}
+    local = UMAClassifier(problem.C, **settings).fit(problem.X, problem.y)
+    ours = fit_through(pool, problem, monkeypatch, **settings)
     np.testing.assert_allclose(ours.coef_, local.coef_, rtol=0, atol=1e-9)
     # All pairs of every update would be 64 each.
-    assert pool.vectors / ours.n_iter_ < 6
+    assert pool.vectors / ours.n_iter_ < 3
+    assert 0 < pool.rough / ours.n_iter_ < 20
 
 
 def lose_a_cut(pool, rng):
