@@ -23,6 +23,9 @@ _exact = compiled
 TILE = 256
 """Sparse rows scored together: they stay in fast memory from one class to the next."""
 
+AT_A_TIME = 2048
+"""Dense rows that are found, refreshed and decided on before the next ones."""
+
 LOWEST = np.float32(-np.inf)
 SMALLEST = 1e-44
 """Scores smaller than this have no digits left in single precision."""
@@ -299,6 +302,43 @@ def take_places(chosen: IntArray, place: Any, region: Any, moved: Any, before: A
             region[i] = place[i]
             n_moved += 1
     return n_moved
+
+
+@_exact
+def look_dense(
+    X: Any, weights: Any, constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
+    distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
+    tie: float, now: int, best: Any, budget: Any, slot: Any, place: Any, rival: Any, spare: Any,
+    region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Find, refresh, decide and place rows start..stop, a few at a time.
+
+    What is known of a row is then still in fast memory when it is decided on. Rows too close to
+    call are listed from ``chosen[start]`` on. Returns how many rows were looked at, how many of
+    these are too close, and how many of the others moved: they are listed from ``moved[start]`` on.
+    """
+    n_looked, n_close, n_moved = 0, 0, 0
+    for first in range(start, stop, AT_A_TIME):
+        last = min(first + AT_A_TIME, stop)
+        if len(rival) > 0:
+            count = find_unsafe_by_rival(
+                budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds
+            )
+        else:
+            count = find_unsafe(budget, slot, best, bounds, first, last, chosen)
+        rows = chosen[first : first + count]
+        dense_refresh(X, rows, weights, constants, stale, slot, scores)
+        close = decide(
+            rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
+            best, budget, slot, place, rival, spare,
+        )  # fmt: skip
+        at = start + n_moved
+        n_moved += take_places(rows[close:], place, region, moved[at:], before[at:])
+        for k in range(close):  # never past the rows that are being read
+            chosen[start + n_close + k] = rows[k]
+        n_close += close
+        n_looked += count
+    return n_looked, n_close, n_moved
 
 
 @_exact

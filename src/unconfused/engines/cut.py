@@ -9,6 +9,7 @@ scored again in double precision, so that regions are those of exact scores in e
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.movement import Movement
 from unconfused.engines.rivals import RivalMovement
+from unconfused.engines.rows import DenseRows
 from unconfused.engines.twins import Twins
 
 if TYPE_CHECKING:
@@ -142,18 +144,17 @@ class RowCut:
         from unconfused.engines._look_kernels import list_stale, take_places
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
-        find = self._make_search(bounds)
+        look = self._make_look(bounds)
         found: dict[int, tuple[int, int]] = {}
 
         def run(start: int, stop: int) -> None:
-            count = find(start, stop)
-            chosen = self._chosen[start : start + count]
-            self._engine.rows.refresh(
-                chosen, self._quick, self._quick_constants, self._stale, self._slot, self._scores
-            )
-            self._decide(chosen)
+            count, n_close, n_moved = look(start, stop)
             moved, before = self._moved[start:stop], self._before[start:stop]
-            n_moved = take_places(chosen, self._place, self.region, moved, before)
+            if n_close:
+                close = self._chosen[start : start + n_close]
+                self._decide_exactly(close)
+                rest = moved[n_moved:], before[n_moved:]
+                n_moved += take_places(close, self._place, self.region, *rest)
             # In the order of the rows, whatever order they were decided in: sums then round alike.
             order = np.argsort(moved[:n_moved])
             moved[:n_moved], before[:n_moved] = moved[:n_moved][order], before[:n_moved][order]
@@ -163,28 +164,59 @@ class RowCut:
         self.looked_at = sum(count for count, _ in found.values())
         return [slice(start, start + found[start][1]) for start in sorted(found)]
 
-    def _make_search(self, bounds: FloatArray) -> Callable[[int, int], int]:
-        """Return what lists the rows, of some that follow one another, that must be looked at."""
-        from unconfused.engines._look_kernels import find_unsafe, find_unsafe_by_rival
+    def _make_look(self, bounds: FloatArray) -> Callable[[int, int], tuple[int, int, int]]:
+        """Return what looks at the rows, of some that follow one another, that must be looked at.
 
-        rows, movement = (self._budget, self._slot, self._best, bounds), self._movement
-        if not isinstance(movement, RivalMovement):
-            return lambda start, stop: find_unsafe(*rows, start, stop, self._chosen)
-        rivals = self._rival, self._spare, movement.rival_bounds()
-        return lambda start, stop: find_unsafe_by_rival(*rows, start, stop, self._chosen, *rivals)
+        It says at how many it looked, how many of these were too close to call (they are listed in
+        `_chosen`), and how many of the others moved (in `_moved` and `_before`).
+        """
+        from unconfused.engines._look_kernels import (
+            decide,
+            find_unsafe,
+            find_unsafe_by_rival,
+            take_places,
+        )
 
-    def _decide(self, chosen: Any) -> None:
-        from unconfused.engines._look_kernels import decide, decide_exactly
-
-        scale, slot, norms = self.longest, self._movement.slot, self._engine.row_norms
-        rivals = self._rival, self._spare
-        into = (self._best, self._budget, self._slot, self._place, *rivals)
-        n_close = decide(
-            chosen, self._scores, self._twins.lowest, self._twins.has_twin, norms, self._alpha,
-            self._closeness * scale, TIE * scale, slot, *into,
+        movement, scale = self._movement, self.longest
+        rival_bounds = np.zeros((1, 1, 1))
+        if isinstance(movement, RivalMovement):
+            rival_bounds = movement.rival_bounds()
+        scores = (self._quick, self._quick_constants, self._stale, self._scores)
+        deciding = (
+            self._twins.lowest, self._twins.has_twin, self._engine.row_norms, self._alpha,
+            self._closeness * scale, TIE * scale, movement.slot,
         )  # fmt: skip
-        for first in range(0, n_close, EXACT_ROWS):
-            close = chosen[first : min(first + EXACT_ROWS, n_close)]
-            scores = np.empty((len(close), len(self._constants)))
-            self._engine.rows.exact_scores(close, self._weights, self._constants, scores)
-            decide_exactly(close, scores, norms, self._alpha, TIE * scale, slot, *into)
+        into = (self._best, self._budget, self._slot, self._place, self._rival, self._spare)
+        places = (self.region, self._moved, self._before, self._chosen)
+        if isinstance(self._engine.rows, DenseRows):
+            at_once = partial(self._engine.rows.look, *scores, bounds, rival_bounds, *deciding)
+            return partial(at_once, *into, *places)
+        known = (self._budget, self._slot, self._best, bounds)
+
+        def look(start: int, stop: int) -> tuple[int, int, int]:
+            if len(self._rival):
+                rivals = (self._rival, self._spare, rival_bounds)
+                count = find_unsafe_by_rival(*known, start, stop, self._chosen, *rivals)
+            else:
+                count = find_unsafe(*known, start, stop, self._chosen)
+            chosen = self._chosen[start : start + count]
+            self._engine.rows.refresh(chosen, *scores[:3], self._slot, self._scores)
+            n_close = decide(chosen, self._scores, *deciding, *into)
+            lists = self._moved[start:stop], self._before[start:stop]
+            return count, n_close, take_places(chosen[n_close:], self._place, self.region, *lists)
+
+        return look
+
+    def _decide_exactly(self, close: Any) -> None:
+        """Decide on rows too close to call in single precision."""
+        from unconfused.engines._look_kernels import decide_exactly
+
+        into = (self._best, self._budget, self._slot, self._place, self._rival, self._spare)
+        for first in range(0, len(close), EXACT_ROWS):
+            some = close[first : first + EXACT_ROWS]
+            scores = np.empty((len(some), len(self._constants)))
+            self._engine.rows.exact_scores(some, self._weights, self._constants, scores)
+            decide_exactly(
+                some, scores, self._engine.row_norms, self._alpha, TIE * self.longest,
+                self._movement.slot, *into,
+            )  # fmt: skip

@@ -116,6 +116,11 @@ class DenseRows:
         """Score chosen rows anew for the classes ``stale`` lists for their slot."""
         self._look.dense_refresh(self._X, chosen, weights, constants, stale, slot, scores)
 
+    def look(self, *arguments: Any) -> tuple[int, int, int]:
+        """Look at rows: find, refresh, decide and place them (`_look_kernels.look_dense`)."""
+        found: tuple[int, int, int] = self._look.look_dense(self._X, *arguments)
+        return found
+
     def exact_scores(
         self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
     ) -> None:
