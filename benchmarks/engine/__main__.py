@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from engine import growth
 from engine.data import Problem, dense, named, text
@@ -61,6 +64,7 @@ def main() -> None:
         help="fewer updates of the literal one, each of which costs the same; ratios per update",
     )
     parser.add_argument("--equal-only", action="store_true", help="leave out the whole fits")
+    parser.add_argument("--double", action="store_true", help="rows in double precision")
     parser.add_argument("--repeats", type=int, default=None, help="fits that are timed")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "engine.json")
     options = parser.parse_args()
@@ -78,7 +82,10 @@ def main() -> None:
         problems["sparse"] = lambda: text(n_rows=10_000, n_columns=10_000, n_classes=20)
     for name in wanted:
         if name != "growth":
-            record[name] = measure(problems[name](), options)
+            problem = problems[name]()
+            if options.double:
+                problem = replace(problem, X=problem.X.astype(np.float64))
+            record[name] = measure(problem, options)
     if "growth" in wanted:
         few = options.quick
         rows = [10_000, 30_000] + ([] if few else [100_000, 300_000, 1_000_000, 3_000_000])
