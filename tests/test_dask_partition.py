@@ -180,6 +180,20 @@ def test_references_may_outgrow_their_place(monkeypatch):
     np.testing.assert_allclose(ours.coef_, local.coef_, rtol=0, atol=1e-9)
 
 
+def test_references_asked_for_again_take_no_more_place(monkeypatch):
+    from unconfused.engines import _dask_partition
+
+    monkeypatch.setattr(_dask_partition, "REFERENCE_BYTES", 16 * 7 * 8)  # of all pairs
+    problem, _, engine, local_engine = engines(4, 4)
+    ours = engine.partition(Unmixing(problem.C), 0.0)
+    local = local_engine.partition(Unmixing(problem.C), 0.0)
+    epochs = []
+    for _ in walk(ours, local, 4, 20):
+        ours.pair_norms()
+        epochs.append(ours._epoch)
+    assert epochs[-1] == epochs[0]
+
+
 def test_an_interrupted_fit_goes_on(monkeypatch):
     problem, pool, *_ = engines(5, 4)
     local = UMAClassifier(problem.C, max_iter=30).fit(problem.X, problem.y)

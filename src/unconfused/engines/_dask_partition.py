@@ -35,7 +35,7 @@ ROUNDING = 1e-12
 """Share by which bounds are widened, as their terms are rounded."""
 
 REFERENCE_BYTES = 256 * 2**20
-"""References, and sums beside them, are kept on every worker while they fit into this."""
+"""References are kept on every worker while they fit into this; its own sums take as much again."""
 
 
 class DaskPartition:
@@ -48,11 +48,14 @@ class DaskPartition:
         self._cut = uuid.uuid4().hex
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
-        self._serial = self._epoch = self._begun = self._n_references = 0
+        self._serial = self._epoch = self._begun = 0
         self._step: tuple[FloatArray, FloatArray] | None = None
         self._answer: Answer | None = None
         self._in_doubt = False
         self._news: tuple[tuple[Pair, ...], RoughVectors] | None = None
+        self._referred = np.zeros((n_classes, n_classes), dtype=bool)
+        """Which pairs have a reference."""
+
         self._lengths = np.zeros((n_classes, n_classes))
         """Norms of the references; 0 where there is none."""
 
@@ -115,7 +118,8 @@ class DaskPartition:
         """
         places = {self._place(pair): None for pair in pairs if not self._knows(pair)}
         new = tuple(place for place in places if place not in self._measured)
-        self._ask(new if len(places) > 1 and new else tuple(places), len(places) > 1 and bool(new))
+        roughly = len(places) > 1 and len(new) > 0
+        self._ask(new if roughly else tuple(places), roughly)
 
     def pair_norms(self) -> FloatArray:
         """Return the norm of every update vector, (Q, Q); asks for all vectors not yet known."""
@@ -146,7 +150,7 @@ class DaskPartition:
         errors = answer.errors
         if roughly:
             errors = np.where(np.isfinite(norms), errors + ROUNDING * (norms + errors), 0.0)
-        if not roughly:
+        else:
             self._vectors.update(zip(pairs, sums, strict=True))
         # What was asked for roughly a moment ago has its reference.
         new = [k for k, pair in enumerate(pairs) if pair not in self._measured]
@@ -162,7 +166,7 @@ class DaskPartition:
             reference = rough[k]
             self._lengths[pair] = length(reference)
             self._offsets[pair] = length(across(sums[k], reference)) + errors[k]
-        self._n_references += len(pairs)
+            self._referred[pair] = True
         self._news = tuple(pairs), rough
 
     @property
@@ -183,7 +187,8 @@ class DaskPartition:
     def _forget(self) -> None:
         """Drop all references, here and with the next command on the workers."""
         self._epoch += 1
-        self._news, self._n_references = None, 0
+        self._news = None
+        self._referred.fill(False)
         self._lengths.fill(0.0)
         self._offsets.fill(0.0)
         self._vectors, self._measured = {}, {}
@@ -219,8 +224,8 @@ class DaskPartition:
         return answer
 
     def _references_fit(self) -> bool:
-        # Beside a reference, what the worker itself had then.
-        return 2 * self._n_references * self._weights.shape[1] * 8 <= REFERENCE_BYTES
+        n_references = np.count_nonzero(self._referred)
+        return bool(n_references * self._weights.shape[1] * 8 <= REFERENCE_BYTES)
 
     def _must_restart(self) -> bool:
         """Say whether the parts cannot go on from their last command."""
