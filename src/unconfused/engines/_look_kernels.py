@@ -62,6 +62,24 @@ def find_unsafe_by_rival(
     return found - start
 
 
+@_exact
+def find(
+    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray,
+    rival: Any, spare: Any, rival_bounds: Any,
+) -> Any:  # fmt: skip
+    """Return the rows of start..stop that must be looked at, a part of `chosen`.
+
+    Where `rival` has no room for the rows, there is one budget for all classes.
+    """
+    if len(rival) > 0:
+        count = find_unsafe_by_rival(
+            budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds
+        )
+    else:
+        count = find_unsafe(budget, slot, best, bounds, start, stop, chosen)
+    return chosen[start : start + count]
+
+
 @_sums
 def dense_refresh(
     X: Any, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
@@ -320,13 +338,7 @@ def look_dense(
     n_looked, n_close, n_moved = 0, 0, 0
     for first in range(start, stop, AT_A_TIME):
         last = min(first + AT_A_TIME, stop)
-        if len(rival) > 0:
-            count = find_unsafe_by_rival(
-                budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds
-            )
-        else:
-            count = find_unsafe(budget, slot, best, bounds, first, last, chosen)
-        rows = chosen[first : first + count]
+        rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         dense_refresh(X, rows, weights, constants, stale, slot, scores)
         close = decide(
             rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
@@ -337,8 +349,27 @@ def look_dense(
         for k in range(close):  # never past the rows that are being read
             chosen[start + n_close + k] = rows[k]
         n_close += close
-        n_looked += count
+        n_looked += len(rows)
     return n_looked, n_close, n_moved
+
+
+@_exact
+def look_sparse(
+    data: Any, indices: Any, indptr: Any, weights: Any, constants: Any, stale: Any, scores: Any,
+    bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any, row_norms: FloatArray,
+    alpha: float, closeness: float, tie: float, now: int, best: Any, budget: Any, slot: Any,
+    place: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
+    start: int, stop: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Do the same for rows in CSR, all at once: they are scored in tiles of their own."""
+    rows = find(budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds)
+    sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
+    close = decide(
+        rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
+        best, budget, slot, place, rival, spare,
+    )  # fmt: skip
+    n_moved = take_places(rows[close:], place, region, moved[start:], before[start:])
+    return len(rows), close, n_moved
 
 
 @_exact

@@ -1,8 +1,8 @@
 """BLAS on one thread while threads of our own are at work.
 
 After a product, the other threads of OpenBLAS keep asking for more work for some 20 milliseconds
-before they sleep. Meanwhile they take cores away from loops that follow: where a fit goes back and
-forth between the two, loops take half as long again.
+before they sleep. Meanwhile they take cores away from loops that follow: a fit that goes back and
+forth between the two loses much of what threads bring it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.movement import Movement
 from unconfused.engines.rivals import RivalMovement
-from unconfused.engines.rows import DenseRows
 from unconfused.engines.twins import Twins
 
 if TYPE_CHECKING:
@@ -170,13 +169,6 @@ class RowCut:
         It says at how many it looked, how many of these were too close to call (they are listed in
         `_chosen`), and how many of the others moved (in `_moved` and `_before`).
         """
-        from unconfused.engines._look_kernels import (
-            decide,
-            find_unsafe,
-            find_unsafe_by_rival,
-            take_places,
-        )
-
         movement, scale = self._movement, self.longest
         rival_bounds = np.zeros((1, 1, 1))
         if isinstance(movement, RivalMovement):
@@ -188,24 +180,9 @@ class RowCut:
         )  # fmt: skip
         into = (self._best, self._budget, self._slot, self._place, self._rival, self._spare)
         places = (self.region, self._moved, self._before, self._chosen)
-        if isinstance(self._engine.rows, DenseRows):
-            at_once = partial(self._engine.rows.look, *scores, bounds, rival_bounds, *deciding)
-            return partial(at_once, *into, *places)
-        known = (self._budget, self._slot, self._best, bounds)
-
-        def look(start: int, stop: int) -> tuple[int, int, int]:
-            if len(self._rival):
-                rivals = (self._rival, self._spare, rival_bounds)
-                count = find_unsafe_by_rival(*known, start, stop, self._chosen, *rivals)
-            else:
-                count = find_unsafe(*known, start, stop, self._chosen)
-            chosen = self._chosen[start : start + count]
-            self._engine.rows.refresh(chosen, *scores[:3], self._slot, self._scores)
-            n_close = decide(chosen, self._scores, *deciding, *into)
-            lists = self._moved[start:stop], self._before[start:stop]
-            return count, n_close, take_places(chosen[n_close:], self._place, self.region, *lists)
-
-        return look
+        return partial(
+            self._engine.rows.look, *scores, bounds, rival_bounds, *deciding, *into, *places
+        )
 
     def _decide_exactly(self, close: Any) -> None:
         """Decide on rows too close to call in single precision."""

@@ -48,10 +48,8 @@ class Rows(Protocol):
         """Write the squared norms of rows start..stop."""
         ...
 
-    def refresh(
-        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
-    ) -> None:
-        """Score chosen rows anew for the classes ``stale`` lists for their slot."""
+    def look(self, *known: Any) -> tuple[int, int, int]:
+        """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
         ...
 
     def exact_scores(
@@ -110,15 +108,9 @@ class DenseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.dense_squared_norms(self._X, start, stop, out)
 
-    def refresh(
-        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
-    ) -> None:
-        """Score chosen rows anew for the classes ``stale`` lists for their slot."""
-        self._look.dense_refresh(self._X, chosen, weights, constants, stale, slot, scores)
-
-    def look(self, *arguments: Any) -> tuple[int, int, int]:
-        """Look at rows: find, refresh, decide and place them (`_look_kernels.look_dense`)."""
-        found: tuple[int, int, int] = self._look.look_dense(self._X, *arguments)
+    def look(self, *known: Any) -> tuple[int, int, int]:
+        """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
+        found: tuple[int, int, int] = self._look.look_dense(self._X, *known)
         return found
 
     def exact_scores(
@@ -179,11 +171,10 @@ class SparseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.sparse_squared_norms(self._data, self._indptr, start, stop, out)
 
-    def refresh(
-        self, chosen: IntArray, weights: Any, constants: Any, stale: Any, slot: Any, scores: Any
-    ) -> None:
-        """Score chosen rows anew for the classes ``stale`` lists for their slot."""
-        self._look.sparse_refresh(*self._stored, chosen, weights, constants, stale, slot, scores)
+    def look(self, *known: Any) -> tuple[int, int, int]:
+        """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
+        found: tuple[int, int, int] = self._look.look_sparse(*self._stored, *known)
+        return found
 
     def exact_scores(
         self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
