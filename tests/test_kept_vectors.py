@@ -242,7 +242,7 @@ def test_most_regions_that_changed_are_left_alone(monkeypatch):
         shift(self, transfer, coefficients)
 
     def catching_up(self, regions):
-        caught_up.append(np.count_nonzero(self._n_pending[regions]))
+        caught_up.append(np.count_nonzero(self.arrears.n_moved[regions]))
         catch_up(self, regions)
 
     monkeypatch.setattr(KeptProducts, "shift", shifting)

@@ -48,6 +48,27 @@ def unmixed_squares(sums: FloatArray, coefficients: FloatArray, out: FloatArray)
 
 
 @_exact
+def net_moves(moved: IntArray, net: Any, signs: Any) -> int:
+    """Leave in `moved` the rows that joined or left in the end, with their signs; return how many.
+
+    Rows that left are given by their complement. `net` holds a 0 for every row there is.
+    """
+    for row in moved:
+        if row < 0:
+            net[~row] -= 1
+        else:
+            net[row] += 1
+    count = 0
+    for k in range(len(moved)):
+        row = ~moved[k] if moved[k] < 0 else moved[k]
+        if net[row] != 0:
+            moved[count], signs[count] = row, net[row]
+            net[row] = 0
+            count += 1
+    return count
+
+
+@_exact
 def move_gram_dense(
     X: Any, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
     mover_codes: IntArray, mover_weights: FloatArray, first_code: int, last_code: int,

@@ -28,18 +28,20 @@ class Transfer:
     @classmethod
     def all_rows(cls, engine: LocalEngine, region: IntArray, together: int) -> Iterator[Transfer]:
         """Let every row join the cell it is in, so many at a time."""
-        for start in range(0, len(region), together):
-            inside = start + np.flatnonzero(region[start : start + together] >= 0)
-            yield cls._sorted(engine, inside, region[inside], engine.weights[inside])
+        regions = np.arange(region.max(initial=-1) + 1)
+        return cls.rows_in(engine, region, regions, together)
 
     @classmethod
-    def rows_in(cls, engine: LocalEngine, region: IntArray, regions: IntArray) -> Transfer:
-        """Let the rows of these regions join the cells they are in."""
+    def rows_in(
+        cls, engine: LocalEngine, region: IntArray, regions: IntArray, together: int
+    ) -> Iterator[Transfer]:
+        """Let the rows of these regions join the cells they are in, of so many rows at a time."""
         highest = max(region.max(initial=0), regions.max(initial=0))  # all rows may have left one
         wanted = np.zeros(int(highest) + 2, dtype=bool)  # the last is for -1
         wanted[regions] = True
-        inside = np.flatnonzero(wanted[region])
-        return cls._sorted(engine, inside, region[inside], engine.weights[inside])
+        for start in range(0, len(region), together):
+            inside = start + np.flatnonzero(wanted[region[start : start + together]])
+            yield cls.joining(engine, inside, region[inside], engine.weights[inside])
 
     @classmethod
     def between(
@@ -50,12 +52,13 @@ class Transfer:
         weights = engine.weights[rows]
         weights = np.concatenate([-weights, weights])
         inside = regions >= 0
-        return cls._sorted(engine, twice[inside], regions[inside], weights[inside])
+        return cls.joining(engine, twice[inside], regions[inside], weights[inside])
 
     @classmethod
-    def _sorted(
+    def joining(
         cls, engine: LocalEngine, rows: IntArray, regions: IntArray, weights: FloatArray
     ) -> Transfer:
+        """Let rows join regions, or leave them where their weight is negative."""
         cells = regions.astype(np.int64) * engine.n_codes + engine.codes[rows]
         order = np.argsort(_small(cells), kind="stable")
         return cls(rows[order], cells[order], weights[order])
@@ -108,6 +111,14 @@ class Cells:
     def counts(self) -> FloatArray:
         """Total weight of the rows in every cell, (Q, S)."""
         return self._counts
+
+    def longest_sums(self, coefficients: FloatArray) -> FloatArray:
+        """Return what no unmixed sum of a region is longer than, (Q, Q), wherever its rows point.
+
+        Rows of lengths l and weights w are together no longer than the sum of w l, and that is at
+        most the root of the sums of w and of w l squared.
+        """
+        return np.asarray(np.sqrt(self._counts * self._squares) @ np.abs(coefficients))
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""

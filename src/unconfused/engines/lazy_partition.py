@@ -1,4 +1,8 @@
-"""A cut of rows in memory whose norms are known nearly, and exactly where it matters."""
+"""A cut of rows in memory whose norms are known nearly, and exactly where it matters.
+
+Vectors are as long as when they were last measured, give or take the rows that moved since; nor
+longer than all rows of their region would be, one behind the other.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unconfused._matrix import Unmixing
-from unconfused._typing import FloatArray
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.late_sums import LateSums
 from unconfused.engines.partition import LocalPartition
 from unconfused.engines.products import KeptProducts
 
@@ -16,36 +21,44 @@ if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
 
+LONGER = 1.0 + 1e-9
+"""What a bound on a length is made longer by, for rounding."""
+
+
 class LazyPartition(LocalPartition):
-    """A local partition that keeps products: norms are bounded by what moved (`norm_bounds`)."""
+    """A local partition whose norms are bounded by what moved, and by what there is."""
 
     def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
         super().__init__(engine, unmixing, alpha)
-        assert isinstance(self._sums, KeptProducts)
-        self._products = self._sums
+        assert isinstance(self._sums, KeptProducts | LateSums)
+        self._late = self._sums
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
         self._rebuild_if_outdated()
-        if self.everywhere or not self._measured.all():
+        if self.everywhere:
             norms = self.pair_norms()
             return norms, norms
-        debts = self._products.debts
-        room = debts + self._products.inaccuracy(self._coefficients)
-        room[debts == 0.0] = 0.0
-        room /= self.total
-        return np.maximum(self._norms - room, 0.0), self._norms + room
+        debts = self._late.arrears.debts
+        off = debts + self._late.inaccuracy(self._coefficients)
+        off[debts == 0.0] = 0.0
+        off /= self.total
+        lower = np.maximum(self._norms - off, 0.0)
+        longest = self._cells.longest_sums(self._coefficients) * (LONGER / self.total)
+        return lower, np.maximum(np.minimum(self._norms + off, longest), lower)
+
+    def _measure(self, regions: IntArray) -> None:
+        super()._measure(regions)
+        self._late.arrears.debts[regions] = 0.0
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Make the norms of these pairs exact: by their vectors, where these are kept."""
-        products = self._products
-        open_pairs = [pair for pair in pairs if products.debts[pair] > 0.0]
-        missing = [
-            predicted for predicted, true in open_pairs if not products.keeps(predicted, true)
-        ]
+        late, debts = self._late, self._late.arrears.debts
+        open_pairs = [pair for pair in pairs if debts[pair] > 0.0]
+        missing = [predicted for predicted, true in open_pairs if not late.keeps(predicted, true)]
         self._measure(np.unique(np.array(missing, dtype=np.intp)))
         for pair in open_pairs:
-            if products.debts[pair] > 0.0:
-                vector = products.unmixed(*pair, self._coefficients)
+            if debts[pair] > 0.0:
+                vector = late.unmixed(*pair, self._coefficients)
                 self._norms[pair] = np.sqrt(np.einsum("j,j->", vector, vector)) / self.total
-                products.debts[pair] = 0.0
+                debts[pair] = 0.0

@@ -16,7 +16,7 @@ from unconfused.engines._quiet_blas import quiet_blas
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.lazy_partition import LazyPartition
 from unconfused.engines.partition import LocalPartition
-from unconfused.engines.room import keeps_products
+from unconfused.engines.room import is_lazy
 from unconfused.engines.rows import RowThreads, wrap_rows
 
 BLOCK_ROWS = 4096
@@ -115,7 +115,7 @@ class LocalEngine:
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
-        if keeps_products(self, unmixing.n_classes):
+        if is_lazy(self, unmixing.n_classes):
             return LazyPartition(self, unmixing, alpha)
         return LocalPartition(self, unmixing, alpha)
 

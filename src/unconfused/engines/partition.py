@@ -53,9 +53,6 @@ class LocalPartition:
         self._dirty = np.ones(unmixing.n_classes, dtype=bool)
         """Which regions have changed since their norms were measured."""
 
-        self._measured = np.zeros(unmixing.n_classes, dtype=bool)
-        """Which regions' norms were measured since the sums were made anew."""
-
         self._versions = np.zeros(unmixing.n_classes, dtype=np.int64)
         self.everywhere = True
         """Whether all weights are 0, and every region is that of all rows."""
@@ -109,7 +106,7 @@ class LocalPartition:
         if exchange is None:
             return rows, before
         first, second = exchange
-        for table in (self._norms, self._dirty, self._measured):
+        for table in (self._norms, self._dirty):
             table[[first, second]] = table[[second, first]]
         self._versions[[first, second]] += 1
         self._cells.exchange(first, second)
@@ -146,7 +143,7 @@ class LocalPartition:
         """Make the norms of some regions exact."""
         squared = self._sums.squared_norms(regions, self._coefficients)
         self._norms[regions] = np.sqrt(squared) / self.total
-        self._dirty[regions], self._measured[regions] = False, True
+        self._dirty[regions] = False
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
@@ -188,7 +185,8 @@ class LocalPartition:
         for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):
             self._cells.shift(transfer)
             self._sums.fill(transfer)
-        self._dirty[:], self._measured[:] = True, False
+        self._dirty.fill(True)
+        self._norms.fill(0.0)  # of regions that have no rows
         self._versions += 1
         self._outdated = False
         self._transferred = 0

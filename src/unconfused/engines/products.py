@@ -1,9 +1,7 @@
 """The inner products of the sums within every region, brought up to date where it matters.
 
 To move products along with rows takes a read of all rows in the regions concerned, and with text
-nearly all regions are, in every update. But only the longest update vectors are ever wanted. So
-rows that moved are noted down, with how much longer or shorter they can have made each vector (its
-debt); products follow once a vector of their region could be the one that is looked for.
+nearly all regions are, in every update. So rows that moved are noted down (`arrears.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._kept_vectors import KeptVectors
+from unconfused.engines.arrears import Arrears
 from unconfused.engines.cells import Cells, Transfer
 from unconfused.engines.sums import SumsOnDemand
 
@@ -27,18 +26,12 @@ VECTOR_BYTES = 24 * 2**20
 BLAS_GAIN = 8
 """How many times faster a product is in BLAS than in a loop over rows."""
 
-HOPELESS = 2**62
-"""More rows to follow than there are."""
-
 PIECES = 8
 """Pieces of work that products are brought up to date in, at least."""
 
 ROUNDING = 3e-7
 """Share of its longest possible length by which the norm of a vector, made of products, may be off:
 half of the digits."""
-
-Moved = tuple[IntArray, FloatArray]
-"""Rows, and what they count: negatively if they left."""
 
 
 class KeptProducts(SumsOnDemand):
@@ -48,24 +41,18 @@ class KeptProducts(SumsOnDemand):
         super().__init__(engine, region)
         self._cells = cells
         self._grams = np.zeros((n_classes, engine.n_codes, engine.n_codes))
-        self._pending: list[list[Moved]] = [[] for _ in range(n_classes)]
-        """Rows that the products of each region do not know of yet."""
-
-        self._n_pending = np.zeros(n_classes, dtype=np.int64)
-        self.debts = np.zeros((n_classes, n_classes))
-        """How far every unmixed sum may be from what it was when its norm was last asked for."""
-
+        self.arrears = Arrears(engine, n_classes, self._limits)
         self.vectors = KeptVectors(engine, cells, VECTOR_BYTES)
 
     def clear(self) -> None:
         """Forget all rows: products start again from those of a region once they are asked for."""
         self.vectors.clear()
         self._grams.fill(0.0)
-        self._settle(np.arange(len(self._grams)))
+        self.arrears.start()
 
     def fill(self, transfer: Transfer) -> None:
         """Note where there are rows."""
-        self._n_pending[transfer.regions(self._engine.n_codes)] = HOPELESS
+        self.arrears.fill(transfer.regions(self._engine.n_codes))
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
@@ -78,29 +65,13 @@ class KeptProducts(SumsOnDemand):
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows."""
         self.vectors.shift(transfer, coefficients)
-        n_classes, n_codes = len(self._grams), self._engine.n_codes
-        lengths = np.abs(transfer.weights) * self._engine.row_norms[transfer.rows]
-        masses = np.bincount(transfer.cells, lengths, minlength=n_classes * n_codes)
-        self.debts += masses.reshape(n_classes, n_codes) @ np.abs(coefficients)
-        ends = np.searchsorted(transfer.cells, np.arange(n_classes + 1) * n_codes)
-        self._n_pending += np.diff(ends)
-        for region in np.flatnonzero(np.diff(ends)).tolist():
-            own = slice(ends[region], ends[region + 1])
-            if self._is_hopeless(region):
-                self._pending[region].clear()
-            else:
-                # Copies: a view would keep the lists of all regions.
-                self._pending[region].append(
-                    (transfer.rows[own].copy(), transfer.weights[own].copy())
-                )
+        self.arrears.note(transfer, coefficients)
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
         self.vectors.exchange(first, second)
-        for table in (self._grams, self.debts, self._n_pending):
-            table[[first, second]] = table[[second, first]]
-        pending = self._pending
-        pending[first], pending[second] = pending[second], pending[first]
+        self.arrears.exchange(first, second)
+        self._grams[[first, second]] = self._grams[[second, first]]
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
@@ -122,38 +93,30 @@ class KeptProducts(SumsOnDemand):
         """Say whether one unmixed sum is kept, and up to date."""
         return (region, true) in self.vectors
 
-    def _is_hopeless(self, region: int) -> bool:
-        """Say whether to start from a region's rows takes less than to follow those that moved."""
-        # Of whole numbers without bounds, and of rows that may have less than an entry each.
-        n_pending, per_row = int(self._n_pending[region]), max(1, self._engine.rows.entries_per_row)
-        return BLAS_GAIN * n_pending * per_row > self._engine.n_codes * self._engine.rows.n_columns
-
-    def _settle(self, regions: IntArray) -> None:
-        """Note that nothing is pending in regions."""
-        self.debts[regions] = 0.0
-        self._n_pending[regions] = 0
-        for region in regions:
-            self._pending[region].clear()
+    def _limits(self) -> FloatArray:
+        """Return how many rows may have moved until to start again takes less than to follow."""
+        # Rows may have less than an entry each.
+        per_row = BLAS_GAIN * max(1, self._engine.rows.entries_per_row)
+        limit = self._engine.n_codes * self._engine.rows.n_columns / per_row
+        return np.full(len(self._grams), limit)
 
     def _catch_up(self, regions: IntArray) -> None:
         """Bring the products of regions up to date with all that moved."""
-        behind = regions[self._n_pending[regions] > 0]
-        hopeless = np.array([self._is_hopeless(region) for region in behind], dtype=bool)
-        followed = behind[~hopeless]
+        again, followed = self.arrears.behind(regions)
         n_entries = self._engine.rows.n_entries
-        self._engine.in_threads.each(self._start_again, behind[hopeless].tolist(), n_entries)
+        self._engine.in_threads.each(self._start_again, again.tolist(), n_entries)
         if len(followed):
             self._follow(followed)
-        self._settle(behind)
+        self.arrears.settle(np.concatenate([again, followed]))
 
     def _follow(self, regions: IntArray) -> None:
         engine, n_codes = self._engine, self._engine.n_codes
-        lists = [_together(self._pending[region]) for region in regions]
+        lists = [self.arrears.net(region) for region in regions]
         some = np.array([len(rows) > 0 for rows, _ in lists])  # all may have come back
         regions, moved = regions[some], [one for one in lists if len(one[0])]
         if len(regions) == 0:
             return
-        members = Transfer.rows_in(engine, self._region, regions)
+        (members,) = Transfer.rows_in(engine, self._region, regions, max(1, engine.rows.n_rows))
         halves = np.zeros((len(regions), n_codes, n_codes))
         n_parts = min(n_codes, -(-PIECES // len(regions)))
         work = []
@@ -185,11 +148,3 @@ class KeptProducts(SumsOnDemand):
         columns = sums[:, : self._engine.rows.n_columns]
         self._grams[region] = 0.0
         self._grams[region][np.ix_(codes, codes)] = columns @ columns.T
-
-
-def _together(moved: list[Moved]) -> Moved:
-    """Join what moved, leaving out rows that came back, or left again."""
-    rows, places = np.unique(np.concatenate([one for one, _ in moved]), return_inverse=True)
-    weights = np.bincount(places, np.concatenate([weights for _, weights in moved]))
-    stayed = weights != 0
-    return rows[stayed], weights[stayed]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from unconfused._typing import IntArray
 from unconfused.engines.cells import Cells
+from unconfused.engines.late_sums import WORTH_NOTING, LateSums
 from unconfused.engines.products import KeptProducts
 from unconfused.engines.sums import CellSums, KeptSums, SumsOnDemand
 
@@ -19,16 +20,25 @@ KEPT_BYTES = 64 * 2**20
 def cell_sums(
     engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, *, for_norms: bool = True
 ) -> CellSums:
-    """Keep what there is room for; products only where norms will be asked for."""
+    """Keep what there is room for; what is lazy only where norms will be asked for."""
     n_cells = n_classes * engine.n_codes
+    lazy = for_norms and is_lazy(engine, n_classes)
     if n_cells * engine.n_features * 8 <= KEPT_BYTES:
+        if lazy:
+            return LateSums(engine, n_classes, region, cells)
         return KeptSums(engine, n_cells)
-    if for_norms and keeps_products(engine, n_classes):
+    if lazy:
         return KeptProducts(engine, n_classes, region, cells)
     return SumsOnDemand(engine, region)
 
 
-def keeps_products(engine: LocalEngine, n_classes: int) -> bool:
-    """Say whether there is room for products but not for sums."""
+def is_lazy(engine: LocalEngine, n_classes: int) -> bool:
+    """Say whether norms are made exact only where it matters.
+
+    With few products that takes longer than to measure all; and where there is no room even for
+    products of sums, there are no bounds.
+    """
     n_cells = n_classes * engine.n_codes
-    return n_cells * engine.n_codes * 8 <= KEPT_BYTES < n_cells * engine.n_features * 8
+    if n_cells * engine.n_features * 8 <= KEPT_BYTES:
+        return n_cells * n_classes * engine.n_features >= WORTH_NOTING
+    return n_cells * engine.n_codes * 8 <= KEPT_BYTES
