@@ -64,32 +64,34 @@ def fetch_later(data: Any, indices: Any, indptr: Any, rows: Any, now: int) -> No
 def dense_add(X: Any, rows: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
     """Add each chosen row, times its weight, to its cell's sum.
 
-    Four rows of one cell that follow one another share one pass over its sum.
+    Eight rows of one cell that follow one another share one pass over its sum.
     """
     stride = LINE_BYTES // X.itemsize
     fetched = min(X.shape[1], FETCHED_LINES * stride)
     k, n_rows = 0, len(rows)
     while k < n_rows:
-        together = 1
-        if k + 3 < n_rows:
-            first = cells[k]
-            alike = first == cells[k + 1] and first == cells[k + 2] and first == cells[k + 3]
-            together = 4 if alike else 1
-        for ahead in range(k + AHEAD, k + AHEAD + together):
+        together = 8 if k + 7 < n_rows else 1
+        for m in range(k + 1, k + together):
+            if cells[m] != cells[k]:
+                together = 1
+        for ahead in range(k + 8, k + 8 + together):
             for j in range(0, fetched, stride):
                 prefetch(X, rows[min(ahead, n_rows - 1)], j)  # type: ignore[call-arg]
-        row, own, weight = X[rows[k]], sums[cells[k]], weights[k]
-        if together == 4:
-            second, third, fourth = X[rows[k + 1]], X[rows[k + 2]], X[rows[k + 3]]
-            of_second, of_third, of_fourth = weights[k + 1], weights[k + 2], weights[k + 3]
-            for j in range(len(row)):
-                own[j] += (weight * row[j] + of_second * second[j]) + (
-                    of_third * third[j] + of_fourth * fourth[j]
-                )
-        else:
-            for j in range(len(row)):
-                own[j] += weight * row[j]
-        k += together
+        own, a, of_a = sums[cells[k]], X[rows[k]], weights[k]
+        if together == 1:
+            for j in range(len(a)):
+                own[j] += of_a * a[j]
+            k += 1
+            continue
+        b, c, d = X[rows[k + 1]], X[rows[k + 2]], X[rows[k + 3]]
+        e, f, g, h = X[rows[k + 4]], X[rows[k + 5]], X[rows[k + 6]], X[rows[k + 7]]
+        of_b, of_c, of_d = weights[k + 1], weights[k + 2], weights[k + 3]
+        of_e, of_f, of_g, of_h = weights[k + 4], weights[k + 5], weights[k + 6], weights[k + 7]
+        for j in range(len(a)):
+            own[j] += ((of_a * a[j] + of_b * b[j]) + (of_c * c[j] + of_d * d[j])) + (
+                (of_e * e[j] + of_f * f[j]) + (of_g * g[j] + of_h * h[j])
+            )
+        k += 8
 
 
 @_sums

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
 
+FEW_CELLS = 2**16
+"""Cells up to which rows are sorted by counting them."""
+
+
 @dataclass(frozen=True)
 class Transfer:
     """Rows that left a cell (negative weight) or joined one, sorted by cell."""
@@ -45,9 +49,14 @@ class Transfer:
 
     @classmethod
     def between(
-        cls, engine: LocalEngine, rows: IntArray, before: IntArray, after: IntArray
+        cls, engine: LocalEngine, rows: IntArray, before: IntArray, after: IntArray, n_cells: int
     ) -> Transfer:
         """Let rows change from one region to another; -1 is none."""
+        from unconfused.engines._transfer_kernels import list_moves
+
+        if n_cells <= FEW_CELLS:
+            moves = (rows, before, after, engine.codes, engine.weights, engine.n_codes, n_cells)
+            return cls(*list_moves(*moves))
         twice, regions = np.concatenate([rows, rows]), np.concatenate([before, after])
         weights = engine.weights[rows]
         weights = np.concatenate([-weights, weights])
@@ -65,7 +74,8 @@ class Transfer:
 
     def regions(self, n_codes: int) -> IntArray:
         """Return the regions that anything happened to, in order."""
-        return np.unique(self.cells // n_codes)
+        regions = self.cells // n_codes
+        return regions[np.flatnonzero(np.diff(regions, prepend=-1))]
 
 
 class Cells:
@@ -85,17 +95,22 @@ class Cells:
 
     def shift(self, transfer: Transfer) -> None:
         """Move some rows."""
-        self._members += self._table(transfer, np.sign(transfer.weights))
-        self._counts += self._table(transfer, transfer.weights)
-        squares = transfer.weights * self._engine.row_norms[transfer.rows] ** 2
-        self._squares += self._table(transfer, squares)
-        # Rounding must not leave a trace of rows in a cell that has none.
-        self._counts[self.empty] = self._squares[self.empty] = 0.0
+        from unconfused.engines._transfer_kernels import move_counts
+
+        tables = [table.reshape(-1) for table in (self._members, self._counts, self._squares)]
+        move_counts(
+            transfer.rows, transfer.cells, transfer.weights, self._engine.row_norms, *tables
+        )
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
         for table in (self._members, self._counts, self._squares):
             table[[first, second]] = table[[second, first]]
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return self._members.size
 
     @property
     def sizes(self) -> FloatArray:
@@ -124,12 +139,6 @@ class Cells:
         """Return what the cells hold."""
         return CellTables(self._counts.copy(), self._squares.copy())
 
-    def _table(self, transfer: Transfer, weights: FloatArray) -> FloatArray:
-        # astype: bincount of no rows at all counts in integers
-        size = self._shape[0] * self._shape[1]
-        flat = np.bincount(transfer.cells, weights, minlength=size).astype(np.float64)
-        return flat.reshape(self._shape)
-
 
 def worth_exchanging(
     before: IntArray, after: IntArray, sizes: FloatArray
@@ -145,11 +154,12 @@ def worth_exchanging(
     >>> worth_exchanging(np.array([0, 0, 2]), np.array([1, 1, 1]), np.array([3.0, 0.0, 9.0]))
     (0, 1)
     """
+    from unconfused.engines._transfer_kernels import count_flow
+
     n_classes = len(sizes)
-    inside = (before >= 0) & (after >= 0)
-    pairs = before[inside] * n_classes + after[inside]
-    flow = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
-    leaving = np.bincount(before[before >= 0], minlength=n_classes)
+    flow = np.zeros((n_classes, n_classes), dtype=np.int64)
+    leaving = np.zeros(n_classes, dtype=np.int64)
+    count_flow(before, after, flow, leaving)
     first, second = (int(r) for r in np.unravel_index(flow.argmax(), flow.shape))
     between = flow[first, second] + flow[second, first]
     staying = sizes[[first, second]].sum() - leaving[[first, second]].sum()
@@ -158,4 +168,4 @@ def worth_exchanging(
 
 def _small(cells: IntArray) -> IntArray:
     """Return the numbers in 16 bits if they fit: those are sorted in one sweep, not by merging."""
-    return cells.astype(np.uint16) if len(cells) and cells.max() < 2**16 else cells
+    return cells.astype(np.uint16) if len(cells) and cells.max() < FEW_CELLS else cells

@@ -78,14 +78,10 @@ class Movement:
 
     def add(self, steps: FloatArray, direction: FloatArray) -> None:
         """Let every class c move by ``steps[c] * direction``, and time pass."""
-        # Newest first: a row of time t has seen the weights move along all directions since t.
-        order = (self.now - np.arange(self.n_slots)) % self.n_slots
-        # Not a BLAS product: waking its threads takes longer than this.
-        products = np.einsum("tj,j->t", self._directions, direction)
-        along = self._steps[order] * products[order, np.newaxis]
-        before = np.empty_like(along)
-        before[order] = np.cumsum(along, axis=0) - along
-        length = float(np.einsum("j,j->", direction, direction))
+        from unconfused.engines._movement_kernels import products_before
+
+        before = np.empty_like(self._steps)
+        length = products_before(self._directions, self._steps, direction, self.slot, before)
         self._widen(steps, before, length)
         self._way += np.abs(steps) * length**0.5
         self.now += 1

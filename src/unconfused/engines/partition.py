@@ -89,7 +89,8 @@ class LocalPartition:
         for start in range(0, len(rows), MOVED_TOGETHER):
             some = slice(start, start + MOVED_TOGETHER)
             after = self._cut.region[rows[some]]
-            transfer = Transfer.between(self._engine, rows[some], before[some], after)
+            moves = (rows[some], before[some], after)
+            transfer = Transfer.between(self._engine, *moves, self._cells.n_cells)
             self._cells.shift(transfer)
             self._sums.shift(transfer, self._coefficients)
             changed = transfer.regions(self._engine.n_codes)

@@ -7,6 +7,8 @@ the distances between the moves of any two classes, which are also shorter than 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
@@ -41,7 +43,7 @@ class RivalMovement(Movement):
     def __init__(self, n_classes: int, n_features: int) -> None:
         super().__init__(n_classes, n_features)
         self._void_rival = np.zeros((self.n_slots, n_classes), dtype=bool)
-        self._apart: FloatArray = np.zeros(0)
+        self._apart: Any = np.zeros(self._squared.shape, dtype=np.float32)
 
     def _no_distances(self, n_classes: int) -> FloatArray:
         return np.zeros((self.n_slots, n_classes, n_classes))
@@ -52,11 +54,9 @@ class RivalMovement(Movement):
         self._void_rival[self.slot] = False
 
     def _widen(self, steps: FloatArray, before: FloatArray, length: float) -> None:
-        movers = np.flatnonzero(steps)
-        steps_apart = steps[movers, np.newaxis] - steps
-        ahead = before[:, movers, np.newaxis] - before[:, np.newaxis, :]
-        self._squared[:, movers, :] += steps_apart * (2.0 * ahead + steps_apart * length)
-        self._squared[:, :, movers] = self._squared[:, movers, :].transpose(0, 2, 1)
+        from unconfused.engines._movement_kernels import widen_apart
+
+        widen_apart(self._squared, steps, before, length)
 
     def forget(self, classes: IntArray) -> None:
         """Let no row of these best classes, or rivals, be safe that was looked at before.
@@ -68,17 +68,15 @@ class RivalMovement(Movement):
 
     def bounds(self, allowance: float = 0.0) -> FloatArray:
         """Return how much budget a row must have left to be safe, by slot and best class."""
+        from unconfused.engines._movement_kernels import bound_apart
+
         hidden = ROUNDING * (2.0 * self._way.max(axis=1)) ** 2
-        squared = np.maximum(self._squared, 0.0) + hidden[:, np.newaxis, np.newaxis]
-        apart = np.sqrt(squared, out=squared)
-        apart *= 1.0 + 1e-6
-        apart += allowance
-        self._apart = np.asarray(apart, dtype=np.float32)
-        bounds = self._apart.max(axis=2)
+        bounds: Any = np.empty(self._way.shape, dtype=np.float32)
+        bound_apart(self._squared, hidden, allowance, self._apart, bounds)
         bounds[self._void] = np.inf
         return np.asarray(bounds)
 
     def rival_bounds(self) -> FloatArray:
         """Return the last bounds for each rival alone, by slot, best class and rival."""
         self._apart.transpose(0, 2, 1)[self._void_rival] = np.inf
-        return self._apart
+        return np.asarray(self._apart)
