@@ -328,12 +328,13 @@ def look_dense(
     distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
     tie: float, now: int, best: Any, budget: Any, slot: Any, place: Any, rival: Any, spare: Any,
     region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop, a few at a time.
 
     What is known of a row is then still in fast memory when it is decided on. Rows too close to
     call are listed from ``chosen[start]`` on. Returns how many rows were looked at, how many of
-    these are too close, and how many of the others moved: they are listed from ``moved[start]`` on.
+    these are too close, how many of the others moved (they are listed from ``moved[start]`` on),
+    and how many were read.
     """
     n_looked, n_close, n_moved = 0, 0, 0
     for first in range(start, stop, AT_A_TIME):
@@ -350,7 +351,7 @@ def look_dense(
             chosen[start + n_close + k] = rows[k]
         n_close += close
         n_looked += len(rows)
-    return n_looked, n_close, n_moved
+    return n_looked, n_close, n_moved, n_looked
 
 
 @_exact
@@ -360,7 +361,7 @@ def look_sparse(
     alpha: float, closeness: float, tie: float, now: int, best: Any, budget: Any, slot: Any,
     place: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
     start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int]:  # fmt: skip
     """Do the same for rows in CSR, all at once: they are scored in tiles of their own."""
     rows = find(budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds)
     sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
@@ -369,7 +370,7 @@ def look_sparse(
         best, budget, slot, place, rival, spare,
     )  # fmt: skip
     n_moved = take_places(rows[close:], place, region, moved[start:], before[start:])
-    return len(rows), close, n_moved
+    return len(rows), close, n_moved, len(rows)
 
 
 @_exact

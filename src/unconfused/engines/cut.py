@@ -8,7 +8,6 @@ scored again in double precision, so that regions are those of exact scores in e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,9 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.movement import Movement
+from unconfused.engines.outline import EXTREME, Look, Outline
 from unconfused.engines.rivals import RivalMovement
+from unconfused.engines.room import rows_to_outline
 from unconfused.engines.twins import Twins
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ TIE = 1e-12
 
 SINGLE = 2.0**-24
 """Relative error of a number kept in single precision."""
+
+OUTLINE_AFTER = 4
+"""An outline is drawn once so many times as many rows were read as there are."""
+
+TOO_MANY_DOUBTS = 0.5
+"""Share of rows in doubt from which on an outline is dropped."""
 
 EXACT_ROWS = 1024
 """Rows that are scored in double precision at once."""
@@ -82,6 +89,10 @@ class RowCut:
         self._twins = Twins(n_classes)
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
         self._stale = np.zeros((self._movement.n_slots, n_classes + 1), dtype=np.int32)
+        self._outline: Outline | None = None
+        # What an outline leaves out says nothing of how close a lead is to alpha.
+        self._n_outlined = rows_to_outline(engine, n_classes) if alpha == 0.0 else 0
+        self._looked_at_so_far = self._read_so_far = 0
         self.looked_at = 0
         """How many rows were looked at last time."""
 
@@ -99,6 +110,8 @@ class RowCut:
         self._slot.fill(0)
         self._budget.fill(-np.inf)
         self._spare.fill(-np.inf)
+        if self._outline is not None:
+            self._outline.start(self._weights, self._constants)
         self._look(self._movement.bounds())  # where rows were before does not matter
         self._moved_at.fill(0)
 
@@ -116,6 +129,8 @@ class RowCut:
             self._quick[c], self._quick_constants[c] = self._weights[c], self._constants[c]
             own = self._weights[c]
             self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
+        if self._outline is not None:
+            self._outline.follow(movers, self._weights, self._constants)
         self._movement.add(steps, direction)
         parted, promoted = self._twins.move(steps)
         self._movement.forget(parted)
@@ -125,10 +140,41 @@ class RowCut:
             bounds[:, self._twins.has_twin] = np.inf
         if not self._skip:
             bounds.fill(np.inf)
+        if self.longest > EXTREME:
+            self._stop_outlining()
         runs = self._look(bounds)
         self._movement.take_slot()
+        self._outline_if_worth_it()
         moved = np.concatenate([self._moved[run] for run in runs])
         return moved, np.concatenate([self._before[run] for run in runs])
+
+    def _outline_if_worth_it(self) -> None:
+        """Draw an outline once rows are read again and again; drop one that leaves much open."""
+        n_rows = self._engine.rows.n_rows
+        if self._n_outlined == 0 or self._looked_at_so_far < OUTLINE_AFTER * n_rows:
+            return
+        if self._outline is None:
+            self._outline = Outline.of(self._engine, self._n_outlined)
+            if self._outline is None:
+                self._n_outlined = 0
+                return
+            self._outline.start(self._weights, self._constants)
+            self._score_all_again()
+        elif self._read_so_far > TOO_MANY_DOUBTS * self._looked_at_so_far:
+            self._stop_outlining()
+        self._looked_at_so_far = self._read_so_far = 0
+
+    def _stop_outlining(self) -> None:
+        if self._outline is not None:
+            self._score_all_again()
+        self._outline, self._n_outlined = None, 0
+
+    def _score_all_again(self) -> None:
+        """Let rows be scored for all classes when they are next looked at.
+
+        Scores of outlines cannot be compared with scores of rows.
+        """
+        self._moved_at.fill(self._movement.now + 1)
 
     @property
     def longest(self) -> float:
@@ -144,45 +190,61 @@ class RowCut:
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
         look = self._make_look(bounds)
-        found: dict[int, tuple[int, int]] = {}
+        found: dict[int, tuple[int, int, int]] = {}
 
         def run(start: int, stop: int) -> None:
-            count, n_close, n_moved = look(start, stop)
+            if self._outline is not None and start < self._outline.n_rows < stop:
+                run(start, self._outline.n_rows)
+                run(self._outline.n_rows, stop)
+                return
+            count, n_close, n_moved, n_read = look(start, stop)
             moved, before = self._moved[start:stop], self._before[start:stop]
             if n_close:
                 close = self._chosen[start : start + n_close]
                 self._decide_exactly(close)
                 rest = moved[n_moved:], before[n_moved:]
                 n_moved += take_places(close, self._place, self.region, *rest)
-            # In the order of the rows, whatever order they were decided in: sums then round alike.
-            order = np.argsort(moved[:n_moved])
-            moved[:n_moved], before[:n_moved] = moved[:n_moved][order], before[:n_moved][order]
-            found[start] = count, n_moved
+                # In the order of the rows, whatever order they were decided in: sums round alike.
+                order = np.argsort(moved[:n_moved])
+                moved[:n_moved], before[:n_moved] = moved[:n_moved][order], before[:n_moved][order]
+            found[start] = count, n_moved, n_read
 
         self._engine.in_threads(run, uneven=True)
-        self.looked_at = sum(count for count, _ in found.values())
+        self.looked_at = sum(count for count, _, _ in found.values())
+        self._looked_at_so_far += self.looked_at
+        self._read_so_far += sum(n_read for _, _, n_read in found.values())
         return [slice(start, start + found[start][1]) for start in sorted(found)]
 
-    def _make_look(self, bounds: FloatArray) -> Callable[[int, int], tuple[int, int, int]]:
+    def _make_look(self, bounds: FloatArray) -> Look:
         """Return what looks at the rows, of some that follow one another, that must be looked at.
 
         It says at how many it looked, how many of these were too close to call (they are listed in
-        `_chosen`), and how many of the others moved (in `_moved` and `_before`).
+        `_chosen`), how many of the others moved (in `_moved` and `_before`), how many it read.
         """
         movement, scale = self._movement, self.longest
         rival_bounds = np.zeros((1, 1, 1))
         if isinstance(movement, RivalMovement):
             rival_bounds = movement.rival_bounds()
-        scores = (self._quick, self._quick_constants, self._stale, self._scores)
-        deciding = (
-            self._twins.lowest, self._twins.has_twin, self._engine.row_norms, self._alpha,
-            self._closeness * scale, TIE * scale, movement.slot,
-        )  # fmt: skip
+        known = (self._stale, self._scores, bounds, rival_bounds, self._twins.lowest)
         into = (self._best, self._budget, self._slot, self._place, self._rival, self._spare)
         places = (self.region, self._moved, self._before, self._chosen)
-        return partial(
-            self._engine.rows.look, *scores, bounds, rival_bounds, *deciding, *into, *places
-        )
+        deciding = (
+            self._twins.has_twin, self._engine.row_norms, self._alpha,
+            self._closeness * scale, TIE * scale, movement.slot,
+        )  # fmt: skip
+        look = partial(
+            self._engine.rows.look, self._quick, self._quick_constants, *known, *deciding, *into,
+            *places,
+        )  # fmt: skip
+        if self._outline is None:
+            return look
+        closeness = (self._engine.rows.n_columns + 2) * np.finfo(np.float64).eps + 4.0 * TIE
+        by_outline = self._outline.look(
+            scale, self._weights, self._constants, *known, self._engine.row_norms,
+            closeness * scale, movement.slot, *into, *places,
+        )  # fmt: skip
+        n_outlined = self._outline.n_rows
+        return lambda start, stop: (by_outline if stop <= n_outlined else look)(start, stop)
 
     def _decide_exactly(self, close: Any) -> None:
         """Decide on rows too close to call in single precision."""

@@ -1,8 +1,10 @@
-"""How much of the cells' sums is kept: all of them, their products, or nothing."""
+"""How much is kept: of the cells' sums all, their products, or nothing; of the rows an outline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from unconfused._typing import IntArray
 from unconfused.engines.cells import Cells
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 64 * 2**20
 """Sums, and products of sums, are kept while they fit into this, and otherwise made when asked."""
+
+BESIDE_ROWS = 0.3
+"""What may be kept beside the rows, as a share of them; scores are not counted."""
+
+PER_ROW = 64
+"""Bytes that are kept of every row besides its scores."""
+
+FIXED = 10 * 2**20
+"""Bytes that a fit takes however few its rows are."""
+
+WORTH_OUTLINING = 2**21
+"""Entries of all rows below which these stay in fast memory by themselves."""
 
 
 def cell_sums(
@@ -42,3 +56,19 @@ def is_lazy(engine: LocalEngine, n_classes: int) -> bool:
     if n_cells * engine.n_features * 8 <= KEPT_BYTES:
         return n_cells * n_classes * engine.n_features >= WORTH_NOTING
     return n_cells * engine.n_codes * 8 <= KEPT_BYTES
+
+
+def rows_to_outline(engine: LocalEngine, n_classes: int) -> int:
+    """Return how many rows there is room, and use, for an outline of.
+
+    None where rows are sparse or lie on disk, or where it would be a few of them only.
+    """
+    X = engine.rows.dense
+    if X is None or isinstance(X, np.memmap) or engine.rows.n_entries < WORTH_OUTLINING:
+        return 0
+    n_rows, n_columns = X.shape
+    sums = 8 * n_classes * engine.n_codes * engine.n_features
+    kept = FIXED + PER_ROW * n_rows + (sums if sums <= KEPT_BYTES else KEPT_BYTES)
+    room = BESIDE_ROWS * X.nbytes + 64 * n_classes * n_columns - kept
+    affordable = int(room / (n_columns + 8))
+    return min(affordable, n_rows) if affordable > n_rows // 4 else 0

@@ -37,6 +37,9 @@ class Rows(Protocol):
     longest: int
     """Most entries any row stores."""
 
+    dense: Any
+    """The rows as an array; None if they are sparse."""
+
     brings_threads: bool
     """Whether products with many vectors at once use several threads by themselves."""
 
@@ -48,7 +51,7 @@ class Rows(Protocol):
         """Write the squared norms of rows start..stop."""
         ...
 
-    def look(self, *known: Any) -> tuple[int, int, int]:
+    def look(self, *known: Any) -> tuple[int, int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
         ...
 
@@ -93,7 +96,7 @@ class DenseRows:
         from unconfused.engines import _cell_kernels, _kernels, _look_kernels
 
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
-        self._X = X
+        self.dense = X
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.size, X.dtype
         self.score_dtype = X.dtype  # a product in another precision would copy the rows
@@ -102,22 +105,22 @@ class DenseRows:
 
     def dot(self, vector: FloatArray, start: int, stop: int, out: FloatArray) -> None:
         """Write the products of rows start..stop with a vector."""
-        self._kernels.dense_dot(self._X, vector, start, stop, out)
+        self._kernels.dense_dot(self.dense, vector, start, stop, out)
 
     def squared_norms(self, start: int, stop: int, out: FloatArray) -> None:
         """Write the squared norms of rows start..stop."""
-        self._kernels.dense_squared_norms(self._X, start, stop, out)
+        self._kernels.dense_squared_norms(self.dense, start, stop, out)
 
-    def look(self, *known: Any) -> tuple[int, int, int]:
+    def look(self, *known: Any) -> tuple[int, int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        found: tuple[int, int, int] = self._look.look_dense(self._X, *known)
+        found: tuple[int, int, int, int] = self._look.look_dense(self.dense, *known)
         return found
 
     def exact_scores(
         self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
     ) -> None:
         """Write all scores of chosen rows, (rows, Q), in double precision."""
-        self._look.dense_exact_scores(self._X, chosen, weights, constants, out)
+        self._look.dense_exact_scores(self.dense, chosen, weights, constants, out)
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
@@ -126,25 +129,25 @@ class DenseRows:
     ) -> None:  # fmt: skip
         """Find half of how the products of one region's sums have grown, for some codes."""
         self._cell.move_gram_dense(
-            self._X, members, edges, weights, movers, mover_codes, mover_weights,
+            self.dense, members, edges, weights, movers, mover_codes, mover_weights,
             first_code, last_code, np.zeros(self.n_columns), half,
         )  # fmt: skip
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""
-        self._kernels.dense_add(self._X, rows, cells, weights, sums)
+        self._kernels.dense_add(self.dense, rows, cells, weights, sums)
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         """Write the products of rows start..stop with weights, (features, Q)."""
-        np.matmul(self._X[start:stop], weights.astype(self.dtype, copy=False), out=out)
+        np.matmul(self.dense[start:stop], weights.astype(self.dtype, copy=False), out=out)
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
         """Add the products of rows start..stop with their values to out, (features, Q)."""
-        out += (values.T @ self._X[start:stop]).T
+        out += (values.T @ self.dense[start:stop]).T
 
     def block(self, start: int, stop: int) -> Any:
         """Return rows start..stop as a float64 array."""
-        return self._X[start:stop].astype(np.float64, copy=False)
+        return self.dense[start:stop].astype(np.float64, copy=False)
 
 
 class SparseRows:
@@ -156,6 +159,7 @@ class SparseRows:
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
         self._stored = X.data, X.indices, X.indptr
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
+        self.dense: Any = None
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.nnz, X.dtype
         self.score_dtype = np.dtype(np.float64)
@@ -171,9 +175,9 @@ class SparseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.sparse_squared_norms(self._data, self._indptr, start, stop, out)
 
-    def look(self, *known: Any) -> tuple[int, int, int]:
+    def look(self, *known: Any) -> tuple[int, int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        found: tuple[int, int, int] = self._look.look_sparse(*self._stored, *known)
+        found: tuple[int, int, int, int] = self._look.look_sparse(*self._stored, *known)
         return found
 
     def exact_scores(

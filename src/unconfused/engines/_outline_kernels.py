@@ -1,0 +1,286 @@
+"""Compiled loops that decide on rows by their outline, and by the rows themselves where in doubt.
+
+Nothing is compiled when this file is imported; what a call compiles is cached on disk.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._compile import compiled
+from unconfused.engines._kernels import AHEAD, FETCHED_LINES
+from unconfused.engines._look_kernels import AT_A_TIME, LOWEST, SMALLEST, find, take_places
+from unconfused.engines._prefetch import LINE_BYTES, prefetch
+
+# A sum of products may be taken in any order: that lets the compiler use vector registers.
+_sums = partial(compiled, fastmath={"reassoc", "contract"})
+_exact = compiled
+
+# Entries of rows are numbers, which have been checked.
+_bounded = partial(compiled, fastmath={"reassoc", "contract", "nnan", "nsz"})
+
+LARGEST = 127.0
+
+
+@_bounded
+def column_ranges(X: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Write the largest magnitude of every column in rows start..stop."""
+    for i in range(start, stop):
+        for j in range(X.shape[1]):
+            out[j] = max(out[j], abs(np.float64(X[i, j])))
+
+
+@_bounded
+def draw_outline(
+    X: Any, ranges: FloatArray, shares: FloatArray, start: int, stop: int, lines: Any, scales: Any,
+    left: Any,
+) -> None:  # fmt: skip
+    """Round the entries of rows start..stop to one byte each, and measure what that leaves out.
+
+    An entry is its byte, times the scale of its row, times the range of its column. `shares` are
+    the inverses of the ranges.
+    """
+    for i in range(start, stop):
+        row, line = X[i], lines[i]
+        largest = 0.0
+        for j in range(len(row)):
+            largest = max(largest, abs(row[j] * shares[j]))
+        scale = np.float64(np.float32(largest / LARGEST))
+        per_step = 1.0 / scale if scale > 0.0 else 0.0
+        squares = 0.0
+        for j in range(len(row)):
+            byte = min(max(np.rint(row[j] * shares[j] * per_step), -LARGEST), LARGEST)
+            line[j] = np.int8(byte)
+            rest = row[j] - byte * (scale * ranges[j])
+            squares += rest * rest
+        scales[i] = scale
+        left[i] = np.sqrt(squares) * (1.0 + 1e-6) + SMALLEST
+
+
+@_sums
+def outline_refresh(
+    lines: Any, scales: Any, chosen: IntArray, weights: Any, constants: Any, stale: Any,
+    slot: Any, scores: Any,
+) -> None:  # fmt: skip
+    """Score the outlines of chosen rows anew for the classes that moved since."""
+    n_chosen, n_columns = len(chosen), lines.shape[1]
+    fetched = min(n_columns, FETCHED_LINES * LINE_BYTES)
+    for k in range(n_chosen):
+        i, later = chosen[k], chosen[min(k + AHEAD, n_chosen - 1)]
+        for j in range(0, fetched, LINE_BYTES):
+            prefetch(lines, later, j)  # type: ignore[call-arg]
+        line, scale, classes = lines[i], scales[i], stale[slot[i]]
+        last = classes[0]
+        for m in range(1, last + 1, 2):
+            # Past the end of the list its last class is scored again.
+            a, b = classes[m], classes[min(m + 1, last)]
+            one, two = weights[a], weights[b]
+            of_a, of_b = np.float32(0.0), np.float32(0.0)
+            for j in range(n_columns):
+                entry = np.float32(line[j])
+                of_a += entry * one[j]
+                of_b += entry * two[j]
+            scores[i, a] = scale * of_a + constants[a]
+            scores[i, b] = scale * of_b + constants[b]
+
+
+@_sums
+def distances(weights: FloatArray, own: int, out: Any) -> None:
+    """Write upper bounds of the distances of all classes' weights from one class's."""
+    for c in range(len(weights)):
+        squares = 0.0
+        for j in range(weights.shape[1]):
+            away = weights[c, j] - weights[own, j]
+            squares += away * away
+        out[own, c] = out[c, own] = np.sqrt(squares) * (1.0 + 1e-6)
+
+
+@_exact
+def _best(row: Any, distinct: IntArray) -> tuple[Any, int]:
+    """Return the highest score and its class, the first of several."""
+    highest, first = LOWEST, 0
+    # Without branches: which class is best is as good as random.
+    if len(distinct) == len(row):
+        for c in range(len(row)):
+            first = c if row[c] > highest else first
+            highest = max(highest, row[c])
+        return highest, first
+    for c in distinct:
+        first = c if row[c] > highest else first
+        highest = max(highest, row[c])
+    return highest, first
+
+
+@_exact
+def _next_two(
+    row: Any, distinct: IntArray, first: int, left: Any, apart: Any
+) -> tuple[Any, int, Any]:
+    """Return the highest that another class can score, that class, and the highest of the rest.
+
+    The scores of two outlines differ from those of the rows by what is left out, times how far the
+    weights of the two classes are apart.
+    """
+    runner_up, third, second = LOWEST, LOWEST, 0
+    if len(distinct) == len(row):
+        for c in range(len(row)):
+            value = LOWEST if c == first else row[c] + left * apart[c]
+            third = max(third, min(runner_up, value))
+            second = c if value > runner_up else second
+            runner_up = max(runner_up, value)
+        return runner_up, second, third
+    for c in distinct:
+        value = LOWEST if c == first else row[c] + left * apart[c]
+        third = max(third, min(runner_up, value))
+        second = c if value > runner_up else second
+        runner_up = max(runner_up, value)
+    return runner_up, second, third
+
+
+@_exact
+def decide_by_outline(
+    chosen: IntArray, scores: Any, left: Any, apart: Any, distinct: IntArray,
+    row_norms: FloatArray, closeness: float, smallest: float, now: int, best: Any, budget: Any,
+    slot: Any, place: Any, rival: Any, spare: Any, in_doubt: Any,
+) -> int:  # fmt: skip
+    """Find best class and budget of chosen rows from the scores of their outlines.
+
+    Rows in doubt are left alone, and listed in `in_doubt`; their number is returned.
+    """
+    count, with_rivals = 0, len(rival) > 0
+    for k in range(len(chosen)):
+        i = chosen[k]
+        highest, first = _best(scores[i], distinct)
+        runner_up, second, third = _next_two(scores[i], distinct, first, left[i], apart[first])
+        near = closeness * (row_norms[i] + left[i]) + smallest
+        room = np.float64(highest) - np.float64(runner_up) - near
+        if row_norms[i] == 0.0 or not room > 0.0:
+            in_doubt[count] = i
+            count += 1
+            continue
+        best[i] = place[i] = first
+        slot[i] = now
+        budget[i] = room / row_norms[i]
+        if with_rivals:
+            rival[i] = second
+            spare[i] = (np.float64(highest) - np.float64(third) - near) / row_norms[i]
+    return count
+
+
+@_sums
+def _score_contenders(
+    row: Any, contenders: Any, count: int, weights: FloatArray, constants: FloatArray, out: Any
+) -> None:
+    """Score one row for a few classes, in double precision."""
+    for m in range(0, count, 2):
+        a, b = contenders[m], contenders[min(m + 1, count - 1)]
+        one, two = weights[a], weights[b]
+        of_a, of_b = constants[a], constants[b]
+        for j in range(len(row)):
+            entry = np.float64(row[j])
+            of_a += entry * one[j]
+            of_b += entry * two[j]
+        out[a], out[b] = of_a, of_b
+
+
+@_exact
+def decide_by_contenders(
+    X: Any, chosen: IntArray, scores: Any, left: Any, apart: Any, weights: FloatArray,
+    constants: FloatArray, distinct: IntArray, row_norms: FloatArray, rough: float,
+    smallest: float, closeness: float, now: int, best: Any, budget: Any, slot: Any, place: Any,
+    rival: Any, spare: Any,
+) -> int:  # fmt: skip
+    """Find best class and budget of rows in doubt, scored for the classes that could be best.
+
+    Rows too close to call are left alone and moved to the front of `chosen`; their number is
+    returned. The scores that are kept stay those of outlines: two of a kind can be compared.
+    """
+    n_close, n_chosen, n_classes = 0, len(chosen), len(constants)
+    stride = LINE_BYTES // X.itemsize
+    fetched = min(X.shape[1], FETCHED_LINES * stride)
+    values, contenders = np.empty(n_classes), np.empty(n_classes, dtype=np.int64)
+    for k in range(n_chosen):
+        i, later = chosen[k], chosen[min(k + AHEAD, n_chosen - 1)]
+        for j in range(0, fetched, stride):
+            prefetch(X, later, j)  # type: ignore[call-arg]
+        highest, first = _best(scores[i], distinct)
+        near = rough * (row_norms[i] + left[i]) + smallest
+        contenders[0], count = first, 1
+        for m in range(len(distinct)):
+            c = distinct[m]
+            # By how much a class could score more than the first.
+            values[c] = np.float64(scores[i, c]) + left[i] * apart[first, c] + near - highest
+            if c != first and not values[c] < 0.0:
+                contenders[count] = c
+                count += 1
+        _score_contenders(X[i], contenders, count, weights, constants, values)
+        own, n_seen = values[first], 1
+        highest_value, runner_up, third, winner, second = -np.inf, -np.inf, -np.inf, 0, 0
+        for m in range(len(distinct)):
+            c = distinct[m]
+            if n_seen < count and c == contenders[n_seen]:
+                n_seen += 1
+            elif c != first:
+                values[c] += own
+            value = values[c]
+            if value > highest_value:
+                third, runner_up, second = runner_up, highest_value, winner
+                highest_value, winner = value, c
+            elif value > runner_up:
+                third, runner_up, second = runner_up, value, c
+            elif value > third:
+                third = value
+        exact_near = closeness * row_norms[i] + SMALLEST
+        room = highest_value - runner_up - exact_near
+        if row_norms[i] == 0.0 or not room > 0.0:
+            chosen[n_close] = i
+            n_close += 1
+            continue
+        best[i] = place[i] = winner
+        slot[i] = now
+        budget[i] = room / row_norms[i]
+        if len(rival) > 0:
+            rival[i] = second
+            spare[i] = (highest_value - third - exact_near) / row_norms[i]
+    return n_close
+
+
+@_exact
+def look_outlined(
+    X: Any, lines: Any, scales: Any, left: Any, apart: Any, rough_weights: Any,
+    rough_constants: Any, rough: float, smallest: float, weights: Any, constants: Any, stale: Any,
+    scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray, row_norms: FloatArray,
+    closeness: float, now: int, best: Any, budget: Any, slot: Any, place: Any, rival: Any,
+    spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
+
+    As `look_dense` does; also returns how many rows had to be read themselves.
+    """
+    n_looked, n_close, n_moved, n_read = 0, 0, 0, 0
+    in_doubt = np.empty(AT_A_TIME, dtype=chosen.dtype)
+    for first in range(start, stop, AT_A_TIME):
+        last = min(first + AT_A_TIME, stop)
+        rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
+        outline_refresh(lines, scales, rows, rough_weights, rough_constants, stale, slot, scores)
+        count = decide_by_outline(
+            rows, scores, left, apart, distinct, row_norms, rough, smallest, now,
+            best, budget, slot, place, rival, spare, in_doubt,
+        )  # fmt: skip
+        close = decide_by_contenders(
+            X, in_doubt[:count], scores, left, apart, weights, constants, distinct, row_norms,
+            rough, smallest, closeness, now, best, budget, slot, place, rival, spare,
+        )  # fmt: skip
+        for k in range(close):
+            place[in_doubt[k]] = region[in_doubt[k]]  # until it is known
+        at = start + n_moved
+        n_moved += take_places(rows, place, region, moved[at:], before[at:])
+        for k in range(close):  # never past the rows that are being read
+            chosen[start + n_close + k] = in_doubt[k]
+        n_close += close
+        n_looked += len(rows)
+        n_read += count
+    return n_looked, n_close, n_moved, n_read

@@ -1,0 +1,184 @@
+"""Rows decided on by their outlines are where the rows themselves would be: a law."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import make_moves, make_problem
+from test_row_skipping import by_rival, dtypes, exact_regions, make_rows, seeds
+
+from unconfused import UMAClassifier
+from unconfused.engines import LocalEngine, cut, outline, rivals, room
+from unconfused.engines.cut import RowCut
+from unconfused.engines.outline import Outline
+
+
+def cut_with_outline(engine, Q, n_outlined, entries=10**9, skip=True):
+    """Return a cut whose outline, of so many rows, is drawn after the first move."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
+        patch.setattr(cut, "rows_to_outline", lambda *_: n_outlined)
+        return RowCut(engine, Q, 0.0, skip=skip)
+
+
+@given(
+    seed=seeds,
+    dtype=dtypes,
+    intercept=st.booleans(),
+    Q=st.integers(2, 6),
+    entries=by_rival,
+    scale=st.sampled_from([1.0, 1e-18, 1e-10, 1e10]),
+    n_outlined=st.sampled_from([80, 37]),
+    doubts=st.sampled_from([0.0, 2.0]),
+    skip=st.booleans(),
+)
+@settings(max_examples=150)
+def test_regions_are_those_of_the_rows(
+    seed, dtype, intercept, Q, entries, scale, n_outlined, doubts, skip
+):
+    rng = np.random.RandomState(seed)
+    X = make_rows(rng, 80, 5, dtype) * dtype(scale)
+    X[:, 4] *= dtype(1e-12 if seed % 2 else 1.0)  # a column of another size than the others
+    engine = LocalEngine(X, np.zeros(80, dtype=np.intp), 1, intercept=intercept)
+    own = cut_with_outline(engine, Q, n_outlined, entries, skip)
+    full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
+    W = np.round(rng.randn(Q, engine.n_features), 1)
+    W[-1] = W[0]  # equal until one of them moves
+    own.restart(W)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cut, "OUTLINE_AFTER", 0)
+        patch.setattr(cut, "TOO_MANY_DOUBTS", doubts)
+        for t, (steps, direction) in enumerate(make_moves(rng, 60, Q, engine.n_features)):
+            before = own.region.copy()
+            moved, origin = own.move(steps, direction)
+            W = W + np.outer(steps, direction)
+            np.testing.assert_array_equal(own.region, exact_regions(full, W, 0.0))
+            np.testing.assert_array_equal(moved, np.flatnonzero(before != own.region))
+            np.testing.assert_array_equal(origin, before[moved])
+            if t == 30:
+                W = np.round(rng.randn(Q, engine.n_features), 1)
+                own.restart(W)
+                np.testing.assert_array_equal(own.region, exact_regions(full, W, 0.0))
+
+
+def clouds(n_rows=2000, n_columns=30, dtype=np.float32):
+    rng = np.random.RandomState(0)
+    means = rng.randn(5, n_columns)
+    true = rng.randint(5, size=n_rows)
+    X = (means[true] + rng.randn(n_rows, n_columns)).astype(dtype)
+    return LocalEngine(X, true, 5), np.hstack([means, np.zeros((5, 1))]), rng
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_are_read(monkeypatch, dtype):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 1)
+    engine, W, rng = clouds(dtype=dtype)
+    own = cut_with_outline(engine, 5, 2000, skip=False)
+    own.restart(W)
+    for _ in range(3):
+        own.move(np.array([0.1, -0.1, 0.0, 0.0, 0.0]), rng.randn(31))
+    assert own._outline is not None
+    own._read_so_far = 0
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 10**9)
+    own.move(np.array([0.1, -0.1, 0.0, 0.0, 0.0]), rng.randn(31))
+    assert own.looked_at == 2000
+    assert 0 < own._read_so_far < 0.1 * 2000
+
+
+def test_an_outline_that_leaves_much_in_doubt_is_dropped(monkeypatch):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 1)
+    engine, W, rng = clouds()
+    own = cut_with_outline(engine, 5, 2000, skip=False)
+    own.restart(1e-3 * W + 100 * rng.randn(31))  # classes nearly alike: rounding hides the leads
+    outlined = []
+    for _ in range(8):
+        own.move(np.array([1e-3, -1e-3, 0.0, 0.0, 0.0]), rng.randn(31))
+        outlined.append(own._outline is not None)
+    assert outlined[0] and not outlined[-1]
+    full = np.hstack([engine.rows.dense, np.ones((2000, 1), np.float32)])
+    weights = np.hstack([own._weights, own._constants[:, None]])
+    np.testing.assert_array_equal(own.region, exact_regions(full, weights, 0.0))
+
+
+def test_weights_that_could_overflow_are_scored_with_rows(monkeypatch):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
+    engine, W, rng = clouds()
+    own = cut_with_outline(engine, 5, 2000)
+    own.restart(W)
+    own.move(np.array([0.1, -0.1, 0.0, 0.0, 0.0]), rng.randn(31))
+    assert own._outline is not None
+    direction = rng.randn(31)
+    own.move(np.array([1e16, -1e16, 0.0, 0.0, 0.0]), direction)
+    assert own._outline is None
+    scores = engine.rows.dense @ direction[:-1] + direction[-1]
+    np.testing.assert_array_equal(own.region, np.where(scores > 0, 0, 1))
+
+
+@pytest.mark.parametrize("largest", [1e-16, 1e16])
+def test_rows_that_could_overflow_have_no_outline(largest):
+    engine, _, _ = clouds()
+    X = engine.rows.dense * np.float32(largest)
+    assert Outline.of(LocalEngine(X, engine.codes, 5), 2000) is None
+
+
+def test_what_an_outline_leaves_out_is_measured():
+    rng = np.random.RandomState(0)
+    X = rng.randn(50, 20).astype(np.float32) * 10.0 ** rng.randint(-3, 3, 20).astype(np.float32)
+    X[7] = 0.0
+    X[8, :19] = 1e-30
+    drawn = Outline.of(LocalEngine(X, np.zeros(50, dtype=np.intp), 1), 40)
+    lines = drawn._lines * drawn._scales[:, None].astype(float) * drawn._ranges
+    rest = np.linalg.norm(X[:40] - lines, axis=1)
+    assert np.all(rest <= drawn._left)
+    np.testing.assert_allclose(drawn._left, rest, rtol=1e-5, atol=1e-40)
+    assert np.median(rest / np.linalg.norm(X[:40], axis=1)[rest > 0].mean()) < 0.02
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("step", ["perceptron", "uniform", "mira"])
+def test_fits_are_the_same(monkeypatch, dtype, step):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 1)
+    drawn = []
+    monkeypatch.setattr(
+        cut, "Outline", SimpleNamespace(of=lambda *args: drawn.append(1) or Outline.of(*args))
+    )
+    for seed in range(3):
+        problem, weights = make_problem(seed, n=200, d=12), []
+        for n_outlined in (0, 200, 77):
+            monkeypatch.setattr(cut, "rows_to_outline", lambda *_, n=n_outlined: n)
+            clf = UMAClassifier(problem.C, step=step, tol=1e-4, max_iter=80)
+            weights.append(clf.fit(problem.X.astype(dtype), problem.y)._state.weights)
+        np.testing.assert_array_equal(weights[1], weights[0])
+        np.testing.assert_array_equal(weights[2], weights[0])
+    assert len(drawn) == 6
+
+
+def test_where_there_is_room_for_an_outline(tmp_path):
+    def asked(n_rows, n_columns, n_classes, dtype=np.float32, X=None):
+        X = np.broadcast_to(np.zeros((), dtype), (n_rows, n_columns)) if X is None else X
+        rows = SimpleNamespace(dense=X, n_entries=n_rows * n_columns)
+        engine = SimpleNamespace(rows=rows, n_codes=n_classes, n_features=n_columns + 1)
+        return room.rows_to_outline(engine, n_classes)
+
+    assert asked(100_000, 1600, 26) == 100_000
+    assert 5_000 < asked(15_000, 1600, 26) < 10_000  # what fits
+    assert asked(15_000, 1600, 26, np.float64) == 15_000
+    assert asked(200_000, 100, 10) == 0  # too much is kept of every row
+    assert asked(100, 1600, 26) == 0
+    disk = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(2000, 1600))
+    assert asked(2000, 1600, 2, X=disk) == 0
+    rows = SimpleNamespace(dense=None, n_entries=10**9)
+    assert room.rows_to_outline(SimpleNamespace(rows=rows), 3) == 0
+
+
+def test_what_is_kept_stays_within_what_is_allowed():
+    n_rows, n_columns, Q = 100_000, 400, 10
+    X = np.broadcast_to(np.zeros((), np.float32), (n_rows, n_columns))
+    rows = SimpleNamespace(dense=X, n_entries=X.size)
+    engine = SimpleNamespace(rows=rows, n_codes=Q, n_features=n_columns + 1)
+    outlined = room.rows_to_outline(engine, Q)
+    kept = outlined * (n_columns + 8) + room.PER_ROW * n_rows + 8 * Q * Q * (n_columns + 1)
+    assert 0 < kept <= 0.3 * 4 * n_rows * n_columns + 64 * Q * n_columns
+    assert outline.EXTREME**2 * n_columns < np.finfo(np.float32).max
