@@ -12,6 +12,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused.engines import _compile
 from unconfused.estimators._base import thread_count
 
 
@@ -99,3 +100,20 @@ def test_limits_on_threads_are_respected():
 def test_importing_compiles_nothing():
     code = "import sys, unconfused; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_cached_loops_are_those_of_the_present_sources(tmp_path, monkeypatch):
+    (tmp_path / "loop_of_a_test.py").write_text("def double(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    function = pytest.importorskip("loop_of_a_test").double
+
+    def found_in_the_cache():
+        loop = _compile.compiled(function)
+        assert loop(3) == 6
+        return sum(loop.stats.cache_hits.values()) > 0
+
+    assert not found_in_the_cache()
+    assert found_in_the_cache()
+    monkeypatch.setattr(_compile, "sources_stamp", lambda: "other sources")
+    assert not found_in_the_cache()
+    assert found_in_the_cache()

@@ -14,7 +14,7 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
-from unconfused.engines._prefetch import LINE_BYTES, prefetch
+from unconfused.engines._prefetch import LINE_BYTES, prefetch, prefetch_entry
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
@@ -26,40 +26,12 @@ TILE = 256
 AT_A_TIME = 2048
 """Dense rows that are found, refreshed and decided on before the next ones."""
 
+FETCHED_AHEAD = 8
+"""How many rows ahead what is known of one is fetched, when rows are decided on."""
+
 LOWEST = np.float32(-np.inf)
 SMALLEST = 1e-44
 """Scores smaller than this have no digits left in single precision."""
-
-
-@_exact
-def find_unsafe(
-    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray
-) -> int:
-    """List the rows of start..stop whose budget does not exceed the bound of their class.
-
-    The list is written from ``chosen[start]`` on; its length is returned.
-    """
-    found = start
-    for i in range(start, stop):
-        # Written without a branch: which rows are safe is as good as random.
-        chosen[found] = i
-        found += not (budget[i] > bounds[slot[i], best[i]])
-    return found - start
-
-
-@_exact
-def find_unsafe_by_rival(
-    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray,
-    rival: Any, spare: Any, rival_bounds: Any,
-) -> int:  # fmt: skip
-    """Do the same, with the budget for the closest rival alone and a spare one for all others."""
-    found = start
-    for i in range(start, stop):
-        since, own = slot[i], best[i]
-        chosen[found] = i
-        alone, together = rival_bounds[since, own, rival[i]], bounds[since, own]
-        found += (not (budget[i] > alone)) | (not (spare[i] > together))
-    return found - start
 
 
 @_exact
@@ -69,15 +41,31 @@ def find(
 ) -> Any:  # fmt: skip
     """Return the rows of start..stop that must be looked at, a part of `chosen`.
 
-    Where `rival` has no room for the rows, there is one budget for all classes.
+    Their budget for the closest rival does not exceed how far it has come, or their spare one how
+    far any other has. Where `rival` has no room for the rows, there is one budget for all classes.
     """
+    unsafe = np.empty(stop - start, dtype=np.uint8)
+    since, own, left = slot[start:stop], best[start:stop], budget[start:stop]
+    # Tables are read as one line each, at places that cannot be meant from the end, and what was
+    # found is listed afterwards: so the compiler takes many rows at a time.
+    n_classes, farthest = np.uint32(bounds.shape[1]), bounds.reshape(-1)
     if len(rival) > 0:
-        count = find_unsafe_by_rival(
-            budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds
-        )
+        other, others_left = rival[start:stop], spare[start:stop]
+        apart = rival_bounds.reshape(-1)
+        for k in range(len(unsafe)):
+            at = np.uint32(since[k]) * n_classes + np.uint32(own[k])
+            alone = apart[at * n_classes + np.uint32(other[k])]
+            unsafe[k] = (not (left[k] > alone)) | (not (others_left[k] > farthest[at]))
     else:
-        count = find_unsafe(budget, slot, best, bounds, start, stop, chosen)
-    return chosen[start : start + count]
+        for k in range(len(unsafe)):
+            at = np.uint32(since[k]) * n_classes + np.uint32(own[k])
+            unsafe[k] = not (left[k] > farthest[at])
+    found = start
+    for k in range(len(unsafe)):
+        # Written without a branch: which rows are safe is as good as random.
+        chosen[found] = start + k
+        found += unsafe[k]
+    return chosen[start:found]
 
 
 @_sums
@@ -216,20 +204,24 @@ def decide(
     best: Any,
     budget: Any,
     slot: Any,
-    place: Any,
     rival: Any,
     spare: Any,
-) -> int:
+    region: Any,
+    moved: Any,
+    before: Any,
+) -> tuple[int, int]:
     """Find best class, region and budget of chosen rows from single-precision scores.
 
-    Rows too close to call are left alone and moved to the front of `chosen`; their number is
-    returned. The new regions of the others are written to `place`. Of several
-    classes with equal weights only the lowest is in `distinct`. Where `rival` has no room for the
-    rows, rivals are not looked for.
+    Rows too close to call are left alone and moved to the front of `chosen`. Of the others, those
+    that moved are listed, and from where. Returns the numbers of both. Of several classes with
+    equal weights only the lowest is in `distinct`. Where `rival` has no room for the rows, rivals
+    are not looked for.
     """
-    n_close, with_rivals = 0, len(rival) > 0
-    for k in range(len(chosen)):
-        i = chosen[k]
+    n_close, n_moved, n_chosen, with_rivals = 0, 0, len(chosen), len(rival) > 0
+    for k in range(n_chosen):
+        i, later = chosen[k], chosen[min(k + FETCHED_AHEAD, n_chosen - 1)]
+        prefetch_entry(row_norms, later)  # type: ignore[call-arg]
+        prefetch_entry(region, later)
         row = scores[i]
         third, second = LOWEST, -1
         if with_rivals:
@@ -257,13 +249,17 @@ def decide(
         best[i] = first
         slot[i] = now
         budget[i] = room / row_norms[i]
-        place[i] = first if inside else -1
+        place = first if inside else -1
+        if place != region[i]:
+            moved[n_moved], before[n_moved] = i, region[i]
+            region[i] = place
+            n_moved += 1
         if with_rivals:
             rival[i] = max(second, 0)
             # With a lead of less than alpha over the closest rival, others would have to overtake.
             ahead_of_others = np.float64(highest) - np.float64(third) - near - alpha
             spare[i] = max(room, ahead_of_others) / row_norms[i]
-    return n_close
+    return n_close, n_moved
 
 
 @_exact
@@ -277,17 +273,20 @@ def decide_exactly(
     best: Any,
     budget: Any,
     slot: Any,
-    place: Any,
     rival: Any,
     spare: Any,
-) -> None:
+    region: Any,
+    moved: Any,
+    before: Any,
+) -> int:
     """Find best class and region of chosen rows from double-precision scores, one row each.
 
     A row belongs to its best class, the lowest on a tie, if it leads every other class by at
     least `alpha`; otherwise to none (-1). Scores within `tie` times the row's norm are equal:
-    some step rules leave rows exactly level, and the last bit must not decide for them.
+    some step rules leave rows exactly level, and the last bit must not decide for them. Rows that
+    moved are listed, and from where; returns their number.
     """
-    n_classes = scores.shape[1]
+    n_classes, n_moved = scores.shape[1], 0
     for k in range(len(chosen)):
         i = chosen[k]
         allowance = tie * row_norms[i]
@@ -307,17 +306,10 @@ def decide_exactly(
         budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
         if len(rival) > 0:
             rival[i], spare[i] = 0, budget[i]
-        place[i] = first if scores[k, first] - runner_up >= alpha - allowance else -1
-
-
-@_exact
-def take_places(chosen: IntArray, place: Any, region: Any, moved: Any, before: Any) -> int:
-    """Put chosen rows into their new regions; list those that moved, and from where."""
-    n_moved = 0
-    for i in chosen:
-        if place[i] != region[i]:
+        place = first if scores[k, first] - runner_up >= alpha - allowance else -1
+        if place != region[i]:
             moved[n_moved], before[n_moved] = i, region[i]
-            region[i] = place[i]
+            region[i] = place
             n_moved += 1
     return n_moved
 
@@ -326,7 +318,7 @@ def take_places(chosen: IntArray, place: Any, region: Any, moved: Any, before: A
 def look_dense(
     X: Any, weights: Any, constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
     distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
-    tie: float, now: int, best: Any, budget: Any, slot: Any, place: Any, rival: Any, spare: Any,
+    tie: float, now: int, best: Any, budget: Any, slot: Any, rival: Any, spare: Any,
     region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop, a few at a time.
@@ -341,12 +333,12 @@ def look_dense(
         last = min(first + AT_A_TIME, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         dense_refresh(X, rows, weights, constants, stale, slot, scores)
-        close = decide(
-            rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
-            best, budget, slot, place, rival, spare,
-        )  # fmt: skip
         at = start + n_moved
-        n_moved += take_places(rows[close:], place, region, moved[at:], before[at:])
+        close, count = decide(
+            rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
+            best, budget, slot, rival, spare, region, moved[at:], before[at:],
+        )  # fmt: skip
+        n_moved += count
         for k in range(close):  # never past the rows that are being read
             chosen[start + n_close + k] = rows[k]
         n_close += close
@@ -359,17 +351,16 @@ def look_sparse(
     data: Any, indices: Any, indptr: Any, weights: Any, constants: Any, stale: Any, scores: Any,
     bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any, row_norms: FloatArray,
     alpha: float, closeness: float, tie: float, now: int, best: Any, budget: Any, slot: Any,
-    place: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
+    rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
     start: int, stop: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Do the same for rows in CSR, all at once: they are scored in tiles of their own."""
     rows = find(budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds)
     sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
-    close = decide(
+    close, n_moved = decide(
         rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
-        best, budget, slot, place, rival, spare,
+        best, budget, slot, rival, spare, region, moved[start:], before[start:],
     )  # fmt: skip
-    n_moved = take_places(rows[close:], place, region, moved[start:], before[start:])
     return len(rows), close, n_moved, len(rows)
 
 

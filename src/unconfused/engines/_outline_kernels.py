@@ -13,7 +13,7 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
-from unconfused.engines._look_kernels import AT_A_TIME, LOWEST, SMALLEST, find, take_places
+from unconfused.engines._look_kernels import AT_A_TIME, LOWEST, SMALLEST, find
 from unconfused.engines._prefetch import LINE_BYTES, prefetch
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
@@ -144,7 +144,7 @@ def _next_two(
 def decide_by_outline(
     chosen: IntArray, scores: Any, left: Any, apart: Any, distinct: IntArray,
     row_norms: FloatArray, closeness: float, smallest: float, now: int, best: Any, budget: Any,
-    slot: Any, place: Any, rival: Any, spare: Any, in_doubt: Any,
+    slot: Any, rival: Any, spare: Any, in_doubt: Any,
 ) -> int:  # fmt: skip
     """Find best class and budget of chosen rows from the scores of their outlines.
 
@@ -161,7 +161,7 @@ def decide_by_outline(
             in_doubt[count] = i
             count += 1
             continue
-        best[i] = place[i] = first
+        best[i] = first
         slot[i] = now
         budget[i] = room / row_norms[i]
         if with_rivals:
@@ -190,7 +190,7 @@ def _score_contenders(
 def decide_by_contenders(
     X: Any, chosen: IntArray, scores: Any, left: Any, apart: Any, weights: FloatArray,
     constants: FloatArray, distinct: IntArray, row_norms: FloatArray, rough: float,
-    smallest: float, closeness: float, now: int, best: Any, budget: Any, slot: Any, place: Any,
+    smallest: float, closeness: float, now: int, best: Any, budget: Any, slot: Any,
     rival: Any, spare: Any,
 ) -> int:  # fmt: skip
     """Find best class and budget of rows in doubt, scored for the classes that could be best.
@@ -239,7 +239,7 @@ def decide_by_contenders(
             chosen[n_close] = i
             n_close += 1
             continue
-        best[i] = place[i] = winner
+        best[i] = winner
         slot[i] = now
         budget[i] = room / row_norms[i]
         if len(rival) > 0:
@@ -249,11 +249,26 @@ def decide_by_contenders(
 
 
 @_exact
+def _take_places(chosen: IntArray, best: Any, region: Any, moved: Any, before: Any) -> int:
+    """Put chosen rows into their regions; list those that moved, and from where.
+
+    Rows too close to call still have the best class of their old region.
+    """
+    n_moved = 0
+    for i in chosen:
+        if best[i] != region[i]:
+            moved[n_moved], before[n_moved] = i, region[i]
+            region[i] = best[i]
+            n_moved += 1
+    return n_moved
+
+
+@_exact
 def look_outlined(
     X: Any, lines: Any, scales: Any, left: Any, apart: Any, rough_weights: Any,
     rough_constants: Any, rough: float, smallest: float, weights: Any, constants: Any, stale: Any,
     scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray, row_norms: FloatArray,
-    closeness: float, now: int, best: Any, budget: Any, slot: Any, place: Any, rival: Any,
+    closeness: float, now: int, best: Any, budget: Any, slot: Any, rival: Any,
     spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
@@ -268,16 +283,14 @@ def look_outlined(
         outline_refresh(lines, scales, rows, rough_weights, rough_constants, stale, slot, scores)
         count = decide_by_outline(
             rows, scores, left, apart, distinct, row_norms, rough, smallest, now,
-            best, budget, slot, place, rival, spare, in_doubt,
+            best, budget, slot, rival, spare, in_doubt,
         )  # fmt: skip
         close = decide_by_contenders(
             X, in_doubt[:count], scores, left, apart, weights, constants, distinct, row_norms,
-            rough, smallest, closeness, now, best, budget, slot, place, rival, spare,
+            rough, smallest, closeness, now, best, budget, slot, rival, spare,
         )  # fmt: skip
-        for k in range(close):
-            place[in_doubt[k]] = region[in_doubt[k]]  # until it is known
         at = start + n_moved
-        n_moved += take_places(rows, place, region, moved[at:], before[at:])
+        n_moved += _take_places(rows, best, region, moved[at:], before[at:])
         for k in range(close):  # never past the rows that are being read
             chosen[start + n_close + k] = in_doubt[k]
         n_close += close

@@ -70,7 +70,6 @@ class RowCut:
         self._spare = np.empty(len(self._rival), dtype=np.float32)
         self._scores = np.empty((n_rows, n_classes), dtype=np.float32)
         self._chosen: Any = np.empty(n_rows, dtype=number)
-        self._place = np.empty(n_rows, dtype=np.int32)
         self._moved: Any = np.empty(n_rows, dtype=number)
         self._before: Any = np.empty(n_rows, dtype=np.int32)
         self._weights = np.zeros((n_classes, n_columns))
@@ -106,6 +105,8 @@ class RowCut:
         self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
         self._twins.restart(weights)
         self._movement.restart()
+        self._best.fill(0)
+        self.region.fill(0)  # a row that is not decided on yet is in the region of its best class
         self._moved_at.fill(1)  # later than the time 0 that all rows are stamped with
         self._slot.fill(0)
         self._budget.fill(-np.inf)
@@ -186,7 +187,7 @@ class RowCut:
 
         Returns the runs of `_moved`, and of `_before`, in which those that moved are listed.
         """
-        from unconfused.engines._look_kernels import list_stale, take_places
+        from unconfused.engines._look_kernels import list_stale
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
         look = self._make_look(bounds)
@@ -201,9 +202,7 @@ class RowCut:
             moved, before = self._moved[start:stop], self._before[start:stop]
             if n_close:
                 close = self._chosen[start : start + n_close]
-                self._decide_exactly(close)
-                rest = moved[n_moved:], before[n_moved:]
-                n_moved += take_places(close, self._place, self.region, *rest)
+                n_moved += self._decide_exactly(close, moved[n_moved:], before[n_moved:])
                 # In the order of the rows, whatever order they were decided in: sums round alike.
                 order = np.argsort(moved[:n_moved])
                 moved[:n_moved], before[:n_moved] = moved[:n_moved][order], before[:n_moved][order]
@@ -226,7 +225,7 @@ class RowCut:
         if isinstance(movement, RivalMovement):
             rival_bounds = movement.rival_bounds()
         known = (self._stale, self._scores, bounds, rival_bounds, self._twins.lowest)
-        into = (self._best, self._budget, self._slot, self._place, self._rival, self._spare)
+        into = (self._best, self._budget, self._slot, self._rival, self._spare)
         places = (self.region, self._moved, self._before, self._chosen)
         deciding = (
             self._twins.has_twin, self._engine.row_norms, self._alpha,
@@ -246,16 +245,18 @@ class RowCut:
         n_outlined = self._outline.n_rows
         return lambda start, stop: (by_outline if stop <= n_outlined else look)(start, stop)
 
-    def _decide_exactly(self, close: Any) -> None:
-        """Decide on rows too close to call in single precision."""
+    def _decide_exactly(self, close: Any, moved: Any, before: Any) -> int:
+        """Decide on rows too close to call in single precision; list those that moved."""
         from unconfused.engines._look_kernels import decide_exactly
 
-        into = (self._best, self._budget, self._slot, self._place, self._rival, self._spare)
+        n_moved = 0
+        into = (self._best, self._budget, self._slot, self._rival, self._spare, self.region)
         for first in range(0, len(close), EXACT_ROWS):
             some = close[first : first + EXACT_ROWS]
             scores = np.empty((len(some), len(self._constants)))
             self._engine.rows.exact_scores(some, self._weights, self._constants, scores)
-            decide_exactly(
+            n_moved += decide_exactly(
                 some, scores, self._engine.row_norms, self._alpha, TIE * self.longest,
-                self._movement.slot, *into,
+                self._movement.slot, *into, moved[n_moved:], before[n_moved:],
             )  # fmt: skip
+        return n_moved

@@ -30,6 +30,9 @@ FIXED = 10 * 2**20
 WORTH_OUTLINING = 2**21
 """Entries of all rows below which these stay in fast memory by themselves."""
 
+LONG_ROW = 512
+"""Entries of a row from which on to read it takes longer than to decide on it twice."""
+
 
 def cell_sums(
     engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, *, for_norms: bool = True
@@ -61,12 +64,14 @@ def is_lazy(engine: LocalEngine, n_classes: int) -> bool:
 def rows_to_outline(engine: LocalEngine, n_classes: int) -> int:
     """Return how many rows there is room, and use, for an outline of.
 
-    None where rows are sparse or lie on disk, or where it would be a few of them only.
+    None where rows are sparse, short or lie on disk, or where it would be a few of them only.
     """
     X = engine.rows.dense
     if X is None or isinstance(X, np.memmap) or engine.rows.n_entries < WORTH_OUTLINING:
         return 0
     n_rows, n_columns = X.shape
+    if n_columns < LONG_ROW:
+        return 0
     sums = 8 * n_classes * engine.n_codes * engine.n_features
     kept = FIXED + PER_ROW * n_rows + (sums if sums <= KEPT_BYTES else KEPT_BYTES)
     room = BESIDE_ROWS * X.nbytes + 64 * n_classes * n_columns - kept
