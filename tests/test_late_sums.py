@@ -39,6 +39,7 @@ def two_partitions(engine, C, alpha):
 def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
     problem, rng = make_problem(seed, n=90), np.random.RandomState(seed)
     weights = np.where(rng.rand(90) < 0.2, 0.0, rng.rand(90)) if heavy else None
+    problem.X[rng.rand(90) < 0.1] = 0.0
     engine = LocalEngine(storage(problem.X), problem.y, 4, weights, n_threads=2)
     late, eager = two_partitions(engine, problem.C, alpha)
     assert isinstance(late, BoundedPartition)
@@ -84,6 +85,35 @@ def test_fits_are_the_same(monkeypatch, storage, selection, alpha):
         if selection != "random":
             weights, _ = naive.uma(problem.X, problem.y, problem.C, **options)
             np.testing.assert_allclose(clf.coef_, weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("others", [0.0, 1e-9])
+def test_cells_left_with_rows_that_hardly_count(monkeypatch, others, intercept):
+    # What is left of such a cell's squares is less than the rounding of those that left it.
+    monkeypatch.setattr(room, "WORTH_NOTING", 0)
+    for seed in range(4):
+        problem = make_problem(seed, n=300, d=12)
+        problem.X[::5] *= others
+        clf = UMAClassifier(problem.C, fit_intercept=intercept, max_iter=100, tol=1e-9)
+        late = clf.fit(problem.X, problem.y).coef_.copy()
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "WORTH_NOTING", 2**60)
+            np.testing.assert_allclose(late, clf.fit(problem.X, problem.y).coef_, atol=1e-9)
+
+
+def test_a_region_that_was_emptied_has_norms_of_nothing():
+    problem, rng = make_problem(0, n=90), np.random.RandomState(0)
+    engine = LocalEngine(problem.X * 1e3 + 1 / 3, problem.y, 4, rng.rand(90))
+    late, _ = two_partitions(engine, problem.C, 0.0)
+    W = rng.randn(4, 5)
+    late.restart(W)
+    late.pair_norms()
+    late.move(np.array([1e6, -1e6, 0.0, 0.0]), np.eye(5)[4])
+    lower, upper = late.norm_bounds()
+    empty = late.tables().counts.sum(axis=1) == 0
+    assert empty.any()
+    assert not lower[empty].any() and not upper[empty].any()
 
 
 def test_few_regions_follow(monkeypatch):

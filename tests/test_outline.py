@@ -116,6 +116,43 @@ def test_weights_that_could_overflow_are_scored_with_rows(monkeypatch):
     np.testing.assert_array_equal(own.region, np.where(scores > 0, 0, 1))
 
 
+@pytest.mark.parametrize("size", [1e38, 1e-46])
+def test_a_start_at_extreme_weights_is_scored_with_rows(monkeypatch, size):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
+    engine, W, rng = clouds()
+    own = cut_with_outline(engine, 5, 2000)
+    own.restart(W)
+    own.move(np.array([0.1, -0.1, 0.0, 0.0, 0.0]), rng.randn(31))
+    assert own._outline is not None
+    own.restart(W * size)
+    assert own._outline is None
+    full = np.hstack([engine.rows.dense, np.ones((2000, 1), np.float32)])
+    np.testing.assert_array_equal(own.region, exact_regions(full, W, 0.0))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_outlined", [6001, 2500])
+def test_many_rows_in_many_threads(monkeypatch, n_threads, n_outlined):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
+    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    engine, W, rng = clouds(6001)
+    X = np.round(engine.rows.dense, 1)
+    X[::9], X[1::9] = 0.0, X[2::9][: len(X[1::9])]
+    engine = LocalEngine(X, engine.codes, 5, n_threads=n_threads)
+    W = np.round(W, 1)
+    own = cut_with_outline(engine, 5, n_outlined)
+    own.restart(W)
+    full = np.hstack([X, np.ones((6001, 1), np.float32)])
+    for steps, direction in make_moves(rng, 30, 5, 31):
+        before = own.region.copy()
+        moved, origin = own.move(steps, np.round(direction, 2))
+        W = W + np.outer(steps, np.round(direction, 2))
+        np.testing.assert_array_equal(own.region, exact_regions(full, W, 0.0))
+        np.testing.assert_array_equal(moved, np.flatnonzero(before != own.region))
+        np.testing.assert_array_equal(origin, before[moved])
+    assert own._outline is not None  # few of its rows are in doubt, however many have none
+
+
 @pytest.mark.parametrize("largest", [1e-16, 1e16])
 def test_rows_that_could_overflow_have_no_outline(largest):
     engine, _, _ = clouds()
@@ -167,8 +204,10 @@ def test_where_there_is_room_for_an_outline(tmp_path):
     assert asked(15_000, 1600, 26, np.float64) == 15_000
     assert asked(200_000, 200, 10) == 0  # short rows
     assert asked(100, 1600, 26) == 0
-    disk = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(2000, 1600))
-    assert asked(2000, 1600, 2, X=disk) == 0
+    disk = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(20_000, 1600))
+    assert asked(20_000, 1600, 2) > 15_000
+    assert asked(20_000, 1600, 2, np.float32, disk) == 0
+    assert asked(20_000, 1600, 2, np.float32, np.asarray(disk)[:]) == 0  # as checks leave it
     rows = SimpleNamespace(dense=None, n_entries=10**9)
     assert room.rows_to_outline(SimpleNamespace(rows=rows), 3) == 0
 

@@ -74,8 +74,8 @@ def dense_refresh(
 ) -> None:
     """Score chosen rows anew for the classes that moved since they were last looked at.
 
-    The weights come in the rows' own precision, and so do the sums. Four classes share one pass
-    over a row, and a row some way ahead is fetched meanwhile.
+    The weights come in the rows' own precision, and so do the sums. Two classes share one pass
+    over a row, as most often two have moved, and a row some way ahead is fetched meanwhile.
     """
     n_chosen, n_columns = len(chosen), X.shape[1]
     stride = LINE_BYTES // X.itemsize
@@ -86,17 +86,15 @@ def dense_refresh(
             prefetch(X, later, j)  # type: ignore[call-arg]
         row, classes = X[i], stale[slot[i]]
         last = classes[0]
-        for m in range(1, last + 1, 4):
+        for m in range(1, last + 1, 2):
             # Past the end of the list its last class is scored again.
             a, b = classes[m], classes[min(m + 1, last)]
-            c, d = classes[min(m + 2, last)], classes[min(m + 3, last)]
-            of_a, of_b, of_c, of_d = constants[a], constants[b], constants[c], constants[d]
+            one, two = weights[a], weights[b]
+            of_a, of_b = constants[a], constants[b]
             for j in range(n_columns):
-                of_a += row[j] * weights[a, j]
-                of_b += row[j] * weights[b, j]
-                of_c += row[j] * weights[c, j]
-                of_d += row[j] * weights[d, j]
-            scores[i, a], scores[i, b], scores[i, c], scores[i, d] = of_a, of_b, of_c, of_d
+                of_a += row[j] * one[j]
+                of_b += row[j] * two[j]
+            scores[i, a], scores[i, b] = of_a, of_b
 
 
 @_sums

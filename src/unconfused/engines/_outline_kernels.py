@@ -157,7 +157,7 @@ def decide_by_outline(
         runner_up, second, third = _next_two(scores[i], distinct, first, left[i], apart[first])
         near = closeness * (row_norms[i] + left[i]) + smallest
         room = np.float64(highest) - np.float64(runner_up) - near
-        if row_norms[i] == 0.0 or not room > 0.0:
+        if row_norms[i] == 0.0 or not 0.0 < room < np.inf:
             in_doubt[count] = i
             count += 1
             continue
@@ -235,7 +235,7 @@ def decide_by_contenders(
                 third = value
         exact_near = closeness * row_norms[i] + SMALLEST
         room = highest_value - runner_up - exact_near
-        if row_norms[i] == 0.0 or not room > 0.0:
+        if row_norms[i] == 0.0 or not 0.0 < room < np.inf:
             chosen[n_close] = i
             n_close += 1
             continue

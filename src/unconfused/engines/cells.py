@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
 
+LOST = 1e-9
+"""Share of what all rows count that rounding may have taken from a cell."""
+
 FEW_CELLS = 2**16
 """Cells up to which rows are sorted by counting them."""
 
@@ -87,6 +90,10 @@ class Cells:
         self._members = np.zeros(self._shape)
         self._counts = np.zeros(self._shape)
         self._squares = np.zeros(self._shape)
+        self._total = float(engine.weights.sum())
+        self._total_square = float(
+            np.einsum("i,i,i->", engine.weights, engine.row_norms, engine.row_norms)
+        )
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -131,9 +138,13 @@ class Cells:
         """Return what no unmixed sum of a region is longer than, (Q, Q), wherever its rows point.
 
         Rows of lengths l and weights w are together no longer than the sum of w l, and that is at
-        most the root of the sums of w and of w l squared.
+        most the root of the sums of w and of w l squared. What these have lost to rounding, where
+        most of a cell has left it, is made up for.
         """
-        return np.asarray(np.sqrt(self._counts * self._squares) @ np.abs(coefficients))
+        counts = np.maximum(self._counts, 0.0) + LOST * self._total
+        squares = np.maximum(self._squares, 0.0) + LOST * self._total_square
+        masses = np.where(self.empty, 0.0, np.sqrt(counts) * np.sqrt(squares))
+        return np.asarray(masses @ np.abs(coefficients))
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""

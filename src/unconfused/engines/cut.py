@@ -111,6 +111,8 @@ class RowCut:
         self._slot.fill(0)
         self._budget.fill(-np.inf)
         self._spare.fill(-np.inf)
+        if self._outline is not None and self._is_extreme():
+            self._stop_outlining()
         if self._outline is not None:
             self._outline.start(self._weights, self._constants)
         self._look(self._movement.bounds())  # where rows were before does not matter
@@ -141,7 +143,7 @@ class RowCut:
             bounds[:, self._twins.has_twin] = np.inf
         if not self._skip:
             bounds.fill(np.inf)
-        if self.longest > EXTREME:
+        if self._outline is not None and self._is_extreme():
             self._stop_outlining()
         runs = self._look(bounds)
         self._movement.take_slot()
@@ -151,8 +153,10 @@ class RowCut:
 
     def _outline_if_worth_it(self) -> None:
         """Draw an outline once rows are read again and again; drop one that leaves much open."""
-        n_rows = self._engine.rows.n_rows
+        n_rows = self._engine.rows.n_rows if self._outline is None else self._n_outlined
         if self._n_outlined == 0 or self._looked_at_so_far < OUTLINE_AFTER * n_rows:
+            return
+        if self._is_extreme():
             return
         if self._outline is None:
             self._outline = Outline.of(self._engine, self._n_outlined)
@@ -165,10 +169,13 @@ class RowCut:
             self._stop_outlining()
         self._looked_at_so_far = self._read_so_far = 0
 
+    def _is_extreme(self) -> bool:
+        """Say whether weights could make scores of outlines overflow, or vanish."""
+        return not 1.0 / EXTREME <= self.longest <= EXTREME
+
     def _stop_outlining(self) -> None:
-        if self._outline is not None:
-            self._score_all_again()
         self._outline, self._n_outlined = None, 0
+        self._score_all_again()
 
     def _score_all_again(self) -> None:
         """Let rows be scored for all classes when they are next looked at.
@@ -210,8 +217,12 @@ class RowCut:
 
         self._engine.in_threads(run, uneven=True)
         self.looked_at = sum(count for count, _, _ in found.values())
-        self._looked_at_so_far += self.looked_at
-        self._read_so_far += sum(n_read for _, _, n_read in found.values())
+        # Once there is an outline, rows without one do not say whether it is of use.
+        n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
+        for start, (count, _, n_read) in found.items():
+            if start < n_outlined:
+                self._looked_at_so_far += count
+                self._read_so_far += n_read
         return [slice(start, start + found[start][1]) for start in sorted(found)]
 
     def _make_look(self, bounds: FloatArray) -> Look:

@@ -40,12 +40,12 @@ class LazyPartition(LocalPartition):
             norms = self.pair_norms()
             return norms, norms
         debts = self._late.arrears.debts
-        off = debts + self._late.inaccuracy(self._coefficients)
+        off = debts * LONGER + self._late.inaccuracy(self._coefficients)
         off[debts == 0.0] = 0.0
         off /= self.total
-        lower = np.maximum(self._norms - off, 0.0)
         longest = self._cells.longest_sums(self._coefficients) * (LONGER / self.total)
-        return lower, np.maximum(np.minimum(self._norms + off, longest), lower)
+        upper = np.where(debts == 0.0, self._norms, np.minimum(self._norms + off, longest))
+        return np.clip(self._norms - off, 0.0, upper), upper
 
     def _measure(self, regions: IntArray) -> None:
         super()._measure(regions)

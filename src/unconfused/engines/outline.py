@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
 EXTREME = 1e15
-"""Entries, and weights, larger than this might overflow; and if all are smaller than its inverse,
-underflow."""
+"""Entries, and weights, larger than this might overflow; where none is as large as its inverse,
+scores might vanish."""
 
 FAINT = 1e-20
 """Share of the largest entry below which a column counts as one of zeros."""

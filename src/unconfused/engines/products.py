@@ -112,6 +112,7 @@ class KeptProducts(SumsOnDemand):
     def _follow(self, regions: IntArray) -> None:
         engine, n_codes = self._engine, self._engine.n_codes
         lists = [self.arrears.net(region) for region in regions]
+        self.arrears.give_up(regions)  # if it is interrupted
         some = np.array([len(rows) > 0 for rows, _ in lists])  # all may have come back
         regions, moved = regions[some], [one for one in lists if len(one[0])]
         if len(regions) == 0:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from mmap import mmap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def rows_to_outline(engine: LocalEngine, n_classes: int) -> int:
     None where rows are sparse, short or lie on disk, or where it would be a few of them only.
     """
     X = engine.rows.dense
-    if X is None or isinstance(X, np.memmap) or engine.rows.n_entries < WORTH_OUTLINING:
+    if X is None or engine.rows.n_entries < WORTH_OUTLINING or _lies_on_disk(X):
         return 0
     n_rows, n_columns = X.shape
     if n_columns < LONG_ROW:
@@ -77,3 +78,12 @@ def rows_to_outline(engine: LocalEngine, n_classes: int) -> int:
     room = BESIDE_ROWS * X.nbytes + 64 * n_classes * n_columns - kept
     affordable = int(room / (n_columns + 8))
     return min(affordable, n_rows) if affordable > n_rows // 4 else 0
+
+
+def _lies_on_disk(X: Any) -> bool:
+    """Say whether an array is a view of a file, however many arrays are in between."""
+    while X is not None:
+        if isinstance(X, np.memmap | mmap):
+            return True
+        X = X.obj if isinstance(X, memoryview) else getattr(X, "base", None)
+    return False
