@@ -73,3 +73,28 @@ def count_flow(before: IntArray, after: IntArray, flow: IntArray, leaving: IntAr
             leaving[before[k]] += 1
             if after[k] >= 0:
                 flow[before[k], after[k]] += 1
+
+
+@compiled
+def other_moves(
+    region: IntArray, rows: IntArray, before: IntArray, first: int, second: int
+) -> tuple[Any, Any]:
+    """Return the rows whose region is another after two regions have changed names, and from where.
+
+    `rows` are those that moved, and `before` where they were; all others are where they were.
+    """
+    old = region.copy()
+    for k in range(len(rows)):
+        old[rows[k]] = before[k]
+    n_changed = 0
+    for i in range(len(old)):
+        name = second if old[i] == first else (first if old[i] == second else old[i])
+        old[i] = name
+        n_changed += name != region[i]
+    changed, origin = np.empty(n_changed, dtype=rows.dtype), np.empty(n_changed, dtype=old.dtype)
+    n_changed = 0
+    for i in range(len(old)):
+        if old[i] != region[i]:
+            changed[n_changed], origin[n_changed] = i, old[i]
+            n_changed += 1
+    return changed, origin

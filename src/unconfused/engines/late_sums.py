@@ -71,9 +71,12 @@ class LateSums(KeptSums):
         self._catch_up(np.array([region]))
         return super().all_unmixed(region, coefficients)
 
-    def inaccuracy(self, coefficients: FloatArray) -> FloatArray:
-        """Return what the norms of all unmixed sums may be off by, (Q, Q), beside their debts."""
-        return np.asarray(ROUNDING * self._cells.longest_sums(coefficients))
+    def inaccuracy(self, coefficients: FloatArray, longest: FloatArray) -> FloatArray:
+        """Return what the norms of all unmixed sums may be off by, (Q, Q), beside their debts.
+
+        They are no longer than `longest`.
+        """
+        return ROUNDING * longest
 
     def keeps(self, region: int, true: int) -> bool:
         """Say whether one unmixed sum is kept by itself: none is."""

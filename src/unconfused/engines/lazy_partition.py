@@ -40,11 +40,13 @@ class LazyPartition(LocalPartition):
             norms = self.pair_norms()
             return norms, norms
         debts = self._late.arrears.debts
-        off = debts * LONGER + self._late.inaccuracy(self._coefficients)
-        off[debts == 0.0] = 0.0
+        longest = self._cells.longest_sums(self._coefficients)
+        off = debts * LONGER + self._late.inaccuracy(self._coefficients, longest)
+        exact = debts == 0.0
+        off[exact] = 0.0
         off /= self.total
-        longest = self._cells.longest_sums(self._coefficients) * (LONGER / self.total)
-        upper = np.where(debts == 0.0, self._norms, np.minimum(self._norms + off, longest))
+        longest *= LONGER / self.total
+        upper = np.where(exact, self._norms, np.minimum(self._norms + off, longest))
         return np.clip(self._norms - off, 0.0, upper), upper
 
     def _measure(self, regions: IntArray) -> None:

@@ -103,6 +103,8 @@ class LocalPartition:
 
         While the weights are young an update can send all rows of one class to another.
         """
+        from unconfused.engines._transfer_kernels import other_moves
+
         exchange = worth_exchanging(before, self._cut.region[rows], self._cells.sizes)
         if exchange is None:
             return rows, before
@@ -112,13 +114,8 @@ class LocalPartition:
         self._versions[[first, second]] += 1
         self._cells.exchange(first, second)
         self._sums.exchange(first, second)
-        names = np.arange(-1, self._n_classes, dtype=before.dtype)  # the last, for -1, comes first
-        names[[first + 1, second + 1]] = second, first
-        old = self._cut.region.copy()
-        old[rows] = before
-        old = names[old + 1]
-        changed = np.flatnonzero(old != self._cut.region)
-        return changed, old[changed]
+        changed = other_moves(self._cut.region, rows, before, first, second)
+        return changed[0], changed[1]
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""

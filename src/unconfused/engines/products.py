@@ -84,8 +84,11 @@ class KeptProducts(SumsOnDemand):
             out += (self._cells.counts[regions] @ coefficients) ** 2
         return np.maximum(out, 0.0)
 
-    def inaccuracy(self, coefficients: FloatArray) -> FloatArray:
-        """Return what the norms of all unmixed sums may be off by, (Q, Q), beside their debts."""
+    def inaccuracy(self, coefficients: FloatArray, longest: FloatArray) -> FloatArray:
+        """Return what the norms of all unmixed sums may be off by, (Q, Q), beside their debts.
+
+        They are no longer than `longest`; but products say more closely how long their parts are.
+        """
         sizes = np.sqrt(np.maximum(np.einsum("rss->rs", self._grams), 0.0))
         return np.asarray(ROUNDING * ((sizes + np.abs(self._cells.counts)) @ np.abs(coefficients)))
 

@@ -25,7 +25,7 @@ BESIDE_ROWS = 0.3
 PER_ROW = 64
 """Bytes that are kept of every row besides its scores."""
 
-FIXED = 10 * 2**20
+FIXED = 14 * 2**20
 """Bytes that a fit takes however few its rows are."""
 
 WORTH_OUTLINING = 2**21

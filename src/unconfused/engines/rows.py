@@ -22,7 +22,7 @@ WORTH_A_THREAD = 200_000
 FEW_MOVERS = 16
 """Sparse rows up to which multiplying them by all rows of a region beats summing the region."""
 
-PIECES_PER_THREAD = 4
+PIECES_PER_THREAD = 2
 """Runs of rows per thread where the work per row is uneven."""
 
 

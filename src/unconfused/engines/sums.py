@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 WORTH_BLAS = 2**18
 """Products from which on BLAS makes them faster than a loop without its preparations."""
 
+STRIP = 512
+"""Features whose squares BLAS makes at once."""
+
 PARTS = 4
 """Parts that the rows of a region are summed in."""
 
@@ -103,18 +106,27 @@ class KeptSums:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         from unconfused.engines._cell_kernels import unmixed_squares
 
-        out = np.empty((len(regions), coefficients.shape[1]))
         n_products = self._sums.shape[1] * coefficients.size
+        small = n_products < WORTH_BLAS
+        # Strips of one width, so that one region is work for all threads and norms round alike.
+        strips = [slice(None)]
+        if not small:
+            starts = range(0, self._sums.shape[1], STRIP)
+            strips = [slice(start, start + STRIP) for start in starts]
+        parts = np.empty((len(regions), len(strips), coefficients.shape[1]))
 
-        def run(k: int) -> None:
-            if n_products < WORTH_BLAS:
-                unmixed_squares(self._of(regions[k]), coefficients, out[k])
+        def run(piece: int) -> None:
+            k, strip = divmod(piece, len(strips))
+            own = self._of(regions[k])
+            if small:
+                unmixed_squares(own, coefficients, parts[k, 0])
                 return
-            vectors = coefficients.T @ self._of(regions[k])
-            np.einsum("qj,qj->q", vectors, vectors, out=out[k])
+            vectors = coefficients.T @ own[:, strips[strip]]
+            np.einsum("qj,qj->q", vectors, vectors, out=parts[k, strip])
 
-        self._engine.in_threads.each(run, range(len(regions)), len(regions) * n_products)
-        return out
+        n_pieces = len(regions) * len(strips)
+        self._engine.in_threads.each(run, range(n_pieces), len(regions) * n_products)
+        return np.asarray(parts.sum(axis=1))
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
