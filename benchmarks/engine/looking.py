@@ -1,11 +1,12 @@
-"""Which share of the rows an update looks at, and which share it moves.
+"""Which share of the rows an update looks at, which share it reads, and which it moves.
 
-Run in the folder benchmarks: python -m engine.looking [--rows N | --letter]
+Run in the folder benchmarks: python -m engine.looking [--rows N | --letter [--double]]
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,20 +18,22 @@ from engine.peers import ours
 from unconfused.engines.cut import RowCut
 
 
-def shares(problem: Problem, updates: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares of rows looked at and moved, one of each per update."""
-    looked, moved = [], []
+def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
+    """Return the shares of rows looked at, read and moved, one of each per update."""
+    looked, read, moved = [], [], []
     move = RowCut.move
 
     def noting(cut: RowCut, *arguments: Any) -> Any:
         rows, before = move(cut, *arguments)
         looked.append(cut.looked_at / len(problem.y))
+        read.append(cut.read / len(problem.y))
         moved.append(len(rows) / len(problem.y))
         return rows, before
 
     with mock.patch.object(RowCut, "move", noting):
         ours(problem, updates, tol=1e-9)()
-    return np.array(looked), np.array(moved)
+    named = {"looked at": looked, "read": read, "moved": moved}
+    return {name: np.array(share) for name, share in named.items()}
 
 
 def main() -> None:
@@ -38,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--letter", action="store_true", help="real rows instead of drawn ones")
+    parser.add_argument("--double", action="store_true", help="rows in double precision")
     options = parser.parse_args()
     made = [dense, isotropic] if not options.letter else []
     problems = [make(options.rows) for make in made] or [
@@ -45,7 +49,9 @@ def main() -> None:
     ]
     for problem in problems:
         print(problem.name)
-        for name, share in zip(("looked at", "moved"), shares(problem, 300), strict=True):
+        if options.double:
+            problem = replace(problem, X=problem.X.astype(np.float64))
+        for name, share in shares(problem, 300).items():
             parts = [f"{part.mean():7.1%}" for part in np.array_split(share, 6)]
             print(f"  {name:10s} {share.mean():7.1%}   by 50 updates:" + "".join(parts))
 

@@ -95,6 +95,9 @@ class RowCut:
         self.looked_at = 0
         """How many rows were looked at last time."""
 
+        self.read = 0
+        """How many of these were read; of the others their outline told enough."""
+
     def restart(self, weights: FloatArray) -> None:
         """Find all regions for these weights, (Q, features)."""
         columns = self._engine.rows.n_columns
@@ -217,6 +220,7 @@ class RowCut:
 
         self._engine.in_threads(run, uneven=True)
         self.looked_at = sum(count for count, _, _ in found.values())
+        self.read = sum(n_read for _, _, n_read in found.values())
         # Once there is an outline, rows without one do not say whether it is of use.
         n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
         for start, (count, _, n_read) in found.items():
