@@ -46,7 +46,7 @@ def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
     W = rng.randn(4, 5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unconfused.engines.partition.MOVED_TOGETHER", together)
-        patch.setattr(late_sums, "ADDED_TOGETHER", together)
+        patch.setattr(late_sums, "MOVED_TOGETHER", together)
         late.restart(W)
         for steps, direction in make_moves(rng, 25, 4, 5):
             late.move(steps, direction)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
 
+MOVED_TOGETHER = 2**15
+"""Rows that change cells at once: their lists take more room than what is kept of them."""
+
 LOST = 1e-9
 """Share of what all rows count that rounding may have taken from a cell."""
 

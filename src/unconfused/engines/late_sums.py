@@ -12,7 +12,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.arrears import Arrears
-from unconfused.engines.cells import Cells, Transfer
+from unconfused.engines.cells import MOVED_TOGETHER, Cells, Transfer
 from unconfused.engines.sums import KeptSums
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12
 """Share of its longest possible length by which the norm of a vector may be off."""
-
-ADDED_TOGETHER = 2**15
-"""Rows that are added at once: their lists take more room than what is kept of them."""
 
 WORTH_NOTING = 2**21
 """Products, in the norms of all vectors, below which measuring all takes less than to find out
@@ -93,11 +90,11 @@ class LateSums(KeptSums):
         for region in again.tolist():
             self._of(region).fill(0.0)
         if len(again):
-            for transfer in Transfer.rows_in(self._engine, self._region, again, ADDED_TOGETHER):
+            for transfer in Transfer.rows_in(self._engine, self._region, again, MOVED_TOGETHER):
                 self._add(transfer)
         for region, (rows, weights) in zip(followed, moved, strict=True):
-            for start in range(0, len(rows), ADDED_TOGETHER):
-                some = slice(start, start + ADDED_TOGETHER)
+            for start in range(0, len(rows), MOVED_TOGETHER):
+                some = slice(start, start + MOVED_TOGETHER)
                 of = np.full(len(rows[some]), region)
                 self._add(Transfer.joining(self._engine, rows[some], of, weights[some]))
         for region in behind.tolist():  # rounding must not leave a trace of rows that have left

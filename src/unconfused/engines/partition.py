@@ -11,7 +11,7 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._kept_scores import clearly_learnt
 from unconfused.engines.base import CellTables
-from unconfused.engines.cells import Cells, Transfer, worth_exchanging
+from unconfused.engines.cells import MOVED_TOGETHER, Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
 from unconfused.engines.products import KeptProducts
 from unconfused.engines.room import cell_sums
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
-
-MOVED_TOGETHER = 2**15
-"""Rows that change cells at once: their lists take more room than what is kept of them."""
 
 TRANSFERS_PER_ROW = 16
 """Additions to the sums, per row, after which they are made anew; a row that moves makes two."""

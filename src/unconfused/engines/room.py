@@ -26,7 +26,7 @@ PER_ROW = 64
 """Bytes that are kept of every row besides its scores."""
 
 FIXED = 14 * 2**20
-"""Bytes that a fit takes however few its rows are."""
+"""Bytes that a fit may take however few its rows are."""
 
 WORTH_OUTLINING = 2**21
 """Entries of all rows below which these stay in fast memory by themselves."""
