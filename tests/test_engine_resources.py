@@ -62,7 +62,7 @@ def test_sparse_rows_are_not_copied():
 
 
 def test_fits_in_several_threads_at_once(monkeypatch):
-    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
     problem = make_problem(1, n=400)
 
     def fit(_):
@@ -78,7 +78,7 @@ def test_fits_in_several_threads_at_once(monkeypatch):
 @pytest.mark.parametrize("room", [0, 600, 2**30])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_any_number_of_threads_gives_the_same_weights(monkeypatch, storage, room):
-    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
     monkeypatch.setattr("unconfused.engines.room.KEPT_BYTES", room)
     problem = make_problem(2, n=300)
     settings = {"tol": 1e-6, "max_iter": 60}

@@ -134,7 +134,7 @@ def test_a_start_at_extreme_weights_is_scored_with_rows(monkeypatch, size):
 @pytest.mark.parametrize("n_outlined", [6001, 2500])
 def test_many_rows_in_many_threads(monkeypatch, n_threads, n_outlined):
     monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
-    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
     engine, W, rng = clouds(6001)
     X = np.round(engine.rows.dense, 1)
     X[::9], X[1::9] = 0.0, X[2::9][: len(X[1::9])]

@@ -72,7 +72,7 @@ def test_cell_sums_that_are_too_large_to_keep(monkeypatch, storage, alpha):
 def test_several_threads(monkeypatch):
     problem = make_problem(5, n=200)
     weights, pairs = naive.uma(problem.X, problem.y, problem.C, **SETTINGS)
-    monkeypatch.setattr("unconfused.engines.rows.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
     clf = UMAClassifier(problem.C, fit_intercept=False, n_jobs=4, **SETTINGS)
     assert_same(clf.fit(problem.X, problem.y), weights, pairs)
 

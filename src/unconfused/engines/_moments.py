@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray
-from unconfused.engines.rows import Rows, RowThreads
+from unconfused.engines.row_threads import RowThreads
+from unconfused.engines.rows import Rows
 
 BLOCK_BYTES = 16 * 2**20
 """Rows, as float64, and their products with vectors are held in blocks of about this size."""

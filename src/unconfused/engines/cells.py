@@ -112,6 +112,14 @@ class Cells:
             transfer.rows, transfer.cells, transfer.weights, self._engine.row_norms, *tables
         )
 
+    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
+        """Let many rows leave some cells, and join others; -1 is none."""
+        from unconfused.engines._order_kernels import move_counts_in_order
+
+        tables = [table.reshape(-1) for table in (self._members, self._counts, self._squares)]
+        own = self._engine.weights, self._engine.row_norms
+        move_counts_in_order(rows, leaves, joins, *own, *tables)
+
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
         for table in (self._members, self._counts, self._squares):

@@ -44,6 +44,10 @@ class LateSums(KeptSums):
         """Note where there are rows."""
         self.arrears.fill(transfer.regions(self._engine.n_codes))
 
+    def takes_in_order(self, n_rows: int) -> bool:
+        """Say that rows are noted down region by region, however many."""
+        return False
+
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Move some rows."""
         self.arrears.note(transfer, coefficients)

@@ -17,7 +17,8 @@ from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.lazy_partition import LazyPartition
 from unconfused.engines.partition import LocalPartition
 from unconfused.engines.room import is_lazy
-from unconfused.engines.rows import RowThreads, wrap_rows
+from unconfused.engines.row_threads import RowThreads
+from unconfused.engines.rows import wrap_rows
 
 BLOCK_ROWS = 4096
 """Rows whose scores are held at once when the likelihood is measured."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
+
+MANY_TOGETHER = 2**17
+"""Rows that change cells at once where they are not sorted first."""
 
 TRANSFERS_PER_ROW = 16
 """Additions to the sums, per row, after which they are made anew; a row that moves makes two."""
@@ -83,6 +86,12 @@ class LocalPartition:
             self._outdated = True
             return
         self._outdated = True  # if it is interrupted
+        if self._takes_in_order(len(rows)):
+            for start in range(0, len(rows), MANY_TOGETHER):
+                some = slice(start, start + MANY_TOGETHER)
+                self._move_in_order(rows[some], before[some])
+            self._outdated = False
+            return
         for start in range(0, len(rows), MOVED_TOGETHER):
             some = slice(start, start + MOVED_TOGETHER)
             after = self._cut.region[rows[some]]
@@ -94,6 +103,26 @@ class LocalPartition:
             self._dirty[changed] = True
             self._versions[changed] += 1
         self._outdated = False
+
+    def _takes_in_order(self, n_rows: int) -> bool:
+        """Say whether so many rows are better moved as they come than sorted by cell."""
+        return isinstance(self._sums, KeptSums) and self._sums.takes_in_order(n_rows)
+
+    def _move_in_order(self, rows: IntArray, before: IntArray) -> None:
+        """Let many rows change from one region to where they are now; -1 is none."""
+        from unconfused.engines._order_kernels import cells_between
+
+        assert isinstance(self._sums, KeptSums)
+        n_codes, after = self._engine.n_codes, self._cut.region[rows]
+        leaves: Any = np.empty(len(rows), dtype=np.int32)
+        joins: Any = np.empty(len(rows), dtype=np.int32)
+        cells_between(rows, before, after, self._engine.codes, n_codes, leaves, joins)
+        self._cells.move(rows, leaves, joins)
+        self._sums.move(rows, leaves, joins)
+        seen = np.bincount(before + 1, minlength=self._n_classes + 1) > 0
+        seen |= np.bincount(after + 1, minlength=self._n_classes + 1) > 0
+        self._dirty |= seen[1:]
+        self._versions += seen[1:]
 
     def _after_exchange(self, rows: IntArray, before: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows that have to change cells; exchange two regions first if that helps.
@@ -177,9 +206,14 @@ class LocalPartition:
             return
         self._cells.clear()
         self._sums.clear()
-        for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):
-            self._cells.shift(transfer)
-            self._sums.fill(transfer)
+        if self._takes_in_order(n_rows := self._engine.rows.n_rows):
+            for start in range(0, n_rows, MANY_TOGETHER):
+                rows = np.arange(start, min(start + MANY_TOGETHER, n_rows))
+                self._move_in_order(rows, np.full(len(rows), -1, dtype=np.int32))
+        else:
+            for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):
+                self._cells.shift(transfer)
+                self._sums.fill(transfer)
         self._dirty.fill(True)
         self._norms.fill(0.0)  # of regions that have no rows
         self._versions += 1

@@ -5,9 +5,6 @@ This is where the two differ; nothing above this file knows which it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,14 +13,8 @@ from scipy import sparse
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 
-WORTH_A_THREAD = 200_000
-"""Stored entries per thread below which starting a thread costs more than it saves."""
-
 FEW_MOVERS = 16
 """Sparse rows up to which multiplying them by all rows of a region beats summing the region."""
-
-PIECES_PER_THREAD = 2
-"""Runs of rows per thread where the work per row is uneven."""
 
 
 class Rows(Protocol):
@@ -73,6 +64,16 @@ class Rows(Protocol):
         """Add each chosen row, times its weight, to its cell's sum."""
         ...
 
+    def move(
+        self, rows: IntArray, leaves: IntArray, joins: IntArray, weights: FloatArray,
+        sums: FloatArray,
+    ) -> None:  # fmt: skip
+        """Let rows, times their weights, leave the sums of some cells and join those of others.
+
+        Sums have the intercept's constant, if there is one, in their last column.
+        """
+        ...
+
     score_dtype: Any
     """What `scores` are calculated in."""
 
@@ -93,9 +94,10 @@ class DenseRows:
     """A C-ordered array, float32 or float64, used in place."""
 
     def __init__(self, X: Matrix) -> None:
-        from unconfused.engines import _cell_kernels, _kernels, _look_kernels
+        from unconfused.engines import _cell_kernels, _kernels, _look_kernels, _order_kernels
 
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
+        self._order = _order_kernels
         self.dense = X
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.size, X.dtype
@@ -137,6 +139,13 @@ class DenseRows:
         """Add each chosen row, times its weight, to its cell's sum."""
         self._kernels.dense_add(self.dense, rows, cells, weights, sums)
 
+    def move(
+        self, rows: IntArray, leaves: IntArray, joins: IntArray, weights: FloatArray,
+        sums: FloatArray,
+    ) -> None:  # fmt: skip
+        """Let rows, times their weights, leave some sums and join others."""
+        self._order.dense_move(self.dense, rows, leaves, joins, weights, sums)
+
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         """Write the products of rows start..stop with weights, (features, Q)."""
         np.matmul(self.dense[start:stop], weights.astype(self.dtype, copy=False), out=out)
@@ -154,9 +163,10 @@ class SparseRows:
     """A CSR matrix or array, float32 or float64, used in place."""
 
     def __init__(self, X: Matrix) -> None:
-        from unconfused.engines import _cell_kernels, _kernels, _look_kernels
+        from unconfused.engines import _cell_kernels, _kernels, _look_kernels, _order_kernels
 
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
+        self._order = _order_kernels
         self._stored = X.data, X.indices, X.indptr
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.dense: Any = None
@@ -207,6 +217,13 @@ class SparseRows:
             self._data, self._indices, self._indptr, rows, cells, weights, sums
         )
 
+    def move(
+        self, rows: IntArray, leaves: IntArray, joins: IntArray, weights: FloatArray,
+        sums: FloatArray,
+    ) -> None:  # fmt: skip
+        """Let rows, times their weights, leave some sums and join others."""
+        self._order.sparse_move(*self._stored, rows, leaves, joins, weights, self.n_columns, sums)
+
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         """Write the products of rows start..stop with weights, (features, Q)."""
         self._kernels.sparse_scores(
@@ -231,41 +248,3 @@ class SparseRows:
 def wrap_rows(X: Any) -> Rows:
     """Put the interface over an array or a CSR matrix, without copying it."""
     return SparseRows(X) if sparse.issparse(X) else DenseRows(X)
-
-
-class RowThreads:
-    """Runs loops over rows on a few threads."""
-
-    def __init__(self, n_threads: int, rows: Rows) -> None:
-        worth = max(1, rows.n_entries // WORTH_A_THREAD)
-        self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
-        self._runs = self._cut(rows.n_rows, self.n_threads)
-        self._pieces = self._cut(rows.n_rows, PIECES_PER_THREAD * self.n_threads)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
-
-    def __call__(self, loop: Callable[[int, int], None], *, uneven: bool = False) -> None:
-        """Call ``loop(start, stop)`` so that every row is covered once.
-
-        Each thread takes one run of rows, or several smaller ones where the work per row is
-        `uneven`, so that no thread waits long for another.
-        """
-        if self._pool is None:
-            loop(*self._runs[0])
-            return
-        runs = self._pieces if uneven else self._runs
-        for done in [self._pool.submit(loop, *run) for run in runs]:
-            done.result()
-
-    def each(self, work: Callable[[int], None], items: Iterable[int], n_entries: int) -> None:
-        """Call ``work(item)`` for every item; together they go through `n_entries` numbers."""
-        if self._pool is None or n_entries < 2 * WORTH_A_THREAD:
-            for item in items:
-                work(item)
-            return
-        for done in [self._pool.submit(work, item) for item in items]:
-            done.result()
-
-    @staticmethod
-    def _cut(n_rows: int, n_runs: int) -> list[tuple[int, int]]:
-        edges = np.linspace(0, n_rows, min(n_runs, n_rows) + 1).astype(int).tolist()
-        return list(pairwise(edges))

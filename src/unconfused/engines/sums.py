@@ -25,7 +25,13 @@ STRIP = 512
 """Features whose squares BLAS makes at once."""
 
 PARTS = 4
-"""Parts that the rows of a region are summed in."""
+"""Parts that rows are summed in."""
+
+IN_FAST_MEMORY = 2**19
+"""Bytes of all sums up to which every thread keeps its own at hand."""
+
+ROWS_PER_CELL = 32
+"""Rows that move, for every cell, from which on they are not sorted by cell first."""
 
 
 class CellSums(Protocol):
@@ -96,6 +102,28 @@ class KeptSums:
         n_entries = len(transfer.rows) * self._engine.rows.entries_per_row
         self._engine.in_threads.each(run, range(n_threads), n_entries)
         self._engine.add_constant(transfer.cells, transfer.weights, self._sums)
+
+    def takes_in_order(self, n_rows: int) -> bool:
+        """Say whether so many rows are better moved as they come than sorted by cell."""
+        small = self._sums.nbytes <= IN_FAST_MEMORY
+        return small and n_rows >= ROWS_PER_CELL * len(self._sums)
+
+    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
+        """Let many rows leave some cells, and join others; -1 is none."""
+        # As many parts whatever the number of threads, so that sums round alike.
+        parts = np.zeros((PARTS, *self._sums.shape))
+        cuts = np.linspace(0, len(rows), PARTS + 1).astype(int)
+
+        def run(part: int) -> None:
+            own = slice(cuts[part], cuts[part + 1])
+            self._engine.rows.move(
+                rows[own], leaves[own], joins[own], self._engine.weights, parts[part]
+            )
+
+        n_entries = len(rows) * self._engine.rows.entries_per_row
+        self._engine.in_threads.each(run, range(PARTS), n_entries)
+        for part in parts:
+            self._sums += part
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""

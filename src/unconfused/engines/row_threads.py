@@ -1,0 +1,82 @@
+"""Loops over rows, shared by a few threads.
+
+The thread that asks takes its part in the work, so that one fewer has to be woken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from unconfused.engines.rows import Rows
+
+WORTH_A_THREAD = 200_000
+"""Stored entries per thread below which starting a thread costs more than it saves."""
+
+PIECES_PER_THREAD = 2
+"""Runs of rows per thread where the work per row is uneven."""
+
+
+class RowThreads:
+    """Runs loops over rows on a few threads."""
+
+    def __init__(self, n_threads: int, rows: Rows) -> None:
+        worth = max(1, rows.n_entries // WORTH_A_THREAD)
+        self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
+        self._runs = self._cut(rows.n_rows, self.n_threads)
+        self._pieces = self._cut(rows.n_rows, PIECES_PER_THREAD * self.n_threads)
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+
+    def __call__(self, loop: Callable[[int, int], None], *, uneven: bool = False) -> None:
+        """Call ``loop(start, stop)`` so that every row is covered once.
+
+        Each thread takes one run of rows, or several smaller ones where the work per row is
+        `uneven`, so that no thread waits long for another.
+        """
+        if self._pool is None:
+            loop(*self._runs[0])
+            return
+        self._share(self._pool, loop, self._pieces if uneven else self._runs)
+
+    def each(self, work: Callable[[int], None], items: Iterable[int], n_entries: int) -> None:
+        """Call ``work(item)`` for every item; together they go through `n_entries` numbers."""
+        if self._pool is None or n_entries < 2 * WORTH_A_THREAD:
+            for item in items:
+                work(item)
+            return
+        self._share(self._pool, work, [(item,) for item in items])
+
+    def _share(
+        self, pool: ThreadPoolExecutor, work: Callable[..., None], items: list[tuple[Any, ...]]
+    ) -> None:
+        """Call ``work(*item)`` for every item, whoever is free taking the next one."""
+        waiting = deque(items)
+
+        def take() -> None:
+            while True:
+                try:
+                    item = waiting.popleft()
+                except IndexError:
+                    return
+                work(*item)
+
+        n_helpers = min(self.n_threads, len(items)) - 1
+        helpers = [pool.submit(take) for _ in range(n_helpers)]
+        try:
+            take()
+        finally:
+            # Nobody goes on writing once this has returned, be it because it was interrupted.
+            waiting.clear()
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
+
+    @staticmethod
+    def _cut(n_rows: int, n_runs: int) -> list[tuple[int, int]]:
+        edges = np.linspace(0, n_rows, min(n_runs, n_rows) + 1).astype(int).tolist()
+        return list(pairwise(edges))
