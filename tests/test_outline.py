@@ -15,11 +15,18 @@ from unconfused.engines.cut import RowCut
 from unconfused.engines.outline import Outline
 
 
+@pytest.fixture(autouse=True)
+def short_rows(monkeypatch):
+    """Let columns be left out one by one, and room be counted in rows."""
+    monkeypatch.setattr(outline, "TOGETHER", 1)
+    monkeypatch.setattr(outline, "rows_that_fit", lambda n_rows, _, room: min(n_rows, room))
+
+
 def cut_with_outline(engine, Q, n_outlined, entries=10**9, skip=True):
     """Return a cut whose outline, of so many rows, is drawn after the first move."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
-        patch.setattr(cut, "rows_to_outline", lambda *_: n_outlined)
+        patch.setattr(cut, "room_for_outline", lambda *_: n_outlined)
         return RowCut(engine, Q, 0.0, skip=skip)
 
 
@@ -32,11 +39,12 @@ def cut_with_outline(engine, Q, n_outlined, entries=10**9, skip=True):
     scale=st.sampled_from([1.0, 1e-18, 1e-10, 1e10]),
     n_outlined=st.sampled_from([80, 37]),
     doubts=st.sampled_from([0.0, 2.0]),
+    unkept=st.sampled_from([0.0, 0.01, 0.5]),
     skip=st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=200)
 def test_regions_are_those_of_the_rows(
-    seed, dtype, intercept, Q, entries, scale, n_outlined, doubts, skip
+    seed, dtype, intercept, Q, entries, scale, n_outlined, doubts, unkept, skip
 ):
     rng = np.random.RandomState(seed)
     X = make_rows(rng, 80, 5, dtype) * dtype(scale)
@@ -50,6 +58,7 @@ def test_regions_are_those_of_the_rows(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cut, "OUTLINE_AFTER", 0)
         patch.setattr(cut, "TOO_MANY_DOUBTS", doubts)
+        patch.setattr(outline, "UNKEPT", unkept)
         for t, (steps, direction) in enumerate(make_moves(rng, 60, Q, engine.n_features)):
             before = own.region.copy()
             moved, origin = own.move(steps, direction)
@@ -160,17 +169,47 @@ def test_rows_that_could_overflow_have_no_outline(largest):
     assert Outline.of(LocalEngine(X, engine.codes, 5), 2000) is None
 
 
-def test_what_an_outline_leaves_out_is_measured():
+@pytest.mark.parametrize("unkept", [0.0, 0.01])
+def test_what_an_outline_leaves_out_is_measured(monkeypatch, unkept):
+    monkeypatch.setattr(outline, "UNKEPT", unkept)
     rng = np.random.RandomState(0)
     X = rng.randn(50, 20).astype(np.float32) * 10.0 ** rng.randint(-3, 3, 20).astype(np.float32)
     X[7] = 0.0
     X[8, :19] = 1e-30
     drawn = Outline.of(LocalEngine(X, np.zeros(50, dtype=np.intp), 1), 40)
+    kept = drawn._kept
+    assert len(kept) == 20 if unkept == 0.0 else 1 <= len(kept) < 10
     lines = drawn._lines * drawn._scales[:, None].astype(float) * drawn._ranges
-    rest = np.linalg.norm(X[:40] - lines, axis=1)
+    rest = np.linalg.norm(X[:40, kept] - lines, axis=1)
     assert np.all(rest <= drawn._left)
     np.testing.assert_allclose(drawn._left, rest, rtol=1e-5, atol=1e-40)
     assert np.median(rest / np.linalg.norm(X[:40], axis=1)[rest > 0].mean()) < 0.02
+    beyond = np.linalg.norm(np.delete(X[:40].astype(float), kept, axis=1), axis=1)
+    assert np.all(beyond <= drawn._beyond)
+    np.testing.assert_allclose(drawn._beyond, beyond, rtol=1e-5, atol=1e-40)
+
+
+def test_the_fewest_columns_that_hold_nearly_all_are_kept(monkeypatch):
+    squares = np.array([0.001, 8.0, 0.004, 2.0])
+    np.testing.assert_array_equal(outline.columns_worth_keeping(squares), [1, 3])
+    monkeypatch.setattr(outline, "TOGETHER", 3)
+    np.testing.assert_array_equal(outline.columns_worth_keeping(squares), [1, 2, 3])
+    np.testing.assert_array_equal(outline.columns_worth_keeping(np.ones(4)), [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_are_read_though_most_columns_are_left_out(monkeypatch, dtype):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 1)
+    engine, W, rng = clouds(n_columns=300, dtype=dtype)
+    fading = 0.95 ** np.arange(301)
+    X = engine.rows.dense * fading[:300].astype(dtype)
+    own = cut_with_outline(LocalEngine(X, engine.codes, 5), 5, 2000, skip=False)
+    own.restart(W * fading)
+    for _ in range(3):
+        own.move(np.array([0.1, -0.1, 0.0, 0.0, 0.0]), rng.randn(301) * fading)
+    assert own._outline is not None and len(own._outline._kept) < 60
+    assert own.looked_at == 2000
+    assert 0 < own.read < 0.1 * 2000
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -184,7 +223,7 @@ def test_fits_are_the_same(monkeypatch, dtype, step):
     for seed in range(3):
         problem, weights = make_problem(seed, n=200, d=12), []
         for n_outlined in (0, 200, 77):
-            monkeypatch.setattr(cut, "rows_to_outline", lambda *_, n=n_outlined: n)
+            monkeypatch.setattr(cut, "room_for_outline", lambda *_, n=n_outlined: n)
             clf = UMAClassifier(problem.C, step=step, tol=1e-4, max_iter=80)
             weights.append(clf.fit(problem.X.astype(dtype), problem.y)._state.weights)
         np.testing.assert_array_equal(weights[1], weights[0])
@@ -197,11 +236,11 @@ def test_where_there_is_room_for_an_outline(tmp_path):
         X = np.broadcast_to(np.zeros((), dtype), (n_rows, n_columns)) if X is None else X
         rows = SimpleNamespace(dense=X, n_entries=n_rows * n_columns)
         engine = SimpleNamespace(rows=rows, n_codes=n_classes, n_features=n_columns + 1)
-        return room.rows_to_outline(engine, n_classes)
+        return room.room_for_outline(engine, n_classes) / (n_columns + outline.PER_ROW)
 
-    assert asked(100_000, 1600, 26) == 100_000
+    assert asked(100_000, 1600, 26) > 100_000
     assert 4_000 < asked(15_000, 1600, 26) < 10_000  # what fits
-    assert asked(15_000, 1600, 26, np.float64) == 15_000
+    assert asked(15_000, 1600, 26, np.float64) > 15_000
     assert asked(200_000, 200, 10) == 0  # short rows
     assert asked(100, 1600, 26) == 0
     disk = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(20_000, 1600))
@@ -209,7 +248,13 @@ def test_where_there_is_room_for_an_outline(tmp_path):
     assert asked(20_000, 1600, 2, np.float32, disk) == 0
     assert asked(20_000, 1600, 2, np.float32, np.asarray(disk)[:]) == 0  # as checks leave it
     rows = SimpleNamespace(dense=None, n_entries=10**9)
-    assert room.rows_to_outline(SimpleNamespace(rows=rows), 3) == 0
+    assert room.room_for_outline(SimpleNamespace(rows=rows), 3) == 0
+
+
+def test_an_outline_of_few_rows_is_not_drawn():
+    engine, _, _ = clouds()
+    assert Outline.of(engine, 499) is None
+    assert Outline.of(engine, 500).n_rows == 500
 
 
 def test_what_is_kept_stays_within_what_is_allowed():
@@ -217,8 +262,8 @@ def test_what_is_kept_stays_within_what_is_allowed():
     X = np.broadcast_to(np.zeros((), np.float32), (n_rows, n_columns))
     rows = SimpleNamespace(dense=X, n_entries=X.size)
     engine = SimpleNamespace(rows=rows, n_codes=Q, n_features=n_columns + 1)
-    outlined = room.rows_to_outline(engine, Q)
-    kept = outlined * (n_columns + 8) + room.PER_ROW * n_rows + 8 * Q * Q * (n_columns + 1)
+    outlined = room.room_for_outline(engine, Q)
+    kept = outlined + room.PER_ROW * n_rows + 8 * Q * Q * (n_columns + 1)
     assert outlined > 0
     assert kept <= 0.3 * 4 * n_rows * n_columns + 64 * Q * n_columns
     assert outline.EXTREME**2 * n_columns < np.finfo(np.float32).max

@@ -13,8 +13,9 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
-from unconfused.engines._look_kernels import AT_A_TIME, LOWEST, SMALLEST, find
+from unconfused.engines._look_kernels import AT_A_TIME, SMALLEST, find
 from unconfused.engines._prefetch import LINE_BYTES, prefetch
+from unconfused.engines._rank_kernels import LOWEST, highest_but
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
@@ -27,38 +28,46 @@ LARGEST = 127.0
 
 
 @_bounded
-def column_ranges(X: Any, start: int, stop: int, out: FloatArray) -> None:
-    """Write the largest magnitude of every column in rows start..stop."""
+def measure_columns(X: Any, start: int, stop: int, ranges: FloatArray, squares: FloatArray) -> None:
+    """Bring the largest magnitude and the squares of every column up to rows start..stop."""
     for i in range(start, stop):
         for j in range(X.shape[1]):
-            out[j] = max(out[j], abs(np.float64(X[i, j])))
+            entry = np.float64(X[i, j])
+            ranges[j] = max(ranges[j], abs(entry))
+            squares[j] += entry * entry
 
 
 @_bounded
 def draw_outline(
-    X: Any, ranges: FloatArray, shares: FloatArray, start: int, stop: int, lines: Any, scales: Any,
-    left: Any,
+    X: Any, ranges: FloatArray, shares: FloatArray, kept: IntArray, others: IntArray, start: int,
+    stop: int, lines: Any, scales: Any, left: Any, beyond: Any,
 ) -> None:  # fmt: skip
-    """Round the entries of rows start..stop to one byte each, and measure what that leaves out.
+    """Round the kept columns of rows start..stop to one byte each, and measure what is left out.
 
     An entry is its byte, times the scale of its row, times the range of its column. `shares` are
-    the inverses of the ranges.
+    the inverses of the ranges. What rounding leaves out of a row is as long as `left` says, what
+    the other columns hold as `beyond` does.
     """
     for i in range(start, stop):
         row, line = X[i], lines[i]
         largest = 0.0
-        for j in range(len(row)):
-            largest = max(largest, abs(row[j] * shares[j]))
+        for j in range(len(kept)):
+            largest = max(largest, abs(row[kept[j]] * shares[j]))
         scale = np.float64(np.float32(largest / LARGEST))
         per_step = 1.0 / scale if scale > 0.0 else 0.0
         squares = 0.0
-        for j in range(len(row)):
-            byte = min(max(np.rint(row[j] * shares[j] * per_step), -LARGEST), LARGEST)
+        for j in range(len(kept)):
+            entry = np.float64(row[kept[j]])
+            byte = min(max(np.rint(entry * shares[j] * per_step), -LARGEST), LARGEST)
             line[j] = np.int8(byte)
-            rest = row[j] - byte * (scale * ranges[j])
+            rest = entry - byte * (scale * ranges[j])
             squares += rest * rest
         scales[i] = scale
         left[i] = np.sqrt(squares) * (1.0 + 1e-6) + SMALLEST
+        squares = 0.0
+        for j in others:
+            squares += np.float64(row[j]) ** 2
+        beyond[i] = np.sqrt(squares) * (1.0 + 1e-6) + (SMALLEST if len(others) else 0.0)
 
 
 @_sums
@@ -89,73 +98,55 @@ def outline_refresh(
 
 
 @_sums
-def distances(weights: FloatArray, own: int, out: Any) -> None:
-    """Write upper bounds of the distances of all classes' weights from one class's."""
-    for c in range(len(weights)):
-        squares = 0.0
-        for j in range(weights.shape[1]):
-            away = weights[c, j] - weights[own, j]
-            squares += away * away
-        out[own, c] = out[c, own] = np.sqrt(squares) * (1.0 + 1e-6)
+def distances(
+    weights: FloatArray, own: int, kept: IntArray, others: IntArray, apart: Any, beyond: Any
+) -> None:
+    """Write upper bounds of the distances of all classes' weights from one class's.
 
-
-@_exact
-def _best(row: Any, distinct: IntArray) -> tuple[Any, int]:
-    """Return the highest score and its class, the first of several."""
-    highest, first = LOWEST, 0
-    # Without branches: which class is best is as good as random.
-    if len(distinct) == len(row):
-        for c in range(len(row)):
-            first = c if row[c] > highest else first
-            highest = max(highest, row[c])
-        return highest, first
-    for c in distinct:
-        first = c if row[c] > highest else first
-        highest = max(highest, row[c])
-    return highest, first
-
-
-@_exact
-def _next_two(
-    row: Any, distinct: IntArray, first: int, left: Any, apart: Any
-) -> tuple[Any, int, Any]:
-    """Return the highest that another class can score, that class, and the highest of the rest.
-
-    The scores of two outlines differ from those of the rows by what is left out, times how far the
-    weights of the two classes are apart.
+    Those in the kept columns, and those in the others.
     """
-    runner_up, third, second = LOWEST, LOWEST, 0
-    if len(distinct) == len(row):
-        for c in range(len(row)):
-            value = LOWEST if c == first else row[c] + left * apart[c]
-            third = max(third, min(runner_up, value))
-            second = c if value > runner_up else second
-            runner_up = max(runner_up, value)
-        return runner_up, second, third
-    for c in distinct:
-        value = LOWEST if c == first else row[c] + left * apart[c]
-        third = max(third, min(runner_up, value))
-        second = c if value > runner_up else second
-        runner_up = max(runner_up, value)
-    return runner_up, second, third
+    for c in range(len(weights)):
+        for columns, out in ((kept, apart), (others, beyond)):
+            squares = 0.0
+            for j in columns:
+                away = weights[c, j] - weights[own, j]
+                squares += away * away
+            out[own, c] = out[c, own] = np.sqrt(squares) * (1.0 + 1e-6)
 
 
-@_exact
+@_sums
 def decide_by_outline(
-    chosen: IntArray, scores: Any, left: Any, apart: Any, distinct: IntArray,
-    row_norms: FloatArray, closeness: float, smallest: float, now: int, best: Any, budget: Any,
-    slot: Any, rival: Any, spare: Any, in_doubt: Any,
+    chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
+    distinct: IntArray, row_norms: FloatArray, closeness: float, smallest: float, now: int,
+    best: Any, budget: Any, slot: Any, rival: Any, spare: Any, in_doubt: Any,
 ) -> int:  # fmt: skip
     """Find best class and budget of chosen rows from the scores of their outlines.
 
+    The scores of two outlines differ from those of the rows by what is left out, times how far the
+    weights of the two classes are apart: in the columns that are kept, and in those that are not.
     Rows in doubt are left alone, and listed in `in_doubt`; their number is returned.
     """
-    count, with_rivals = 0, len(rival) > 0
+    count, n_classes, width = 0, scores.shape[1], apart.shape[1]
+    values = np.full(width, LOWEST, dtype=np.float32)
+    bits = values.view(np.int32)
     for k in range(len(chosen)):
         i = chosen[k]
-        highest, first = _best(scores[i], distinct)
-        runner_up, second, third = _next_two(scores[i], distinct, first, left[i], apart[first])
-        near = closeness * (row_norms[i] + left[i]) + smallest
+        row, rest, other_rest = scores[i], left[i], beyond[i]
+        # Written out, as the compiler makes more of it than of a call.
+        if len(distinct) == n_classes:
+            for c in range(n_classes):
+                values[c] = row[c]
+        else:
+            for c in distinct:
+                values[c] = row[c]
+        first = highest_but(bits, -1, -1)
+        highest = values[first]
+        own, other = apart[first], beyond_apart[first]
+        for c in range(width):
+            values[c] += rest * own[c] + other_rest * other[c]
+        second = highest_but(bits, first, -1)
+        runner_up, third = values[second], values[highest_but(bits, first, second)]
+        near = closeness * (row_norms[i] + rest) + smallest
         room = np.float64(highest) - np.float64(runner_up) - near
         if row_norms[i] == 0.0 or not 0.0 < room < np.inf:
             in_doubt[count] = i
@@ -164,7 +155,7 @@ def decide_by_outline(
         best[i] = first
         slot[i] = now
         budget[i] = room / row_norms[i]
-        if with_rivals:
+        if len(rival) > 0:
             rival[i] = second
             spare[i] = (np.float64(highest) - np.float64(third) - near) / row_norms[i]
     return count
@@ -188,9 +179,9 @@ def _score_contenders(
 
 @_exact
 def decide_by_contenders(
-    X: Any, chosen: IntArray, scores: Any, left: Any, apart: Any, weights: FloatArray,
-    constants: FloatArray, distinct: IntArray, row_norms: FloatArray, rough: float,
-    smallest: float, closeness: float, now: int, best: Any, budget: Any, slot: Any,
+    X: Any, chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
+    weights: FloatArray, constants: FloatArray, distinct: IntArray, row_norms: FloatArray,
+    rough: float, smallest: float, closeness: float, now: int, best: Any, budget: Any, slot: Any,
     rival: Any, spare: Any,
 ) -> int:  # fmt: skip
     """Find best class and budget of rows in doubt, scored for the classes that could be best.
@@ -202,17 +193,23 @@ def decide_by_contenders(
     stride = LINE_BYTES // X.itemsize
     fetched = min(X.shape[1], FETCHED_LINES * stride)
     values, contenders = np.empty(n_classes), np.empty(n_classes, dtype=np.int64)
+    own_scores = np.full(apart.shape[1], LOWEST, dtype=np.float32)
+    bits = own_scores.view(np.int32)
     for k in range(n_chosen):
         i, later = chosen[k], chosen[min(k + AHEAD, n_chosen - 1)]
         for j in range(0, fetched, stride):
             prefetch(X, later, j)  # type: ignore[call-arg]
-        highest, first = _best(scores[i], distinct)
+        for c in distinct:
+            own_scores[c] = scores[i, c]
+        first = highest_but(bits, -1, -1)
+        highest = own_scores[first]
         near = rough * (row_norms[i] + left[i]) + smallest
         contenders[0], count = first, 1
         for m in range(len(distinct)):
             c = distinct[m]
             # By how much a class could score more than the first.
-            values[c] = np.float64(scores[i, c]) + left[i] * apart[first, c] + near - highest
+            off = left[i] * apart[first, c] + beyond[i] * beyond_apart[first, c]
+            values[c] = np.float64(scores[i, c]) + off + near - highest
             if c != first and not values[c] < 0.0:
                 contenders[count] = c
                 count += 1
@@ -265,11 +262,12 @@ def _take_places(chosen: IntArray, best: Any, region: Any, moved: Any, before: A
 
 @_exact
 def look_outlined(
-    X: Any, lines: Any, scales: Any, left: Any, apart: Any, rough_weights: Any,
-    rough_constants: Any, rough: float, smallest: float, weights: Any, constants: Any, stale: Any,
-    scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray, row_norms: FloatArray,
-    closeness: float, now: int, best: Any, budget: Any, slot: Any, rival: Any,
-    spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
+    X: Any, lines: Any, scales: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
+    rough_weights: Any, rough_constants: Any, rough: float, smallest: float, weights: Any,
+    constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray,
+    row_norms: FloatArray, closeness: float, now: int, best: Any, budget: Any, slot: Any,
+    rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray, start: int,
+    stop: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
 
@@ -282,12 +280,12 @@ def look_outlined(
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         outline_refresh(lines, scales, rows, rough_weights, rough_constants, stale, slot, scores)
         count = decide_by_outline(
-            rows, scores, left, apart, distinct, row_norms, rough, smallest, now,
-            best, budget, slot, rival, spare, in_doubt,
+            rows, scores, left, apart, beyond, beyond_apart, distinct, row_norms, rough, smallest,
+            now, best, budget, slot, rival, spare, in_doubt,
         )  # fmt: skip
         close = decide_by_contenders(
-            X, in_doubt[:count], scores, left, apart, weights, constants, distinct, row_norms,
-            rough, smallest, closeness, now, best, budget, slot, rival, spare,
+            X, in_doubt[:count], scores, left, apart, beyond, beyond_apart, weights, constants,
+            distinct, row_norms, rough, smallest, closeness, now, best, budget, slot, rival, spare,
         )  # fmt: skip
         at = start + n_moved
         n_moved += _take_places(rows, best, region, moved[at:], before[at:])

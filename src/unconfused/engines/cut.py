@@ -17,7 +17,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.movement import Movement
 from unconfused.engines.outline import EXTREME, Look, Outline
 from unconfused.engines.rivals import RivalMovement
-from unconfused.engines.room import rows_to_outline
+from unconfused.engines.room import room_for_outline
 from unconfused.engines.twins import Twins
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class RowCut:
         self._stale = np.zeros((self._movement.n_slots, n_classes + 1), dtype=np.int32)
         self._outline: Outline | None = None
         # What an outline leaves out says nothing of how close a lead is to alpha.
-        self._n_outlined = rows_to_outline(engine, n_classes) if alpha == 0.0 else 0
+        self._room = room_for_outline(engine, n_classes) if alpha == 0.0 else 0
         self._looked_at_so_far = self._read_so_far = 0
         self.looked_at = 0
         """How many rows were looked at last time."""
@@ -156,15 +156,15 @@ class RowCut:
 
     def _outline_if_worth_it(self) -> None:
         """Draw an outline once rows are read again and again; drop one that leaves much open."""
-        n_rows = self._engine.rows.n_rows if self._outline is None else self._n_outlined
-        if self._n_outlined == 0 or self._looked_at_so_far < OUTLINE_AFTER * n_rows:
+        n_rows = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
+        if self._room == 0 or self._looked_at_so_far < OUTLINE_AFTER * n_rows:
             return
         if self._is_extreme():
             return
         if self._outline is None:
-            self._outline = Outline.of(self._engine, self._n_outlined)
+            self._outline = Outline.of(self._engine, self._room)
             if self._outline is None:
-                self._n_outlined = 0
+                self._room = 0
                 return
             self._outline.start(self._weights, self._constants)
             self._score_all_again()
@@ -177,7 +177,7 @@ class RowCut:
         return not 1.0 / EXTREME <= self.longest <= EXTREME
 
     def _stop_outlining(self) -> None:
-        self._outline, self._n_outlined = None, 0
+        self._outline, self._room = None, 0
         self._score_all_again()
 
     def _score_all_again(self) -> None:

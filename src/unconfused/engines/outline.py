@@ -29,65 +29,89 @@ FAINT = 1e-20
 SINGLE = 2.0**-24
 """Relative error of a number kept in single precision."""
 
+UNKEPT = 0.01
+"""Share of the rows' squared lengths that columns which are not kept may hold together."""
+
+TOGETHER = 64
+"""Columns are kept in multiples of this: as many bytes come with one fetch."""
+
+FEW_OF = 4
+"""An outline of less than one row in so many is not worth while."""
+
+PER_ROW = 12
+"""Bytes of an outlined row beside its entries."""
+
 Look = Callable[[int, int], tuple[int, int, int, int]]
 
 
 class Outline:
     """The first rows in one byte an entry, and what is needed to compare their scores.
 
-    Use `Outline.of`.
+    Columns that hold next to nothing of the rows are left out. Use `Outline.of`.
     """
 
-    def __init__(self, X: Any, n_rows: int, ranges: FloatArray) -> None:
-        n_columns = X.shape[1]
+    def __init__(self, X: Any, n_rows: int, ranges: FloatArray, kept: IntArray) -> None:
         self._X = X
         self.n_rows = n_rows
         """How many of the rows are outlined."""
 
-        self._ranges = ranges
-        self._lines = np.empty((n_rows, n_columns), dtype=np.int8)
+        self._kept, self._ranges = kept, ranges[kept]
+        self._others = np.setdiff1d(np.arange(X.shape[1]), kept)
+        self._lines = np.empty((n_rows, len(kept)), dtype=np.int8)
         self._scales = np.empty(n_rows, dtype=np.float32)
         self._left = np.empty(n_rows, dtype=np.float32)
-        self._weights: Any = np.zeros((0, n_columns), dtype=np.float32)
+        self._beyond = np.empty(n_rows, dtype=np.float32)
+        self._weights: Any = np.zeros((0, len(kept)), dtype=np.float32)
         self._constants: Any = np.zeros(0, dtype=np.float32)
         self._apart: Any = np.zeros((0, 0), dtype=np.float32)
-        self._closeness = (n_columns + 6) * 2 * SINGLE + 12 * SINGLE
-        self._smallest = (n_columns + 2) * 1e-44
+        self._beyond_apart: Any = np.zeros((0, 0), dtype=np.float32)
+        self._closeness = (len(kept) + 6) * 2 * SINGLE + 16 * SINGLE
+        self._smallest = (len(kept) + 2) * 1e-44
 
     @classmethod
-    def of(cls, engine: LocalEngine, n_rows: int) -> Outline | None:
-        """Draw the outline of an engine's first rows; None if entries are too large or small."""
-        from unconfused.engines._outline_kernels import column_ranges, draw_outline
+    def of(cls, engine: LocalEngine, n_bytes: int) -> Outline | None:
+        """Draw the outline of as many rows of an engine as there is room for.
+
+        None if these are too few, or their entries too large or too small.
+        """
+        from unconfused.engines._outline_kernels import draw_outline, measure_columns
 
         X = engine.rows.dense
         found: list[FloatArray] = []
 
         def measure(start: int, stop: int) -> None:
-            ranges = np.zeros(X.shape[1])
-            column_ranges(X, start, min(stop, n_rows), ranges)
-            found.append(ranges)
+            measures = np.zeros((2, X.shape[1]))
+            measure_columns(X, start, stop, *measures)
+            found.append(measures)
 
         engine.in_threads(measure, uneven=True)
-        ranges = np.max(found, axis=0)
+        ranges = np.max([range_ for range_, _ in found], axis=0)
         largest = float(ranges.max())
         if not 1.0 / EXTREME <= largest <= EXTREME:
             return None
-        outline = cls(X, n_rows, np.where(ranges > FAINT * largest, ranges, largest))
-        into = (outline._lines, outline._scales, outline._left)
+        kept = columns_worth_keeping(np.sum([squares for _, squares in found], axis=0))
+        n_rows = rows_that_fit(len(X), len(kept), n_bytes)
+        if n_rows * FEW_OF < len(X):
+            return None
+        outline = cls(X, n_rows, np.where(ranges > FAINT * largest, ranges, largest), kept)
+        into = (outline._lines, outline._scales, outline._left, outline._beyond)
 
         def draw(start: int, stop: int) -> None:
-            ranges = outline._ranges
-            draw_outline(X, ranges, 1.0 / ranges, start, min(stop, n_rows), *into)
+            ranges, columns = outline._ranges, (outline._kept, outline._others)
+            draw_outline(X, ranges, 1.0 / ranges, *columns, start, min(stop, n_rows), *into)
 
         engine.in_threads(draw, uneven=True)
         return outline
 
     def start(self, weights: FloatArray, constants: FloatArray) -> None:
         """Take all weights, (Q, columns), and constants as they are now."""
+        from unconfused.engines._rank_kernels import room_for
+
         n_classes = len(weights)
-        self._weights = np.zeros((n_classes, weights.shape[1]), dtype=np.float32)
+        self._weights = np.zeros((n_classes, len(self._kept)), dtype=np.float32)
         self._constants = np.zeros(n_classes, dtype=np.float32)
-        self._apart = np.zeros((n_classes, n_classes), dtype=np.float32)
+        self._apart = np.zeros((n_classes, room_for(n_classes)), dtype=np.float32)
+        self._beyond_apart = np.zeros_like(self._apart)
         self.follow(np.arange(n_classes), weights, constants)
 
     def follow(self, movers: IntArray, weights: FloatArray, constants: FloatArray) -> None:
@@ -95,9 +119,9 @@ class Outline:
         from unconfused.engines._outline_kernels import distances
 
         for c in movers:
-            self._weights[c] = self._ranges * weights[c]
+            self._weights[c] = self._ranges * weights[c, self._kept]
             self._constants[c] = constants[c]
-            distances(weights, c, self._apart)
+            distances(weights, c, self._kept, self._others, self._apart, self._beyond_apart)
 
     def look(
         self, scale: float, weights: FloatArray, constants: FloatArray, stale: Any, scores: Any,
@@ -109,7 +133,34 @@ class Outline:
         """
         from unconfused.engines._outline_kernels import look_outlined
 
-        drawn = (self._X, self._lines, self._scales, self._left, self._apart)
+        drawn = (
+            self._X, self._lines, self._scales, self._left, self._apart, self._beyond,
+            self._beyond_apart,
+        )  # fmt: skip
         rough = (self._weights, self._constants, self._closeness * scale, self._smallest)
         own = (weights, constants, stale, scores)
         return partial(look_outlined, *drawn, *rough, *own, *known)
+
+
+def columns_worth_keeping(squares: FloatArray) -> IntArray:
+    """Return, in order, the fewest columns that hold nearly all of the rows.
+
+    Kernel features, and principal components, have most of it in a few of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squares = 0.9 ** np.arange(200)
+    >>> len(columns_worth_keeping(squares))
+    64
+    """
+    largest_first = np.argsort(-squares, kind="stable")
+    held = np.cumsum(squares[largest_first])
+    n_kept = int(np.searchsorted(held, (1.0 - UNKEPT) * held[-1])) + 1
+    n_kept = min(-(-n_kept // TOGETHER) * TOGETHER, len(squares))
+    return np.sort(largest_first[:n_kept])
+
+
+def rows_that_fit(n_rows: int, n_columns: int, n_bytes: int) -> int:
+    """Return of how many rows there is room for an outline with so many columns."""
+    return min(n_rows, n_bytes // (n_columns + PER_ROW))

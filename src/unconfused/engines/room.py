@@ -62,10 +62,10 @@ def is_lazy(engine: LocalEngine, n_classes: int) -> bool:
     return n_cells * engine.n_codes * 8 <= KEPT_BYTES
 
 
-def rows_to_outline(engine: LocalEngine, n_classes: int) -> int:
-    """Return how many rows there is room, and use, for an outline of.
+def room_for_outline(engine: LocalEngine, n_classes: int) -> int:
+    """Return how many bytes there are for an outline of the rows.
 
-    None where rows are sparse, short or lie on disk, or where it would be a few of them only.
+    None where rows are sparse, short or few, or lie on disk.
     """
     X = engine.rows.dense
     if X is None or engine.rows.n_entries < WORTH_OUTLINING or _lies_on_disk(X):
@@ -75,9 +75,7 @@ def rows_to_outline(engine: LocalEngine, n_classes: int) -> int:
         return 0
     sums = 8 * n_classes * engine.n_codes * engine.n_features
     kept = FIXED + PER_ROW * n_rows + (sums if sums <= KEPT_BYTES else KEPT_BYTES)
-    room = BESIDE_ROWS * X.nbytes + 64 * n_classes * n_columns - kept
-    affordable = int(room / (n_columns + 8))
-    return min(affordable, n_rows) if affordable > n_rows // 4 else 0
+    return max(0, int(BESIDE_ROWS * X.nbytes + 64 * n_classes * n_columns - kept))
 
 
 def _lies_on_disk(X: Any) -> bool:
