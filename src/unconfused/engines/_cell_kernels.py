@@ -18,6 +18,9 @@ from unconfused.engines._kernels import fetch_later
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
 _exact = compiled
 
+LONGER = 1.0 + 1e-9
+"""What a bound on a length is made longer by, for rounding."""
+
 STRIP = 256
 """Features unmixed at once: few enough to stay in the fastest memory."""
 
@@ -45,6 +48,25 @@ def unmixed_squares(sums: FloatArray, coefficients: FloatArray, out: FloatArray)
             for j in range(width):
                 total += mixed[j] * mixed[j]
             out[q] += total
+
+
+@_exact
+def bound_norms(
+    norms: FloatArray, debts: FloatArray, inaccuracy: FloatArray, longest: FloatArray,
+    total: float, lower: FloatArray, upper: FloatArray,
+) -> None:  # fmt: skip
+    """Write numbers between which the norms of vectors lie that were measured some time ago.
+
+    Each is off by its debt and an inaccuracy, unless it has no debt; none exceeds `longest`. Norms
+    are means over rows of weight `total`, all others sums.
+    """
+    for p in range(len(norms)):
+        for q in range(norms.shape[1]):
+            lower[p, q] = upper[p, q] = norms[p, q]
+            if debts[p, q] != 0.0:
+                off = (debts[p, q] * LONGER + inaccuracy[p, q]) / total
+                upper[p, q] = min(norms[p, q] + off, longest[p, q] * LONGER / total)
+                lower[p, q] = min(max(norms[p, q] - off, 0.0), upper[p, q])
 
 
 @_exact

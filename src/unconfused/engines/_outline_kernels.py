@@ -99,19 +99,25 @@ def outline_refresh(
 
 @_sums
 def distances(
-    weights: FloatArray, own: int, kept: IntArray, others: IntArray, apart: Any, beyond: Any
+    weights: FloatArray, movers: IntArray, n_kept: int, apart: Any, beyond_apart: Any
 ) -> None:
-    """Write upper bounds of the distances of all classes' weights from one class's.
+    """Write upper bounds of how far all classes' weights are from those of some.
 
-    Those in the kept columns, and those in the others.
+    Those in the first columns, which are kept, and those in the others. The weights of a class are
+    read once, for all that have moved.
     """
     for c in range(len(weights)):
-        for columns, out in ((kept, apart), (others, beyond)):
+        for own in movers:
             squares = 0.0
-            for j in columns:
+            for j in range(n_kept):
                 away = weights[c, j] - weights[own, j]
                 squares += away * away
-            out[own, c] = out[c, own] = np.sqrt(squares) * (1.0 + 1e-6)
+            apart[own, c] = apart[c, own] = np.sqrt(squares) * (1.0 + 1e-6)
+            squares = 0.0
+            for j in range(n_kept, weights.shape[1]):
+                away = weights[c, j] - weights[own, j]
+                squares += away * away
+            beyond_apart[own, c] = beyond_apart[c, own] = np.sqrt(squares) * (1.0 + 1e-6)
 
 
 @_sums

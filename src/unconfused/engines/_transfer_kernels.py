@@ -66,6 +66,18 @@ def move_counts(
 
 
 @compiled
+def sign_and_weigh(
+    rows: IntArray, cells: IntArray, weights: FloatArray, row_norms: FloatArray,
+    masses: FloatArray, signed: IntArray,
+) -> None:  # fmt: skip
+    """Write rows, those that leave as their complement; add their lengths up by cell."""
+    for k in range(len(rows)):
+        row, weight = rows[k], weights[k]
+        signed[k] = ~row if np.signbit(weight) else row
+        masses[cells[k]] += abs(weight) * row_norms[row]
+
+
+@compiled
 def count_flow(before: IntArray, after: IntArray, flow: IntArray, leaving: IntArray) -> None:
     """Count the rows that went from one region to another, and that left each."""
     for k in range(len(before)):

@@ -60,15 +60,17 @@ class Arrears:
 
     def note(self, transfer: Transfer, coefficients: FloatArray) -> None:
         """Note down rows that moved."""
+        from unconfused.engines._transfer_kernels import sign_and_weigh
+
         n_classes, n_codes = len(self.debts), self._engine.n_codes
-        lengths = np.abs(transfer.weights) * self._engine.row_norms[transfer.rows]
-        masses = np.bincount(transfer.cells, lengths, minlength=n_classes * n_codes)
+        masses, signed = np.zeros(n_classes * n_codes), np.empty_like(transfer.rows)
+        moves = (transfer.rows, transfer.cells, transfer.weights)
+        sign_and_weigh(*moves, self._engine.row_norms, masses, signed)
         self.debts += masses.reshape(n_classes, n_codes) @ np.abs(coefficients)
         ends = np.searchsorted(transfer.cells, np.arange(n_classes + 1) * n_codes)
         self.n_moved += np.diff(ends)
         # For good: a list that has been dropped is not whole again once the region has grown.
         self.n_moved[self.n_moved > self._limits()] = HOPELESS
-        signed = np.where(np.signbit(transfer.weights), ~transfer.rows, transfer.rows)
         for region in np.flatnonzero(np.diff(ends)).tolist():
             if self.n_moved[region] == HOPELESS:
                 self._moved[region].clear()

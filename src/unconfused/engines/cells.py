@@ -80,8 +80,11 @@ class Transfer:
 
     def regions(self, n_codes: int) -> IntArray:
         """Return the regions that anything happened to, in order."""
-        regions = self.cells // n_codes
-        return regions[np.flatnonzero(np.diff(regions, prepend=-1))]
+        if len(self.cells) == 0:
+            return np.zeros(0, dtype=np.int64)
+        all_regions = np.arange(self.cells[-1] // n_codes + 1)
+        firsts = np.searchsorted(self.cells, np.append(all_regions, len(all_regions)) * n_codes)
+        return all_regions[np.diff(firsts) > 0]
 
 
 class Cells:

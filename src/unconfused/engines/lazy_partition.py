@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
 
-LONGER = 1.0 + 1e-9
-"""What a bound on a length is made longer by, for rounding."""
-
-
 class LazyPartition(LocalPartition):
     """A local partition whose norms are bounded by what moved, and by what there is."""
 
@@ -39,15 +35,13 @@ class LazyPartition(LocalPartition):
         if self.everywhere:
             norms = self.pair_norms()
             return norms, norms
-        debts = self._late.arrears.debts
+        from unconfused.engines._cell_kernels import bound_norms
+
         longest = self._cells.longest_sums(self._coefficients)
-        off = debts * LONGER + self._late.inaccuracy(self._coefficients, longest)
-        exact = debts == 0.0
-        off[exact] = 0.0
-        off /= self.total
-        longest *= LONGER / self.total
-        upper = np.where(exact, self._norms, np.minimum(self._norms + off, longest))
-        return np.clip(self._norms - off, 0.0, upper), upper
+        off = self._late.inaccuracy(self._coefficients, longest)
+        lower, upper = np.empty((2, *self._norms.shape))
+        bound_norms(self._norms, self._late.arrears.debts, off, longest, self.total, lower, upper)
+        return lower, upper
 
     def _measure(self, regions: IntArray) -> None:
         super()._measure(regions)

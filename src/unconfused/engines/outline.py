@@ -57,6 +57,8 @@ class Outline:
 
         self._kept, self._ranges = kept, ranges[kept]
         self._others = np.setdiff1d(np.arange(X.shape[1]), kept)
+        self._order = np.concatenate([self._kept, self._others])
+        self._ordered = np.zeros((0, X.shape[1]))
         self._lines = np.empty((n_rows, len(kept)), dtype=np.int8)
         self._scales = np.empty(n_rows, dtype=np.float32)
         self._left = np.empty(n_rows, dtype=np.float32)
@@ -110,6 +112,7 @@ class Outline:
         n_classes = len(weights)
         self._weights = np.zeros((n_classes, len(self._kept)), dtype=np.float32)
         self._constants = np.zeros(n_classes, dtype=np.float32)
+        self._ordered = weights[:, self._order]
         self._apart = np.zeros((n_classes, room_for(n_classes)), dtype=np.float32)
         self._beyond_apart = np.zeros_like(self._apart)
         self.follow(np.arange(n_classes), weights, constants)
@@ -118,10 +121,12 @@ class Outline:
         """Take the weights of some classes anew."""
         from unconfused.engines._outline_kernels import distances
 
+        n_kept = len(self._kept)
         for c in movers:
-            self._weights[c] = self._ranges * weights[c, self._kept]
+            np.take(weights[c], self._order, out=self._ordered[c])
+            self._weights[c] = self._ranges * self._ordered[c, :n_kept]
             self._constants[c] = constants[c]
-            distances(weights, c, self._kept, self._others, self._apart, self._beyond_apart)
+        distances(self._ordered, movers, n_kept, self._apart, self._beyond_apart)
 
     def look(
         self, scale: float, weights: FloatArray, constants: FloatArray, stale: Any, scores: Any,

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 WORTH_BLAS = 2**18
 """Products from which on BLAS makes them faster than a loop without its preparations."""
 
+PRODUCTS_PER_ENTRY = 16
+"""Products that BLAS makes in the time that an entry of a row takes to come in and be added."""
+
 STRIP = 512
 """Features whose squares BLAS makes at once."""
 
@@ -72,6 +75,8 @@ class KeptSums:
     def __init__(self, engine: LocalEngine, n_cells: int) -> None:
         self._engine = engine
         self._sums = np.zeros((n_cells, engine.n_features))
+        self._places = np.append(np.arange(n_cells), -1)
+        """Where the sum of a cell is; the last is for no cell, -1."""
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -92,16 +97,17 @@ class KeptSums:
         # Every thread has cells of its own: none waits for another, and sums round alike.
         cuts = np.linspace(0, len(transfer.cells), n_threads + 1).astype(int)
         cuts[1:-1] = np.searchsorted(transfer.cells, transfer.cells[cuts[1:-1]])
+        places = self._places[transfer.cells]
 
         def run(part: int) -> None:
             own = slice(cuts[part], cuts[part + 1])
             self._engine.rows.add(
-                transfer.rows[own], transfer.cells[own], transfer.weights[own], self._sums
+                transfer.rows[own], places[own], transfer.weights[own], self._sums
             )
 
         n_entries = len(transfer.rows) * self._engine.rows.entries_per_row
         self._engine.in_threads.each(run, range(n_threads), n_entries)
-        self._engine.add_constant(transfer.cells, transfer.weights, self._sums)
+        self._engine.add_constant(places, transfer.weights, self._sums)
 
     def takes_in_order(self, n_rows: int) -> bool:
         """Say whether so many rows are better moved as they come than sorted by cell."""
@@ -113,12 +119,11 @@ class KeptSums:
         # As many parts whatever the number of threads, so that sums round alike.
         parts = np.zeros((PARTS, *self._sums.shape))
         cuts = np.linspace(0, len(rows), PARTS + 1).astype(int)
+        old, new = self._places[leaves], self._places[joins]
 
         def run(part: int) -> None:
             own = slice(cuts[part], cuts[part + 1])
-            self._engine.rows.move(
-                rows[own], leaves[own], joins[own], self._engine.weights, parts[part]
-            )
+            self._engine.rows.move(rows[own], old[own], new[own], self._engine.weights, parts[part])
 
         n_entries = len(rows) * self._engine.rows.entries_per_row
         self._engine.in_threads.each(run, range(PARTS), n_entries)
@@ -127,7 +132,8 @@ class KeptSums:
 
     def exchange(self, first: int, second: int) -> None:
         """Let two regions change places."""
-        own, other = self._of(first), self._of(second)
+        n_codes = self._engine.n_codes
+        own, other = (self._places[r * n_codes :][:n_codes] for r in (first, second))
         own[:], other[:] = other.copy(), own.copy()
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
@@ -153,7 +159,8 @@ class KeptSums:
             np.einsum("qj,qj->q", vectors, vectors, out=parts[k, strip])
 
         n_pieces = len(regions) * len(strips)
-        self._engine.in_threads.each(run, range(n_pieces), len(regions) * n_products)
+        n_entries = len(regions) * n_products // (1 if small else PRODUCTS_PER_ENTRY)
+        self._engine.in_threads.each(run, range(n_pieces), n_entries)
         return np.asarray(parts.sum(axis=1))
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
@@ -167,7 +174,7 @@ class KeptSums:
 
     def _of(self, region: int) -> FloatArray:
         n_codes = self._engine.n_codes
-        return self._sums[region * n_codes : (region + 1) * n_codes]
+        return self._sums[self._places[region * n_codes] :][:n_codes]
 
 
 class SumsOnDemand:
