@@ -24,11 +24,12 @@ from unconfused.engines.rows import DenseRows
     alpha=st.sampled_from([0.0, 0.05]),
     intercept=st.booleans(),
     together=st.sampled_from([2**17, 17]),
+    parts=st.sampled_from([0, 2**60]),
     weighted=st.booleans(),
 )
 @settings(max_examples=60)
 def test_rows_in_order_change_cells_as_sorted_ones_do(
-    seed, storage, dtype, alpha, intercept, together, weighted
+    seed, storage, dtype, alpha, intercept, together, parts, weighted
 ):
     problem, rng = make_problem(seed, n=90), np.random.RandomState(seed)
     weights = np.where(rng.rand(90) < 0.2, 0.0, rng.rand(90)) if weighted else None
@@ -41,11 +42,16 @@ def test_rows_in_order_change_cells_as_sorted_ones_do(
     by_cell.restart(W)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition, "MANY_TOGETHER", together)
+        patch.setattr(sums, "WORTH_PARTS", parts)
         for steps, direction in make_moves(rng, 12, 4, n_features):
-            for cut, rows_per_cell in ((in_order, 0), (by_cell, 2**60)):
-                patch.setattr(sums, "ROWS_PER_CELL", rows_per_cell)
+            versions, regions = in_order.region_versions(), in_order._cut.region.copy()
+            for cut, small in ((in_order, 2**60), (by_cell, 0)):
+                patch.setattr(sums, "IN_FAST_MEMORY", small)
                 cut.move(steps, direction)
                 cut.tables()  # what is out of date is made anew, once
+            changed = in_order._cut.region != regions
+            for region in np.union1d(regions[changed], in_order._cut.region[changed]):
+                assert region < 0 or in_order.region_versions()[region] != versions[region]
             found, expected = in_order.tables(), by_cell.tables()
             np.testing.assert_allclose(found.counts, expected.counts, atol=1e-12)
             np.testing.assert_allclose(found.squares, expected.squares, atol=1e-12)
@@ -55,12 +61,12 @@ def test_rows_in_order_change_cells_as_sorted_ones_do(
                 np.testing.assert_allclose(
                     in_order.region_sums(region), by_cell.region_sums(region), atol=1e-10
                 )
-    assert np.array_equal(in_order.region_versions() > 1, by_cell.region_versions() > 1)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_fits_are_the_same_whatever_the_number_of_threads(monkeypatch, storage):
-    monkeypatch.setattr(sums, "ROWS_PER_CELL", 0)
+@pytest.mark.parametrize("parts", [0, 500, 2**60])
+def test_fits_are_the_same_whatever_the_number_of_threads(monkeypatch, storage, parts):
+    monkeypatch.setattr(sums, "WORTH_PARTS", parts)
     monkeypatch.setattr(row_threads, "WORTH_A_THREAD", 1)
     problem = make_problem(3, n=400)
     settings = {"tol": 1e-9, "max_iter": 60}
@@ -77,7 +83,6 @@ def test_sums_that_follow_late_note_rows_down(monkeypatch):
     engine = LocalEngine(problem.X, problem.y, 4)
     eager = engine.partition(Unmixing(problem.C), 0.0)
     monkeypatch.setattr(room, "WORTH_NOTING", 0)
-    monkeypatch.setattr(sums, "ROWS_PER_CELL", 0)
     late = engine.partition(Unmixing(problem.C), 0.0)
     assert isinstance(late._sums, late_sums.LateSums)
     W = rng.randn(4, 5)

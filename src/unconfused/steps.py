@@ -214,7 +214,9 @@ def check_steps(steps: FloatArray, n_classes: int, target: int) -> FloatArray:
     scale = np.abs(steps).max()
     if abs(steps.sum()) > 1e-9 * max(scale, 1.0):
         raise ValueError(f"The steps of a rule must sum to zero; got {steps!r}.")
-    if np.any(np.delete(steps, target) > 0):
+    up = steps > 0
+    up[target] = False
+    if up.any():
         raise ValueError(
             f"Only the class the vector is of (number {target}) may step up; got {steps!r}."
         )

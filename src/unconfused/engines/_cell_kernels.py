@@ -26,28 +26,49 @@ STRIP = 256
 
 
 @_sums
-def unmixed_squares(sums: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
-    """Write the squared norms of the sums of one region's codes, unmixed into every class.
+def unmixed_squares(
+    all_sums: FloatArray, first_cells: IntArray, coefficients: FloatArray, out: FloatArray
+) -> None:
+    """Write the squared norms of the sums of regions' codes, unmixed into every class.
 
-    `sums` is (codes, features), `coefficients` (codes, Q), `out` (Q,).
+    The sums of a region's codes follow one another from its first cell on. `coefficients` is
+    (codes, Q), `out` (regions, Q).
     """
-    n_codes, n_features = sums.shape
+    n_codes, n_classes = coefficients.shape
+    n_features = all_sums.shape[1]
     mixed = np.empty(STRIP)
     out[:] = 0.0
-    for start in range(0, n_features, STRIP):
-        width = min(STRIP, n_features - start)
-        for q in range(len(out)):
-            mixed[:width] = 0.0
-            for s in range(n_codes):
-                factor = coefficients[s, q]
-                if factor != 0.0:
-                    own = sums[s, start : start + width]
-                    for j in range(width):
-                        mixed[j] += factor * own[j]
-            total = 0.0
-            for j in range(width):
-                total += mixed[j] * mixed[j]
-            out[q] += total
+    for k in range(len(first_cells)):
+        sums = all_sums[first_cells[k] : first_cells[k] + n_codes]
+        for start in range(0, n_features, STRIP):
+            width = min(STRIP, n_features - start)
+            for q in range(n_classes):
+                mixed[:width] = 0.0
+                for s in range(n_codes):
+                    factor = coefficients[s, q]
+                    if factor != 0.0:
+                        own = sums[s, start : start + width]
+                        for j in range(width):
+                            mixed[j] += factor * own[j]
+                total = 0.0
+                for j in range(width):
+                    total += mixed[j] * mixed[j]
+                out[k, q] += total
+
+
+@_exact
+def unmix_pairs(
+    all_sums: FloatArray, first_cells: IntArray, true: IntArray, coefficients: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """Write sums of regions' codes, each unmixed into one class, (pairs, features)."""
+    out[:] = 0.0
+    for k in range(len(true)):
+        for s in range(len(coefficients)):
+            factor, own = coefficients[s, true[k]], all_sums[first_cells[k] + s]
+            if factor != 0.0:
+                for j in range(len(own)):
+                    out[k, j] += factor * own[j]
 
 
 @_exact

@@ -116,7 +116,7 @@ class Cells:
         )
 
     def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
-        """Let many rows leave some cells, and join others; -1 is none."""
+        """Let rows leave some cells, and join others; -1 is none."""
         from unconfused.engines._order_kernels import move_counts_in_order
 
         tables = [table.reshape(-1) for table in (self._members, self._counts, self._squares)]
@@ -182,6 +182,8 @@ def worth_exchanging(
     from unconfused.engines._transfer_kernels import count_flow
 
     n_classes = len(sizes)
+    if n_classes > 1 and 2 * len(before) < np.partition(sizes, 1)[:2].sum():
+        return None  # of any two regions more stayed than moved at all
     flow = np.zeros((n_classes, n_classes), dtype=np.int64)
     leaving = np.zeros(n_classes, dtype=np.int64)
     count_flow(before, after, flow, leaving)

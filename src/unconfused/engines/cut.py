@@ -198,6 +198,7 @@ class RowCut:
         Returns the runs of `_moved`, and of `_before`, in which those that moved are listed.
         """
         from unconfused.engines._look_kernels import list_stale
+        from unconfused.engines._transfer_kernels import merge_moves
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
         look = self._make_look(bounds)
@@ -212,10 +213,10 @@ class RowCut:
             moved, before = self._moved[start:stop], self._before[start:stop]
             if n_close:
                 close = self._chosen[start : start + n_close]
-                n_moved += self._decide_exactly(close, moved[n_moved:], before[n_moved:])
+                n_more = self._decide_exactly(close, moved[n_moved:], before[n_moved:])
                 # In the order of the rows, whatever order they were decided in: sums round alike.
-                order = np.argsort(moved[:n_moved])
-                moved[:n_moved], before[:n_moved] = moved[:n_moved][order], before[:n_moved][order]
+                merge_moves(moved, before, n_moved, n_more)
+                n_moved += n_more
             found[start] = count, n_moved, n_read
 
         self._engine.in_threads(run, uneven=True)

@@ -6,6 +6,7 @@ that is wanted is of one of them. Rows that moved are noted down for the others 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,8 +45,9 @@ class LateSums(KeptSums):
         """Note where there are rows."""
         self.arrears.fill(transfer.regions(self._engine.n_codes))
 
-    def takes_in_order(self, n_rows: int) -> bool:
-        """Say that rows are noted down region by region, however many."""
+    @property
+    def takes_in_order(self) -> bool:
+        """Whether rows are moved as they come: they are noted down region by region."""
         return False
 
     def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
@@ -66,6 +68,13 @@ class LateSums(KeptSums):
         """Return one unmixed sum of a region, (features,)."""
         self._catch_up(np.array([region]))
         return super().unmixed(region, true, coefficients)
+
+    def unmixed_pairs(
+        self, pairs: Sequence[tuple[int, int]], coefficients: FloatArray
+    ) -> FloatArray:
+        """Return the unmixed sums of some pairs (region, true class), (pairs, features)."""
+        self._catch_up(np.unique([region for region, _ in pairs]))
+        return super().unmixed_pairs(pairs, coefficients)
 
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""

@@ -86,7 +86,7 @@ class LocalPartition:
             self._outdated = True
             return
         self._outdated = True  # if it is interrupted
-        if self._takes_in_order(len(rows)):
+        if self._takes_in_order:
             for start in range(0, len(rows), MANY_TOGETHER):
                 some = slice(start, start + MANY_TOGETHER)
                 self._move_in_order(rows[some], before[some])
@@ -104,12 +104,13 @@ class LocalPartition:
             self._versions[changed] += 1
         self._outdated = False
 
-    def _takes_in_order(self, n_rows: int) -> bool:
-        """Say whether so many rows are better moved as they come than sorted by cell."""
-        return isinstance(self._sums, KeptSums) and self._sums.takes_in_order(n_rows)
+    @property
+    def _takes_in_order(self) -> bool:
+        """Whether rows are better moved as they come than sorted by cell."""
+        return isinstance(self._sums, KeptSums) and self._sums.takes_in_order
 
     def _move_in_order(self, rows: IntArray, before: IntArray) -> None:
-        """Let many rows change from one region to where they are now; -1 is none."""
+        """Let rows change from one region to where they are now; -1 is none."""
         from unconfused.engines._order_kernels import cells_between
 
         assert isinstance(self._sums, KeptSums)
@@ -187,7 +188,7 @@ class LocalPartition:
         """Return those of some pairs that clearly make no update, where sums are kept."""
         if self._outdated or self.everywhere or not isinstance(self._sums, KeptSums):
             return []
-        vectors = np.array([self._sums.unmixed(p, q, self._coefficients) for p, q in pairs])
+        vectors = self._sums.unmixed_pairs(pairs, self._coefficients)
         learnt = clearly_learnt(vectors, np.array([q for _, q in pairs]), weights)
         return [pair for pair, known in zip(pairs, learnt, strict=True) if known]
 
@@ -206,7 +207,8 @@ class LocalPartition:
             return
         self._cells.clear()
         self._sums.clear()
-        if self._takes_in_order(n_rows := self._engine.rows.n_rows):
+        if self._takes_in_order:
+            n_rows = self._engine.rows.n_rows
             for start in range(0, n_rows, MANY_TOGETHER):
                 rows = np.arange(start, min(start + MANY_TOGETHER, n_rows))
                 self._move_in_order(rows, np.full(len(rows), -1, dtype=np.int32))

@@ -8,6 +8,7 @@ there is none; then only their products within a region are kept, which are all 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -30,11 +31,14 @@ STRIP = 512
 PARTS = 4
 """Parts that rows are summed in."""
 
+WORTH_PARTS = 2**20
+"""Entries of rows that move from which on these are summed in parts."""
+
 IN_FAST_MEMORY = 2**19
 """Bytes of all sums up to which every thread keeps its own at hand."""
 
-ROWS_PER_CELL = 32
-"""Rows that move, for every cell, from which on they are not sorted by cell first."""
+REGIONS_TOGETHER = 4
+"""Regions that one thread measures at a time, where each takes little."""
 
 
 class CellSums(Protocol):
@@ -109,23 +113,26 @@ class KeptSums:
         self._engine.in_threads.each(run, range(n_threads), n_entries)
         self._engine.add_constant(places, transfer.weights, self._sums)
 
-    def takes_in_order(self, n_rows: int) -> bool:
-        """Say whether so many rows are better moved as they come than sorted by cell."""
-        small = self._sums.nbytes <= IN_FAST_MEMORY
-        return small and n_rows >= ROWS_PER_CELL * len(self._sums)
+    @property
+    def takes_in_order(self) -> bool:
+        """Whether rows are better moved as they come than sorted by cell."""
+        return self._sums.nbytes <= IN_FAST_MEMORY
 
     def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
-        """Let many rows leave some cells, and join others; -1 is none."""
+        """Let rows leave some cells, and join others; -1 is none."""
+        n_entries = len(rows) * self._engine.rows.entries_per_row
+        old, new = self._places[leaves], self._places[joins]
+        if n_entries < WORTH_PARTS:
+            self._engine.rows.move(rows, old, new, self._engine.weights, self._sums)
+            return
         # As many parts whatever the number of threads, so that sums round alike.
         parts = np.zeros((PARTS, *self._sums.shape))
         cuts = np.linspace(0, len(rows), PARTS + 1).astype(int)
-        old, new = self._places[leaves], self._places[joins]
 
         def run(part: int) -> None:
             own = slice(cuts[part], cuts[part + 1])
             self._engine.rows.move(rows[own], old[own], new[own], self._engine.weights, parts[part])
 
-        n_entries = len(rows) * self._engine.rows.entries_per_row
         self._engine.in_threads.each(run, range(PARTS), n_entries)
         for part in parts:
             self._sums += part
@@ -138,35 +145,55 @@ class KeptSums:
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
+        if self._sums.shape[1] * coefficients.size >= WORTH_BLAS:
+            return self._squares_by_blas(regions, coefficients)
         from unconfused.engines._cell_kernels import unmixed_squares
 
-        n_products = self._sums.shape[1] * coefficients.size
-        small = n_products < WORTH_BLAS
+        out = np.empty((len(regions), coefficients.shape[1]))
+        first_places = self._places[regions * self._engine.n_codes]
+
+        def run(start: int) -> None:
+            some = slice(start, start + REGIONS_TOGETHER)
+            unmixed_squares(self._sums, first_places[some], coefficients, out[some])
+
+        n_products = len(regions) * self._sums.shape[1] * coefficients.size
+        starts = range(0, len(regions), REGIONS_TOGETHER)
+        self._engine.in_threads.each(run, starts, n_products)
+        return out
+
+    def _squares_by_blas(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         # Strips of one width, so that one region is work for all threads and norms round alike.
-        strips = [slice(None)]
-        if not small:
-            starts = range(0, self._sums.shape[1], STRIP)
-            strips = [slice(start, start + STRIP) for start in starts]
+        starts = range(0, self._sums.shape[1], STRIP)
+        strips = [slice(start, start + STRIP) for start in starts]
         parts = np.empty((len(regions), len(strips), coefficients.shape[1]))
 
         def run(piece: int) -> None:
             k, strip = divmod(piece, len(strips))
-            own = self._of(regions[k])
-            if small:
-                unmixed_squares(own, coefficients, parts[k, 0])
-                return
-            vectors = coefficients.T @ own[:, strips[strip]]
+            vectors = coefficients.T @ self._of(regions[k])[:, strips[strip]]
             np.einsum("qj,qj->q", vectors, vectors, out=parts[k, strip])
 
+        n_products = len(regions) * self._sums.shape[1] * coefficients.size
         n_pieces = len(regions) * len(strips)
-        n_entries = len(regions) * n_products // (1 if small else PRODUCTS_PER_ENTRY)
-        self._engine.in_threads.each(run, range(n_pieces), n_entries)
+        self._engine.in_threads.each(run, range(n_pieces), n_products // PRODUCTS_PER_ENTRY)
         return np.asarray(parts.sum(axis=1))
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
         # Not by BLAS, which rounds as its number of threads has it.
         return np.asarray(np.einsum("s,sj->j", coefficients[:, true], self._of(region)))
+
+    def unmixed_pairs(
+        self, pairs: Sequence[tuple[int, int]], coefficients: FloatArray
+    ) -> FloatArray:
+        """Return the unmixed sums of some pairs (region, true class), (pairs, features)."""
+        from unconfused.engines._cell_kernels import unmix_pairs
+
+        regions, true = np.array(pairs).T
+        out = np.empty((len(pairs), self._sums.shape[1]))
+        unmix_pairs(
+            self._sums, self._places[regions * self._engine.n_codes], true, coefficients, out
+        )
+        return out
 
     def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
