@@ -15,7 +15,8 @@ from sklearn.model_selection import train_test_split
 from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.solvers.significance import pair_statistics, significance_threshold
+from unconfused.engines.base import CellTables
+from unconfused.solvers.significance import pair_noise, pair_statistics, significance_threshold
 
 
 @pytest.fixture(scope="module")
@@ -262,6 +263,21 @@ def test_every_truth_known_needs_no_matrix():
     X, true = make_blobs(100, centers=3, random_state=1)
     clf = UMAClassifier().fit(X, np.zeros(100, int), y_true=true)
     assert clf.score(X, true) > 0.9
+
+
+@pytest.mark.parametrize("known", [None, 50.0])
+def test_what_is_said_of_one_pair_is_what_is_said_of_all(known):
+    rng, C = np.random.RandomState(0), np.array([[0.7, 0.3, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]])
+    unmixing = Unmixing(C, None if known is None else known * C)
+    counts = np.round(20 * rng.rand(3, 3)) * [[1, 1, 1], [1, 0, 1], [0, 0, 0]]
+    tables, norms = CellTables(counts, 2.0 * counts), rng.rand(3, 3)
+    every = pair_statistics(tables, norms, unmixing, 200.0)
+    assert np.isinf(every.significance).any() == (known is None)
+    assert (every.significance == 0).any()
+    for p, q in np.ndindex(3, 3):
+        noise, significance = pair_noise(tables, (p, q), norms[p, q], unmixing, 200.0)
+        assert noise**2 == pytest.approx(every.squared_noise[p, q], abs=1e-15)
+        assert significance == pytest.approx(every.significance[p, q])
 
 
 @pytest.mark.parametrize(("rate", "n_rows"), [(0.05, 300), (0.2, 2000), (0.05, 3000)])

@@ -13,6 +13,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
+from unconfused.engines._exact_kernels import settle_dense, settle_sparse
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
 from unconfused.engines._prefetch import LINE_BYTES, prefetch, prefetch_entry
 
@@ -130,35 +131,6 @@ def sparse_refresh(
                 scores[i, a], scores[i, b] = of_a, of_b
 
 
-@_sums
-def dense_exact_scores(
-    X: Any, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
-) -> None:
-    """Write all scores of chosen rows in double precision."""
-    for k in range(len(chosen)):
-        for c in range(len(constants)):
-            total = constants[c]
-            for j in range(X.shape[1]):
-                total += X[chosen[k], j] * weights[c, j]
-            out[k, c] = total
-
-
-@_sums
-def sparse_exact_scores(
-    data: Any, indices: Any, indptr: Any, chosen: IntArray, weights: FloatArray,
-    constants: FloatArray, out: FloatArray,
-) -> None:  # fmt: skip
-    """Write all scores of chosen rows in double precision."""
-    for k in range(len(chosen)):
-        i = chosen[k]
-        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-        for c in range(len(constants)):
-            total, own = constants[c], weights[c]
-            for m in range(len(values)):
-                total += values[m] * own[places[m]]
-            out[k, c] = total
-
-
 @_exact
 def _first_two(row: Any, distinct: IntArray) -> tuple[Any, Any, int]:
     """Return the two highest scores, and the class of the first."""
@@ -261,70 +233,18 @@ def decide(
 
 
 @_exact
-def decide_exactly(
-    chosen: IntArray,
-    scores: FloatArray,
-    row_norms: FloatArray,
-    alpha: float,
-    tie: float,
-    now: int,
-    best: Any,
-    budget: Any,
-    slot: Any,
-    rival: Any,
-    spare: Any,
-    region: Any,
-    moved: Any,
-    before: Any,
-) -> int:
-    """Find best class and region of chosen rows from double-precision scores, one row each.
-
-    A row belongs to its best class, the lowest on a tie, if it leads every other class by at
-    least `alpha`; otherwise to none (-1). Scores within `tie` times the row's norm are equal:
-    some step rules leave rows exactly level, and the last bit must not decide for them. Rows that
-    moved are listed, and from where; returns their number.
-    """
-    n_classes, n_moved = scores.shape[1], 0
-    for k in range(len(chosen)):
-        i = chosen[k]
-        allowance = tie * row_norms[i]
-        highest = -np.inf
-        for c in range(n_classes):
-            highest = max(highest, scores[k, c])
-        first = 0
-        while scores[k, first] < highest - allowance:
-            first += 1
-        runner_up = -np.inf
-        for c in range(n_classes):
-            if c != first:
-                runner_up = max(runner_up, scores[k, c])
-        best[i] = first
-        slot[i] = now
-        # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
-        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
-        if len(rival) > 0:
-            rival[i], spare[i] = 0, budget[i]
-        place = first if scores[k, first] - runner_up >= alpha - allowance else -1
-        if place != region[i]:
-            moved[n_moved], before[n_moved] = i, region[i]
-            region[i] = place
-            n_moved += 1
-    return n_moved
-
-
-@_exact
 def look_dense(
-    X: Any, weights: Any, constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
-    distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
-    tie: float, now: int, best: Any, budget: Any, slot: Any, rival: Any, spare: Any,
-    region: Any, moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    X: Any, weights: Any, constants: Any, exact_weights: FloatArray, exact_constants: FloatArray,
+    stale: Any, scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any,
+    row_norms: FloatArray, alpha: float, closeness: float, tie: float, now: int, best: Any,
+    budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
+    chosen: IntArray, start: int, stop: int,
+) -> tuple[int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop, a few at a time.
 
     What is known of a row is then still in fast memory when it is decided on. Rows too close to
-    call are listed from ``chosen[start]`` on. Returns how many rows were looked at, how many of
-    these are too close, how many of the others moved (they are listed from ``moved[start]`` on),
-    and how many were read.
+    call are decided on at the end, in double precision. Returns how many rows were looked at, how
+    many moved (they are listed from ``moved[start]`` on, in order), and how many were read.
     """
     n_looked, n_close, n_moved = 0, 0, 0
     for first in range(start, stop, AT_A_TIME):
@@ -341,25 +261,33 @@ def look_dense(
             chosen[start + n_close + k] = rows[k]
         n_close += close
         n_looked += len(rows)
-    return n_looked, n_close, n_moved, n_looked
+    n_moved = settle_dense(
+        X, chosen[start : start + n_close], exact_weights, exact_constants, row_norms, alpha, tie,
+        now, best, budget, slot, rival, spare, region, moved[start:], before[start:], n_moved,
+    )  # fmt: skip
+    return n_looked, n_moved, n_looked
 
 
 @_exact
 def look_sparse(
-    data: Any, indices: Any, indptr: Any, weights: Any, constants: Any, stale: Any, scores: Any,
-    bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any, row_norms: FloatArray,
-    alpha: float, closeness: float, tie: float, now: int, best: Any, budget: Any, slot: Any,
-    rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
-    start: int, stop: int,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    data: Any, indices: Any, indptr: Any, weights: Any, constants: Any, exact_weights: FloatArray,
+    exact_constants: FloatArray, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
+    distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
+    tie: float, now: int, best: Any, budget: Any, slot: Any, rival: Any, spare: Any, region: Any,
+    moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
+) -> tuple[int, int, int]:  # fmt: skip
     """Do the same for rows in CSR, all at once: they are scored in tiles of their own."""
     rows = find(budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds)
     sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
-    close, n_moved = decide(
+    n_close, n_moved = decide(
         rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
         best, budget, slot, rival, spare, region, moved[start:], before[start:],
     )  # fmt: skip
-    return len(rows), close, n_moved, len(rows)
+    n_moved = settle_sparse(
+        data, indices, indptr, rows[:n_close], exact_weights, exact_constants, row_norms, alpha,
+        tie, now, best, budget, slot, rival, spare, region, moved[start:], before[start:], n_moved,
+    )  # fmt: skip
+    return len(rows), n_moved, len(rows)
 
 
 @_exact

@@ -12,6 +12,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
+from unconfused.engines._exact_kernels import settle_dense
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
 from unconfused.engines._look_kernels import AT_A_TIME, SMALLEST, find
 from unconfused.engines._prefetch import LINE_BYTES, prefetch
@@ -271,13 +272,13 @@ def look_outlined(
     X: Any, lines: Any, scales: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
     rough_weights: Any, rough_constants: Any, rough: float, smallest: float, weights: Any,
     constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray,
-    row_norms: FloatArray, closeness: float, now: int, best: Any, budget: Any, slot: Any,
-    rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray, start: int,
-    stop: int,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    row_norms: FloatArray, closeness: float, tie: float, now: int, best: Any, budget: Any,
+    slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
+    start: int, stop: int,
+) -> tuple[int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
 
-    As `look_dense` does; also returns how many rows had to be read themselves.
+    As `look_dense` does, without a margin; not all rows that it looked at had to be read.
     """
     n_looked, n_close, n_moved, n_read = 0, 0, 0, 0
     in_doubt = np.empty(AT_A_TIME, dtype=chosen.dtype)
@@ -300,4 +301,8 @@ def look_outlined(
         n_close += close
         n_looked += len(rows)
         n_read += count
-    return n_looked, n_close, n_moved, n_read
+    n_moved = settle_dense(
+        X, chosen[start : start + n_close], weights, constants, row_norms, 0.0, tie, now, best,
+        budget, slot, rival, spare, region, moved[start:], before[start:], n_moved,
+    )  # fmt: skip
+    return n_looked, n_moved, n_read

@@ -15,25 +15,6 @@ from unconfused.engines._compile import compiled
 
 
 @compiled
-def merge_moves(moved: IntArray, before: IntArray, n_first: int, n_second: int) -> None:
-    """Bring two lists of rows that moved, one behind the other, into the order of the rows.
-
-    Each is in order, and the second one short.
-    """
-    rows = moved[n_first : n_first + n_second].copy()
-    origins = before[n_first : n_first + n_second].copy()
-    at, first, second = n_first + n_second - 1, n_first - 1, n_second - 1
-    while second >= 0:
-        if first >= 0 and moved[first] > rows[second]:
-            moved[at], before[at] = moved[first], before[first]
-            first -= 1
-        else:
-            moved[at], before[at] = rows[second], origins[second]
-            second -= 1
-        at -= 1
-
-
-@compiled
 def list_moves(
     rows: IntArray, before: IntArray, after: IntArray, codes: IntArray, weights: FloatArray,
     n_codes: int, n_cells: int,

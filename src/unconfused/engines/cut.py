@@ -35,9 +35,6 @@ OUTLINE_AFTER = 4
 TOO_MANY_DOUBTS = 0.5
 """Share of rows in doubt from which on an outline is dropped."""
 
-EXACT_ROWS = 1024
-"""Rows that are scored in double precision at once."""
-
 
 class RowCut:
     """Regions of the rows of an engine, for weights that move.
@@ -84,6 +81,9 @@ class RowCut:
         and of keeping them, and of the budget."""
 
         self._squared_norms = np.zeros(n_classes)
+        self.longest = 0.0
+        """Norm of the longest weights."""
+
         self._movement = (RivalMovement if rivals else Movement)(n_classes, engine.n_features)
         self._twins = Twins(n_classes)
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
@@ -106,6 +106,7 @@ class RowCut:
         self._quick[:] = self._weights
         self._quick_constants[:] = self._constants
         self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
+        self.longest = float(np.sqrt(self._squared_norms.max()))
         self._twins.restart(weights)
         self._movement.restart()
         self._best.fill(0)
@@ -135,6 +136,7 @@ class RowCut:
             self._quick[c], self._quick_constants[c] = self._weights[c], self._constants[c]
             own = self._weights[c]
             self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
+        self.longest = float(np.sqrt(self._squared_norms.max()))
         if self._outline is not None:
             self._outline.follow(movers, self._weights, self._constants)
         self._movement.add(steps, direction)
@@ -187,18 +189,12 @@ class RowCut:
         """
         self._moved_at.fill(self._movement.now + 1)
 
-    @property
-    def longest(self) -> float:
-        """Norm of the longest weights."""
-        return float(np.sqrt(self._squared_norms.max()))
-
     def _look(self, bounds: FloatArray) -> list[slice]:
         """Look at the rows whose budgets do not exceed their bounds.
 
         Returns the runs of `_moved`, and of `_before`, in which those that moved are listed.
         """
         from unconfused.engines._look_kernels import list_stale
-        from unconfused.engines._transfer_kernels import merge_moves
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
         look = self._make_look(bounds)
@@ -209,15 +205,7 @@ class RowCut:
                 run(start, self._outline.n_rows)
                 run(self._outline.n_rows, stop)
                 return
-            count, n_close, n_moved, n_read = look(start, stop)
-            moved, before = self._moved[start:stop], self._before[start:stop]
-            if n_close:
-                close = self._chosen[start : start + n_close]
-                n_more = self._decide_exactly(close, moved[n_moved:], before[n_moved:])
-                # In the order of the rows, whatever order they were decided in: sums round alike.
-                merge_moves(moved, before, n_moved, n_more)
-                n_moved += n_more
-            found[start] = count, n_moved, n_read
+            found[start] = look(start, stop)
 
         self._engine.in_threads(run, uneven=True)
         self.looked_at = sum(count for count, _, _ in found.values())
@@ -233,8 +221,8 @@ class RowCut:
     def _make_look(self, bounds: FloatArray) -> Look:
         """Return what looks at the rows, of some that follow one another, that must be looked at.
 
-        It says at how many it looked, how many of these were too close to call (they are listed in
-        `_chosen`), how many of the others moved (in `_moved` and `_before`), how many it read.
+        It says at how many it looked, how many of these moved (they are listed in `_moved` and
+        `_before`), and how many it read.
         """
         movement, scale = self._movement, self.longest
         rival_bounds = np.zeros((1, 1, 1))
@@ -248,31 +236,15 @@ class RowCut:
             self._closeness * scale, TIE * scale, movement.slot,
         )  # fmt: skip
         look = partial(
-            self._engine.rows.look, self._quick, self._quick_constants, *known, *deciding, *into,
-            *places,
+            self._engine.rows.look, self._quick, self._quick_constants, self._weights,
+            self._constants, *known, *deciding, *into, *places,
         )  # fmt: skip
         if self._outline is None:
             return look
         closeness = (self._engine.rows.n_columns + 2) * np.finfo(np.float64).eps + 4.0 * TIE
         by_outline = self._outline.look(
             scale, self._weights, self._constants, *known, self._engine.row_norms,
-            closeness * scale, movement.slot, *into, *places,
+            closeness * scale, TIE * scale, movement.slot, *into, *places,
         )  # fmt: skip
         n_outlined = self._outline.n_rows
         return lambda start, stop: (by_outline if stop <= n_outlined else look)(start, stop)
-
-    def _decide_exactly(self, close: Any, moved: Any, before: Any) -> int:
-        """Decide on rows too close to call in single precision; list those that moved."""
-        from unconfused.engines._look_kernels import decide_exactly
-
-        n_moved = 0
-        into = (self._best, self._budget, self._slot, self._rival, self._spare, self.region)
-        for first in range(0, len(close), EXACT_ROWS):
-            some = close[first : first + EXACT_ROWS]
-            scores = np.empty((len(some), len(self._constants)))
-            self._engine.rows.exact_scores(some, self._weights, self._constants, scores)
-            n_moved += decide_exactly(
-                some, scores, self._engine.row_norms, self._alpha, TIE * self.longest,
-                self._movement.slot, *into, moved[n_moved:], before[n_moved:],
-            )  # fmt: skip
-        return n_moved

@@ -41,7 +41,7 @@ FEW_OF = 4
 PER_ROW = 12
 """Bytes of an outlined row beside its entries."""
 
-Look = Callable[[int, int], tuple[int, int, int, int]]
+Look = Callable[[int, int], tuple[int, int, int]]
 
 
 class Outline:

@@ -42,14 +42,8 @@ class Rows(Protocol):
         """Write the squared norms of rows start..stop."""
         ...
 
-    def look(self, *known: Any) -> tuple[int, int, int, int]:
+    def look(self, *known: Any) -> tuple[int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        ...
-
-    def exact_scores(
-        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
-    ) -> None:
-        """Write all scores of chosen rows, (rows, Q), in double precision."""
         ...
 
     def move_gram(
@@ -113,16 +107,10 @@ class DenseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.dense_squared_norms(self.dense, start, stop, out)
 
-    def look(self, *known: Any) -> tuple[int, int, int, int]:
+    def look(self, *known: Any) -> tuple[int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        found: tuple[int, int, int, int] = self._look.look_dense(self.dense, *known)
+        found: tuple[int, int, int] = self._look.look_dense(self.dense, *known)
         return found
-
-    def exact_scores(
-        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
-    ) -> None:
-        """Write all scores of chosen rows, (rows, Q), in double precision."""
-        self._look.dense_exact_scores(self.dense, chosen, weights, constants, out)
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
@@ -185,16 +173,10 @@ class SparseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.sparse_squared_norms(self._data, self._indptr, start, stop, out)
 
-    def look(self, *known: Any) -> tuple[int, int, int, int]:
+    def look(self, *known: Any) -> tuple[int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        found: tuple[int, int, int, int] = self._look.look_sparse(*self._stored, *known)
+        found: tuple[int, int, int] = self._look.look_sparse(*self._stored, *known)
         return found
-
-    def exact_scores(
-        self, chosen: IntArray, weights: FloatArray, constants: FloatArray, out: FloatArray
-    ) -> None:
-        """Write all scores of chosen rows, (rows, Q), in double precision."""
-        self._look.sparse_exact_scores(*self._stored, chosen, weights, constants, out)
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,

@@ -57,6 +57,24 @@ def pair_statistics(
     return PairStatistics(significance, stands_out, np.maximum(squared_noise, 0.0))
 
 
+def pair_noise(
+    tables: CellTables, pair: tuple[int, int], norm: float, unmixing: Unmixing, total: float
+) -> tuple[float, float]:
+    """Return the noise of one pair's vector, as a length, and its significance.
+
+    What `pair_statistics` says of it, without looking at all others.
+    """
+    p, q = pair
+    counts, squares = tables.counts[p], tables.squares[p]
+    mass = float(unmixing.masses(counts)[q])
+    error = float(unmixing.mass_errors(counts)[q])
+    squared_noise = float(squares @ unmixing.coefficients[:, q] ** 2) / total**2 - norm**2 / total
+    noise = max(squared_noise, 0.0) ** 0.5
+    if mass <= NO_ROWS * total:
+        return noise, 0.0
+    return noise, mass / error if error > 0 else np.inf
+
+
 def significance_threshold(n_classes: int) -> float:
     """Return how many standard errors a mass must reach, corrected for the number of pairs.
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import CellTables, Engine, Partition
+from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.contest import contested_norms, strike_out_learnt, strike_out_next
 from unconfused.solvers.means import estimated_hits, start_at_means
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.significance import pair_statistics
+from unconfused.solvers.significance import pair_noise, pair_statistics
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 CONVERGED = "no pair left to unconfuse"
@@ -185,10 +185,7 @@ class UMA:
                 strike_out_next(partition, self.selection, prior, norms, state.weights, selectable)
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
-        own = CellTables(tables.counts[p : p + 1], tables.squares[p : p + 1])
-        statistics = pair_statistics(own, norms[p : p + 1], unmixing, total)
-        noise = float(statistics.squared_noise[0, q]) ** 0.5
-        significance = float(statistics.significance[0, q])
+        noise, significance = pair_noise(tables, (p, q), float(norms[p, q]), unmixing, total)
         state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
         if state.weights.any():
             partition.move(steps, z)
