@@ -268,7 +268,7 @@ def test_every_truth_known_needs_no_matrix():
 @pytest.mark.parametrize("known", [None, 50.0])
 def test_what_is_said_of_one_pair_is_what_is_said_of_all(known):
     rng, C = np.random.RandomState(0), np.array([[0.7, 0.3, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]])
-    unmixing = Unmixing(C, None if known is None else known * C)
+    unmixing = Unmixing(C, counts=None if known is None else known * C)
     counts = np.round(20 * rng.rand(3, 3)) * [[1, 1, 1], [1, 0, 1], [0, 0, 0]]
     tables, norms = CellTables(counts, 2.0 * counts), rng.rand(3, 3)
     every = pair_statistics(tables, norms, unmixing, 200.0)
