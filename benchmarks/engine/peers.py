@@ -49,9 +49,13 @@ def literal(problem: Problem, max_iter: int) -> Fit:
     return fit
 
 
-def weights_difference(problem: Problem, max_iter: int) -> float:
-    """Return the largest difference of our weights and the literal ones, as a share of theirs."""
-    theirs = LiteralUMA(problem.confusion, max_iter, problem.intercept).fit(problem.X, problem.y)
+def weights_difference(problem: Problem, written_out: Problem, max_iter: int) -> float:
+    """Return the largest difference of our weights and the literal ones, as a share of theirs.
+
+    `written_out` is what the literal one sees: the same rows, in the same precision or another.
+    """
+    model = LiteralUMA(problem.confusion, max_iter, problem.intercept)
+    theirs = model.fit(written_out.X, written_out.y)
     clf = UMAClassifier(
         problem.confusion, max_iter=max_iter, fit_intercept=problem.intercept, tol=1e-9
     )
