@@ -234,7 +234,9 @@ def test_fits_are_the_same(monkeypatch, dtype, step):
 def test_where_there_is_room_for_an_outline(tmp_path):
     def asked(n_rows, n_columns, n_classes, dtype=np.float32, X=None):
         X = np.broadcast_to(np.zeros((), dtype), (n_rows, n_columns)) if X is None else X
-        rows = SimpleNamespace(dense=X, n_entries=n_rows * n_columns)
+        rows = SimpleNamespace(
+            dense=X, n_rows=n_rows, n_columns=n_columns, n_entries=X.size, dtype=X.dtype
+        )
         engine = SimpleNamespace(rows=rows, n_codes=n_classes, n_features=n_columns + 1)
         return room.room_for_outline(engine, n_classes) / (n_columns + outline.PER_ROW)
 
@@ -260,10 +262,24 @@ def test_an_outline_of_few_rows_is_not_drawn():
 def test_what_is_kept_stays_within_what_is_allowed():
     n_rows, n_columns, Q = 80_000, 520, 10
     X = np.broadcast_to(np.zeros((), np.float32), (n_rows, n_columns))
-    rows = SimpleNamespace(dense=X, n_entries=X.size)
+    rows = SimpleNamespace(
+        dense=X, n_rows=n_rows, n_columns=n_columns, n_entries=X.size, dtype=X.dtype
+    )
     engine = SimpleNamespace(rows=rows, n_codes=Q, n_features=n_columns + 1)
     outlined = room.room_for_outline(engine, Q)
     kept = outlined + room.PER_ROW * n_rows + 8 * Q * Q * (n_columns + 1)
     assert outlined > 0
     assert kept <= 0.3 * 4 * n_rows * n_columns + 64 * Q * n_columns
     assert outline.EXTREME**2 * n_columns < np.finfo(np.float32).max
+
+
+def test_many_sums_of_few_rows_are_not_kept():
+    def kept(n_rows, n_columns, n_classes):
+        rows = SimpleNamespace(
+            n_rows=n_rows, n_columns=n_columns, n_entries=n_rows * n_columns, dtype=np.float32
+        )
+        return room.kept_bytes(SimpleNamespace(rows=rows), n_classes)
+
+    assert kept(30_000, 100, 250) == room.SMALL
+    assert kept(10**6, 1000, 250) == room.KEPT_BYTES
+    assert room.SMALL < kept(15_000, 1600, 26) < room.KEPT_BYTES

@@ -14,7 +14,7 @@ import numpy as np
 from engine import growth
 from engine.data import Problem, dense, named, text
 from engine.measuring import Measured, in_turn, peak_bytes, read_seconds
-from engine.peers import literal, ours, weights_difference, whole_fits
+from engine.peers import literal, next_to_nothing, ours, weights_difference, whole_fits
 from engine.table import save, show
 
 HERE = Path(__file__).resolve().parents[1]
@@ -39,7 +39,7 @@ def measure(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
         doubled = weights_difference(problem, exact, few)
         fits[f"literal, {few} in double"] = literal(exact, few)
     equal = in_turn(fits, problem.X_test, problem.y_test, options.repeats)
-    over = peak_bytes(next(iter(fits.values())))
+    over = peak_bytes(next(iter(fits.values())), next_to_nothing(problem))
     if over is not None:
         equal[0].peak_bytes = over + problem.n_bytes
     show(f"{problem.name}, equal updates", equal, read, problem.n_bytes)

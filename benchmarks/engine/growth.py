@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.data import dense
 from engine.measuring import Measured, in_turn, peak_bytes
-from engine.peers import ours
+from engine.peers import next_to_nothing, ours
 
 UPDATES = 100
 
@@ -27,7 +27,7 @@ def series(name: str, values: list[int], fixed: dict[str, int], repeats: int) ->
         problem = dense(**{**fixed, name: value})
         fit = ours(problem, UPDATES, tol=1e-9)
         (result,) = in_turn({f"{name} = {value}": fit}, problem.X_test, problem.y_test, repeats)
-        over = peak_bytes(fit)
+        over = peak_bytes(fit, next_to_nothing(problem))
         share = None
         if over is not None:
             result.peak_bytes = over + problem.n_bytes

@@ -80,7 +80,8 @@ def read_seconds(X: Any, repeats: int = 7) -> float:
     return float(np.median(times[1:]))
 
 
-def _peak_of(fit: Callable[[], Any], answer: Any) -> None:
+def _peak_of(fit: Callable[[], Any], warm_up: Callable[[], Any], answer: Any) -> None:
+    warm_up()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # memory freed earlier must not hide what a fit takes
     before = _status("VmRSS")
@@ -90,16 +91,18 @@ def _peak_of(fit: Callable[[], Any], answer: Any) -> None:
     answer.put(_status("VmHWM") - before)
 
 
-def peak_bytes(fit: Callable[[], Any]) -> int | None:
+def peak_bytes(fit: Callable[[], Any], warm_up: Callable[[], Any]) -> int | None:
     """Return how much more memory than now a fit needs at its peak; None if it cannot be told.
 
-    It runs in a process of its own, forked from this one, with the rows already there.
+    It runs in a process of its own, forked from this one, with the rows already there. A fit to
+    next to nothing warms it up: code that a process has to load, and what BLAS sets aside, are not
+    this fit's.
     """
     if not os.path.exists("/proc/self/clear_refs"):
         return None
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
-    child = context.Process(target=_peak_of, args=(fit, answer))
+    child = context.Process(target=_peak_of, args=(fit, warm_up, answer))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the child starts threads of its own
         child.start()

@@ -54,7 +54,9 @@ class RowCut:
         self._alpha = alpha
         self._skip = skip
         n_rows, n_columns = engine.rows.n_rows, engine.rows.n_columns
-        number = np.int32 if n_rows < 2**31 else np.int64
+        self.row_type: Any = np.int32 if n_rows < 2**31 else np.int64
+        """What rows are numbered in."""
+
         self.region: Any = np.zeros(n_rows, dtype=np.int32)
         """Best class of every row, -1 where its lead is less than alpha."""
 
@@ -66,8 +68,8 @@ class RowCut:
         self._rival = np.zeros(n_rows if rivals else 0, dtype=np.int32)
         self._spare = np.empty(len(self._rival), dtype=np.float32)
         self._scores = np.empty((n_rows, n_classes), dtype=np.float32)
-        self._chosen: Any = np.empty(n_rows, dtype=number)
-        self._moved: Any = np.empty(n_rows, dtype=number)
+        self._chosen: Any = np.empty(n_rows, dtype=self.row_type)
+        self._moved: Any = np.empty(n_rows, dtype=self.row_type)
         self._before: Any = np.empty(n_rows, dtype=np.int32)
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)

@@ -210,7 +210,8 @@ class LocalPartition:
         if self._takes_in_order:
             n_rows = self._engine.rows.n_rows
             for start in range(0, n_rows, MANY_TOGETHER):
-                rows = np.arange(start, min(start + MANY_TOGETHER, n_rows))
+                stop = min(start + MANY_TOGETHER, n_rows)
+                rows = np.arange(start, stop, dtype=self._cut.row_type)
                 self._move_in_order(rows, np.full(len(rows), -1, dtype=np.int32))
         else:
             for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):

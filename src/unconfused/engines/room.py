@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 KEPT_BYTES = 64 * 2**20
 """Sums, and products of sums, are kept while they fit into this, and otherwise made when asked."""
 
+SMALL = 16 * 2**20
+"""They are kept within this however few the rows are."""
+
 BESIDE_ROWS = 0.3
 """What may be kept beside the rows, as a share of them; scores are not counted."""
 
@@ -41,7 +44,7 @@ def cell_sums(
     """Keep what there is room for; what is lazy only where norms will be asked for."""
     n_cells = n_classes * engine.n_codes
     lazy = for_norms and is_lazy(engine, n_classes)
-    if n_cells * engine.n_features * 8 <= KEPT_BYTES:
+    if n_cells * engine.n_features * 8 <= kept_bytes(engine, n_classes):
         if lazy:
             return LateSums(engine, n_classes, region, cells)
         return KeptSums(engine, n_cells)
@@ -56,10 +59,26 @@ def is_lazy(engine: LocalEngine, n_classes: int) -> bool:
     With few products that takes longer than to measure all; and where there is no room even for
     products of sums, there are no bounds.
     """
-    n_cells = n_classes * engine.n_codes
-    if n_cells * engine.n_features * 8 <= KEPT_BYTES:
+    n_cells, room = n_classes * engine.n_codes, kept_bytes(engine, n_classes)
+    if n_cells * engine.n_features * 8 <= room:
         return n_cells * n_classes * engine.n_features >= WORTH_NOTING
-    return n_cells * engine.n_codes * 8 <= KEPT_BYTES
+    return n_cells * engine.n_codes * 8 <= room
+
+
+def kept_bytes(engine: LocalEngine, n_classes: int) -> int:
+    """Return how much room there is for sums: what a fit may take, but for what rows need.
+
+    Many classes have many sums. With few and short rows these would be most of a fit's memory, and
+    take little longer to make when they are asked for.
+    """
+    allowed = _allowed_bytes(engine, n_classes) - PER_ROW * engine.rows.n_rows
+    return min(KEPT_BYTES, max(SMALL, int(allowed)))
+
+
+def _allowed_bytes(engine: LocalEngine, n_classes: int) -> float:
+    """Return what a fit may take beside its rows and their scores."""
+    n_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
+    return float(BESIDE_ROWS * n_bytes + 64 * n_classes * engine.rows.n_columns)
 
 
 def room_for_outline(engine: LocalEngine, n_classes: int) -> int:
@@ -74,8 +93,8 @@ def room_for_outline(engine: LocalEngine, n_classes: int) -> int:
     if n_columns < LONG_ROW:
         return 0
     sums = 8 * n_classes * engine.n_codes * engine.n_features
-    kept = FIXED + PER_ROW * n_rows + (sums if sums <= KEPT_BYTES else KEPT_BYTES)
-    return max(0, int(BESIDE_ROWS * X.nbytes + 64 * n_classes * n_columns - kept))
+    kept = FIXED + PER_ROW * n_rows + min(sums, kept_bytes(engine, n_classes))
+    return max(0, int(_allowed_bytes(engine, n_classes) - kept))
 
 
 def _lies_on_disk(X: Any) -> bool:

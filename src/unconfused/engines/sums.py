@@ -9,7 +9,7 @@ there is none; then only their products within a region are kept, which are all 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class KeptSums:
     def __init__(self, engine: LocalEngine, n_cells: int) -> None:
         self._engine = engine
         self._sums = np.zeros((n_cells, engine.n_features))
-        self._places = np.append(np.arange(n_cells), -1)
+        self._places: Any = np.append(np.arange(n_cells, dtype=np.int32), np.int32(-1))
         """Where the sum of a cell is; the last is for no cell, -1."""
 
     def clear(self) -> None:
