@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
 
-from unconfused import UMAClassifier
+from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine, movement, partition, rivals
 from unconfused.engines.cut import RowCut
@@ -40,7 +40,8 @@ def exact_regions(X, W, alpha):
     best = (scores >= scores.max(axis=1, keepdims=True) - near[:, None]).argmax(axis=1)
     own = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
     np.put_along_axis(scores, best[:, None], -np.inf, axis=1)
-    return np.where(own - scores.max(axis=1) >= alpha - near, best, -1)
+    inside = own - scores.max(axis=1) >= alpha - near
+    return np.where(inside | (alpha == 0.0), best, -1)
 
 
 @given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), by_rival, scales)
@@ -108,6 +109,45 @@ def test_scores_too_large_to_be_kept_are_not_taken_for_safe():
     cut.restart(np.array([[1e17, 0.0], [0.0, 0.0], [-5e17, 0.0]]))
     cut.move(np.array([0.0, 0.0, 1.0]), np.array([1e18, 0.0]))
     assert cut.region.tolist() == [2]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("sizes", [range(62, 68), range(-78, -70)], ids=["huge", "tiny"])
+@pytest.mark.slow
+def test_features_at_the_ends_of_single_precision(storage, sizes):
+    # Scores, or parts of their sums, overflow or vanish; only the scale of the rows is another.
+    for seed in range(4):
+        rng = np.random.RandomState(seed)
+        means, true = rng.randn(8, 100), rng.randint(8, size=1500)
+        X = (0.3 * means[true] + rng.randn(1500, 100)).astype(np.float32)
+        C = 3 * np.eye(8) + rng.rand(8, 8)
+        C /= C.sum(axis=1, keepdims=True)
+        y = noise.corrupt_labels(true, C, random_state=0)
+        settings = {"step": "uniform", "tol": 0.0, "max_iter": 40, "fit_intercept": False}
+        for size in sizes:
+            rows, weights = X * np.float32(2.0**size), []
+            for dtype in (np.float32, np.float64):
+                clf = UMAClassifier(C, init="means" if seed % 2 else "zero", **settings)
+                clf.fit(storage(rows.astype(dtype)), y)
+                weights.append(clf._state.weights * 2.0**-size)
+            np.testing.assert_array_equal(*weights)
+
+
+@pytest.mark.parametrize("outlined", [False, True])
+def test_a_tie_at_its_very_edge_leaves_no_row_without_a_region(monkeypatch, outlined):
+    # By 1e-12 of it the lower score is level with the higher one, and by a rounding it is not.
+    high = next(h for h in 1.0 + np.arange(1, 10**5) * 2.0**-30 if (h - 1e-12 * h) - h < -1e-12 * h)
+    monkeypatch.setattr("unconfused.engines.cut.OUTLINE_AFTER", 0)
+    monkeypatch.setattr("unconfused.engines.cut.TOO_MANY_DOUBTS", 2.0)
+    monkeypatch.setattr("unconfused.engines.cut.room_for_outline", lambda *_: 10**9 * outlined)
+    X = np.array([[1.0]] * 3 + [[-1.0]] * 5)
+    engine = LocalEngine(X, np.zeros(8, dtype=np.intp), 4, intercept=False)
+    own = engine.partition(Unmixing(np.eye(4)), 0.0)
+    own.restart(np.array([[high - 1e-12 * high], [high], [-0.3], [-0.1]]))
+    for _ in range(3):
+        assert own.tables().counts[:, 0].tolist() == [3.0, 0.0, 5.0, 0.0]
+        own.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.01]))
+        assert (own._cut._outline is not None) == outlined
 
 
 def test_a_row_is_safe_from_rivals_that_did_not_come_near():

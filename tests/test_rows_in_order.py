@@ -130,3 +130,15 @@ def test_a_failure_in_any_thread_is_told_and_nobody_goes_on(failing):
     n_begun = len(begun)
     threads.each(lambda item: None, range(4), 10**9)  # and it can be used again
     assert len(begun) == n_begun
+
+
+def test_an_exchange_that_was_interrupted_is_healed():
+    problem = make_problem(5, n=100)
+    engine, W = LocalEngine(problem.X, problem.y, 4), np.random.RandomState(5).randn(4, 5)
+    cut, fresh = (engine.partition(Unmixing(problem.C), 0.0) for _ in range(2))
+    cut.restart(W)
+    cut.pair_norms()
+    cut._sums._places[:4] = cut._sums._places[4:8]  # one half of it
+    cut._outdated = True
+    fresh.restart(W)
+    np.testing.assert_allclose(cut.pair_norms(), fresh.pair_norms(), atol=1e-12)

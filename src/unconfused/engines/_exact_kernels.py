@@ -95,7 +95,8 @@ def decide_exactly(
         budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
         if len(rival) > 0:
             rival[i], spare[i] = 0, budget[i]
-        place = first if scores[k, first] - runner_up >= alpha - allowance else -1
+        inside = alpha == 0.0 or scores[k, first] - runner_up >= alpha - allowance
+        place = first if inside else -1
         if place != region[i]:
             moved[n_moved], before[n_moved] = i, region[i]
             region[i] = place

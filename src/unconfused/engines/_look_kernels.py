@@ -31,6 +31,10 @@ FETCHED_AHEAD = 8
 """How many rows ahead what is known of one is fetched, when rows are decided on."""
 
 LOWEST = np.float32(-np.inf)
+TINY, HUGE = 1e-42, 1e26
+"""Between these, the tie of a row as long as 1, and of a row, say that scores keep to the range of
+single precision, partial sums included: a tie is 1e-12 of the largest score there could be."""
+
 SMALLEST = 1e-44
 """Scores smaller than this have no digits left in single precision."""
 
@@ -211,8 +215,9 @@ def decide(
         else:
             room = lead - near
             inside = alpha <= tie * row_norms[i]
-        overflowed = third == LOWEST and with_rivals and len(distinct) > 2
-        if row_norms[i] == 0.0 or not clear or not np.isfinite(room) or overflowed:
+        # Where scores could overflow, or have lost digits, single precision says nothing.
+        extreme = not (tie > TINY and TINY < tie * row_norms[i] < HUGE)
+        if extreme or not clear or not np.isfinite(room):
             chosen[n_close], chosen[k] = i, chosen[n_close]
             n_close += 1
             continue

@@ -112,7 +112,7 @@ class Outline:
         n_classes = len(weights)
         self._weights = np.zeros((n_classes, len(self._kept)), dtype=np.float32)
         self._constants = np.zeros(n_classes, dtype=np.float32)
-        self._ordered = weights[:, self._order]
+        self._ordered = np.ascontiguousarray(weights[:, self._order])
         self._apart = np.zeros((n_classes, room_for(n_classes)), dtype=np.float32)
         self._beyond_apart = np.zeros_like(self._apart)
         self.follow(np.arange(n_classes), weights, constants)

@@ -79,13 +79,12 @@ class LocalPartition:
             self._sums.vectors.follow(steps, direction, self._cut.longest)
         if self._outdated or len(rows) == 0:
             return
+        self._outdated = True  # if it is interrupted
         rows, before = self._after_exchange(rows, before)
         self._transferred += 2 * len(rows)
         # Rounding cannot pile up in the sums: they are made anew once in a while.
         if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
-            self._outdated = True
             return
-        self._outdated = True  # if it is interrupted
         if self._takes_in_order:
             for start in range(0, len(rows), MANY_TOGETHER):
                 some = slice(start, start + MANY_TOGETHER)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
@@ -66,8 +66,10 @@ class RowThreads:
                 work(*item)
 
         n_helpers = min(self.n_threads, len(items)) - 1
-        helpers = [pool.submit(take) for _ in range(n_helpers)]
+        helpers: list[Future[None]] = []
         try:
+            for _ in range(n_helpers):
+                helpers.append(pool.submit(take))
             take()
         finally:
             # Nobody goes on writing once this has returned, be it because it was interrupted.

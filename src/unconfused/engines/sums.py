@@ -85,6 +85,7 @@ class KeptSums:
     def clear(self) -> None:
         """Forget all rows."""
         self._sums.fill(0.0)
+        self._places[:-1] = np.arange(len(self._sums))
 
     def fill(self, transfer: Transfer) -> None:
         """Let some rows join their cells."""

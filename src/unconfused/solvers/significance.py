@@ -68,7 +68,8 @@ def pair_noise(
     counts, squares = tables.counts[p], tables.squares[p]
     mass = float(unmixing.masses(counts)[q])
     error = float(unmixing.mass_errors(counts)[q])
-    squared_noise = float(squares @ unmixing.coefficients[:, q] ** 2) / total**2 - norm**2 / total
+    squared = float(squares @ unmixing.coefficients[:, q] ** 2) / total**2
+    squared_noise = squared - norm * norm / total
     noise = max(squared_noise, 0.0) ** 0.5
     if mass <= NO_ROWS * total:
         return noise, 0.0
