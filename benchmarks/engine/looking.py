@@ -21,6 +21,7 @@ from unconfused.engines.cut import RowCut
 def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
     """Return the shares of rows looked at, read and moved, one of each per update."""
     looked, read, moved = [], [], []
+    kept: set[tuple[int, int]] = set()
     move = RowCut.move
 
     def noting(cut: RowCut, *arguments: Any) -> Any:
@@ -28,10 +29,14 @@ def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
         looked.append(cut.looked_at / len(problem.y))
         read.append(cut.read / len(problem.y))
         moved.append(len(rows) / len(problem.y))
+        if cut._outline is not None:
+            kept.add((cut._outline.n_rows, cut._outline.n_columns))
         return rows, before
 
     with mock.patch.object(RowCut, "move", noting):
         ours(problem, updates, tol=1e-9)()
+    for n_rows, n_columns in sorted(kept):
+        print(f"  outlines of {n_rows:,} rows, {n_columns:,} of {problem.X.shape[1]:,} columns")
     named = {"looked at": looked, "read": read, "moved": moved}
     return {name: np.array(share) for name, share in named.items()}
 

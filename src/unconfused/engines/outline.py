@@ -55,6 +55,9 @@ class Outline:
         self.n_rows = n_rows
         """How many of the rows are outlined."""
 
+        self.n_columns = len(kept)
+        """How many columns are kept."""
+
         self._kept, self._ranges = kept, ranges[kept]
         self._others = np.setdiff1d(np.arange(X.shape[1]), kept)
         self._order = np.concatenate([self._kept, self._others])
@@ -110,7 +113,7 @@ class Outline:
         from unconfused.engines._rank_kernels import room_for
 
         n_classes = len(weights)
-        self._weights = np.zeros((n_classes, len(self._kept)), dtype=np.float32)
+        self._weights = np.zeros((n_classes, self.n_columns), dtype=np.float32)
         self._constants = np.zeros(n_classes, dtype=np.float32)
         self._ordered = np.ascontiguousarray(weights[:, self._order])
         self._apart = np.zeros((n_classes, room_for(n_classes)), dtype=np.float32)
@@ -121,7 +124,7 @@ class Outline:
         """Take the weights of some classes anew."""
         from unconfused.engines._outline_kernels import distances
 
-        n_kept = len(self._kept)
+        n_kept = self.n_columns
         for c in movers:
             np.take(weights[c], self._order, out=self._ordered[c])
             self._weights[c] = self._ranges * self._ordered[c, :n_kept]
