@@ -1,8 +1,8 @@
-"""Compiled loops over many rows that change cells, in the order of the rows.
+"""Compiled loops over rows that change cells, in the order of the rows.
 
-Few rows are sorted by cell first (`_transfer_kernels.py`), so that several share one pass over a
-sum. Of many, that would read each row twice, at two places of the list. Here a row is read once,
-and leaves one sum as it joins another; sums of few cells stay in fast memory meanwhile. All loops
+A row is read once, and leaves one sum as it joins another, while the sums of all cells stay in fast
+memory. Where they are too large for that, rows are sorted by cell (`_transfer_kernels.py`), so that
+several share one pass over a sum; each is then read twice, at two places of the list. All loops
 release the interpreter; nothing is compiled when this file is imported.
 """
 
