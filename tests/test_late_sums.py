@@ -10,10 +10,10 @@ from scipy import sparse
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
-from unconfused.engines import BoundedPartition, late_sums, room
+from unconfused.engines import BoundedPartition, room, snapshots
 from unconfused.engines.late_sums import LateSums
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.sums import KeptSums
+from unconfused.engines.snapshots import Snapshots
 
 storages = st.sampled_from([np.asarray, sparse.csr_array])
 
@@ -32,7 +32,7 @@ def two_partitions(engine, C, alpha):
     seed=st.integers(0, 2**31 - 1),
     storage=storages,
     alpha=st.sampled_from([0.0, 0.05]),
-    together=st.sampled_from([2**15, 7]),
+    together=st.sampled_from([2**15, 64]),
     heavy=st.booleans(),
 )
 @settings(max_examples=60)
@@ -45,8 +45,8 @@ def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
     assert isinstance(late, BoundedPartition)
     W = rng.randn(4, 5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unconfused.engines.partition.MOVED_TOGETHER", together)
-        patch.setattr(late_sums, "MOVED_TOGETHER", together)
+        patch.setattr("unconfused.engines.partition.MANY_TOGETHER", together)
+        patch.setattr(snapshots, "LISTED_TOGETHER", together)
         late.restart(W)
         for steps, direction in make_moves(rng, 25, 4, 5):
             late.move(steps, direction)
@@ -59,6 +59,10 @@ def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
             if rng.rand() < 0.5:  # what a vector was asked for says nothing of the others' norms
                 found, expected = late.update_vector(*vector), eager.update_vector(*vector)
                 np.testing.assert_allclose(found, expected, atol=1e-12)
+                lower, upper = late.norm_bounds()
+                assert np.all((lower <= norms + 1e-12) & (norms <= upper + 1e-12))
+            if rng.rand() < 0.5:
+                late.narrow(np.unique([pair[0], other[0], vector[0]]))
                 lower, upper = late.norm_bounds()
                 assert np.all((lower <= norms + 1e-12) & (norms <= upper + 1e-12))
             late.measure([tuple(pair), tuple(other)])
@@ -123,18 +127,18 @@ def test_few_regions_follow(monkeypatch):
     X = rng.randn(12, 20)[true] + 2 * rng.randn(3000, 20)
     X /= np.linalg.norm(X, axis=1, keepdims=True)  # beside the intercept, rows are much alike
     changed, added = [], []
-    note, add = LateSums.shift, KeptSums._add
+    note, add = LateSums.move, Snapshots._add
 
-    def noting(self, transfer, coefficients):
-        changed.append(len(transfer.rows))
-        note(self, transfer, coefficients)
+    def noting(self, rows, leaves, joins):
+        changed.append(np.count_nonzero(leaves >= 0) + np.count_nonzero(joins >= 0))
+        note(self, rows, leaves, joins)
 
-    def adding(self, transfer):
-        added.append(len(transfer.rows))
-        add(self, transfer)
+    def adding(self, sums, rows, codes, weights):
+        added.append(len(rows))
+        add(self, sums, rows, codes, weights)
 
-    monkeypatch.setattr(LateSums, "shift", noting)
-    monkeypatch.setattr(KeptSums, "_add", adding)
+    monkeypatch.setattr(LateSums, "move", noting)
+    monkeypatch.setattr(Snapshots, "_add", adding)
     UMAClassifier(np.eye(12) * 0.7 + 0.3 / 12, max_iter=150, tol=1e-9).fit(X, true)
     assert 0 < sum(added) < 0.7 * sum(changed)
 
@@ -150,14 +154,14 @@ def test_sums_are_right_after_an_interruption(monkeypatch):
     for steps, direction in moves:
         late.move(steps, direction)
         W = W + np.outer(steps, direction)
-    add = LateSums._add
+    add = Snapshots._add
 
-    def interrupted(self, transfer):
-        add(self, transfer)
+    def interrupted(self, *arguments):
+        add(self, *arguments)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(LateSums, "_add", interrupted)
+        patch.setattr(Snapshots, "_add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             late.pair_norms()
     eager.restart(W)

@@ -198,7 +198,7 @@ def test_tables_and_norms_follow_the_rows(seed, storage, alpha, room, small):
     with pytest.MonkeyPatch.context() as patch:
         if small:
             patch.setattr("unconfused.engines.partition.MOVED_TOGETHER", 7)
-            patch.setattr("unconfused.engines.sums.WORTH_BLAS", 0)
+            patch.setattr("unconfused.engines.unmixed_sums.WORTH_BLAS", 0)
         _tables_and_norms_follow_the_rows(seed, storage, alpha, room)
 
 

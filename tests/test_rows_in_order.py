@@ -77,7 +77,7 @@ def test_fits_are_the_same_whatever_the_number_of_threads(monkeypatch, storage, 
     assert np.array_equal(one.coef_, three.coef_)
 
 
-def test_sums_that_follow_late_note_rows_down(monkeypatch):
+def test_sums_that_follow_late_weigh_what_moved(monkeypatch):
     """However small they are: norms are bounded by what was noted."""
     problem, rng = make_problem(4, n=300), np.random.RandomState(4)
     engine = LocalEngine(problem.X, problem.y, 4)

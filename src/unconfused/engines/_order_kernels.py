@@ -111,3 +111,26 @@ def move_counts_in_order(
         # Rounding must not leave a trace of rows in a cell that has none.
         if members[cell] == 0:
             counts[cell] = squares[cell] = 0.0
+
+
+@compiled
+def weigh_moves(
+    rows: IntArray, leaves: Any, joins: Any, weights: FloatArray, row_norms: FloatArray,
+    masses: FloatArray, touched: Any,
+) -> None:  # fmt: skip
+    """Add up, by cell, how long the rows are that leave or join; say which regions are touched.
+
+    `masses` is (regions, codes).
+    """
+    n_codes, line = masses.shape[1], masses.reshape(-1)
+    for k in range(len(rows)):
+        mass = weights[rows[k]] * row_norms[rows[k]]
+        if leaves[k] >= 0:
+            line[leaves[k]] += mass
+        if joins[k] >= 0:
+            line[joins[k]] += mass
+    for k in range(len(rows)):
+        if leaves[k] >= 0:
+            touched[leaves[k] // n_codes] = True
+        if joins[k] >= 0:
+            touched[joins[k] // n_codes] = True

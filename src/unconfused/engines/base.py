@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from unconfused._matrix import Unmixing
-from unconfused._typing import FloatArray
+from unconfused._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,14 @@ class BoundedPartition(Partition, Protocol):
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Bring the bounds on these pairs' norms closer; together, if asked often enough."""
+        ...
+
+
+class NarrowingPartition(Partition, Protocol):
+    """A bounded partition that can say some norms more closely at little cost."""
+
+    def narrow(self, regions: IntArray) -> bool:
+        """Bring the bounds on norms of regions closer where that takes little; say if it did."""
         ...
 
 

@@ -1,20 +1,20 @@
-"""The sums of all cells, each region's brought up to date once it is asked for.
+"""The sums of regions, each brought up to date once it is asked for.
 
 While weights are young an update sends rows to and fro between many regions, and the one vector
-that is wanted is of one of them. Rows that moved are noted down for the others (`arrears.py`).
+that is wanted is of one of them. Of the others it is only kept how long the rows are, together,
+that have moved since their norms were measured: by so much norms can have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.arrears import Arrears
-from unconfused.engines.cells import MOVED_TOGETHER, Cells, Transfer
-from unconfused.engines.sums import KeptSums
+from unconfused.engines.cells import Cells
+from unconfused.engines.snapshots import Snapshots
+from unconfused.engines.unmixed_sums import UnmixedSums
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
@@ -26,60 +26,54 @@ WORTH_NOTING = 2**21
 """Products, in the norms of all vectors, below which measuring all takes less than to find out
 which of them matter."""
 
+UNKNOWN = -1
 
-class LateSums(KeptSums):
-    """Sums of all cells, and the rows that each region's do not know of yet."""
+
+class LateSums(UnmixedSums):
+    """Sums of regions, as many as there are, though not of every region at any time."""
 
     def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> None:
-        super().__init__(engine, n_classes * engine.n_codes)
+        super().__init__(engine, (n_classes + 1) * engine.n_codes)
         self._region = region
         self._cells = cells
-        self.arrears = Arrears(engine, n_classes, lambda: cells.sizes)
+        by_set = self._sums.reshape(n_classes + 1, engine.n_codes, engine.n_features)
+        self._snapshots = Snapshots(engine, by_set)
+        self._squares = np.zeros((n_classes + 1, n_classes))
+        """Squared norms of the unmixed sums of every set."""
+
+        self._is_measured = np.zeros(n_classes + 1, dtype=bool)
+        self._is_measured[self._snapshots.none] = True
+        self._set = np.full(n_classes, UNKNOWN)
+        """Which set every region is, if it is held."""
+
+        self._masses = np.zeros((n_classes, engine.n_codes))
+        """How long the rows are that moved since norms of a region were measured, by code."""
+
+        self._is_compared = np.zeros(n_classes, dtype=bool)
 
     def clear(self) -> None:
-        """Forget all rows."""
-        self.arrears.start()
-        super().clear()
+        """Forget all regions; sets of rows stay what they are."""
+        self._set.fill(UNKNOWN)
+        self._masses.fill(0.0)
+        self._is_compared.fill(False)
 
-    def fill(self, transfer: Transfer) -> None:
-        """Note where there are rows."""
-        self.arrears.fill(transfer.regions(self._engine.n_codes))
+    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
+        """Let rows leave some cells, and join others; -1 is none."""
+        from unconfused.engines._order_kernels import weigh_moves
 
-    @property
-    def takes_in_order(self) -> bool:
-        """Whether rows are moved as they come: they are noted down region by region."""
-        return False
+        touched = np.zeros(len(self._set), dtype=bool)
+        known = (self._engine.weights, self._engine.row_norms)
+        weigh_moves(rows, leaves, joins, *known, self._masses, touched)
+        self._set[touched] = UNKNOWN
+        self._is_compared[touched] = False
 
-    def shift(self, transfer: Transfer, coefficients: FloatArray) -> None:
-        """Move some rows."""
-        self.arrears.note(transfer, coefficients)
+    def debts(self, coefficients: FloatArray) -> FloatArray:
+        """Return how far every unmixed sum may be from when its norm was measured, (Q, Q)."""
+        return np.asarray(self._masses @ np.abs(coefficients))
 
-    def exchange(self, first: int, second: int) -> None:
-        """Let two regions change places."""
-        self.arrears.exchange(first, second)
-        super().exchange(first, second)
-
-    def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
-        """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
-        self._catch_up(regions)
-        return super().squared_norms(regions, coefficients)
-
-    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
-        """Return one unmixed sum of a region, (features,)."""
-        self._catch_up(np.array([region]))
-        return super().unmixed(region, true, coefficients)
-
-    def unmixed_pairs(
-        self, pairs: Sequence[tuple[int, int]], coefficients: FloatArray
-    ) -> FloatArray:
-        """Return the unmixed sums of some pairs (region, true class), (pairs, features)."""
-        self._catch_up(np.unique([region for region, _ in pairs]))
-        return super().unmixed_pairs(pairs, coefficients)
-
-    def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
-        """Return all unmixed sums of a region, (Q, features)."""
-        self._catch_up(np.array([region]))
-        return super().all_unmixed(region, coefficients)
+    def settle(self, regions: IntArray) -> None:
+        """Note that the norms of regions have been measured."""
+        self._masses[regions] = 0.0
 
     def inaccuracy(self, coefficients: FloatArray, longest: FloatArray) -> FloatArray:
         """Return what the norms of all unmixed sums may be off by, (Q, Q), beside their debts.
@@ -92,24 +86,43 @@ class LateSums(KeptSums):
         """Say whether one unmixed sum is kept by itself: none is."""
         return False
 
-    def _catch_up(self, regions: IntArray) -> None:
-        """Let rows that moved leave and join the sums of regions."""
-        again, followed = self.arrears.behind(regions)
-        if len(again) == len(followed) == 0:
-            return
-        moved = [self.arrears.net(region) for region in followed.tolist()]
-        behind = np.concatenate([again, followed])
-        self.arrears.give_up(behind)  # if it is interrupted
-        for region in again.tolist():
-            self._of(region).fill(0.0)
-        if len(again):
-            for transfer in Transfer.rows_in(self._engine, self._region, again, MOVED_TOGETHER):
-                self._add(transfer)
-        for region, (rows, weights) in zip(followed, moved, strict=True):
-            for start in range(0, len(rows), MOVED_TOGETHER):
-                some = slice(start, start + MOVED_TOGETHER)
-                of = np.full(len(rows[some]), region)
-                self._add(Transfer.joining(self._engine, rows[some], of, weights[some]))
-        for region in behind.tolist():  # rounding must not leave a trace of rows that have left
-            self._of(region)[self._cells.empty[region]] = 0.0
-        self.arrears.settle(behind)
+    def compare(self, regions: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return regions that are closer to a set of rows than to what they were when measured.
+
+        And the squared norms of these sets, from which on they have debts now.
+        """
+        regions = regions[~self._is_compared[regions]]
+        self._is_compared[regions] = True
+        nearest = self._snapshots.compare(self._region, regions, self._is_measured, self._masses)
+        closer = nearest >= 0
+        return regions[closer], self._squares[nearest[closer]]
+
+    def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
+        """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
+        self._firsts(regions)
+        sets = self._set[regions]
+        unmeasured = np.unique(sets[~self._is_measured[sets]])
+        firsts = unmeasured * self._engine.n_codes
+        self._squares[unmeasured] = self._squares_at(firsts, coefficients)
+        self._is_measured[unmeasured] = True
+        return np.asarray(self._squares[sets])
+
+    def _firsts(self, regions: IntArray) -> IntArray:
+        known = self._set[regions]
+        self._snapshots.ask(known[known != UNKNOWN])
+        for region in np.unique(regions[known == UNKNOWN]).tolist():
+            self._set[region] = self._find_or_make(region)
+        return np.asarray(self._set[regions] * self._engine.n_codes)
+
+    def _find_or_make(self, region: int) -> int:
+        """Return the set that a region is, which is held from now on."""
+        rows = self._snapshots.rows_in(self._region, region)
+        nearest, distance = self._snapshots.nearest(rows)
+        if distance == 0:
+            self._snapshots.hold(nearest)
+            return nearest
+        old = self._snapshots.oldest(nearest)
+        self._set[self._set == old] = UNKNOWN
+        self._is_measured[old] = False
+        self._snapshots.replace(old, rows, nearest, self._cells.empty[region])
+        return old

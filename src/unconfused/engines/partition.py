@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -13,11 +13,15 @@ from unconfused.engines._kept_scores import clearly_learnt
 from unconfused.engines.base import CellTables
 from unconfused.engines.cells import MOVED_TOGETHER, Cells, Transfer, worth_exchanging
 from unconfused.engines.cut import RowCut
+from unconfused.engines.late_sums import LateSums
 from unconfused.engines.products import KeptProducts
 from unconfused.engines.room import cell_sums
-from unconfused.engines.sums import KeptSums
+from unconfused.engines.sums import CellSums, KeptSums
+from unconfused.engines.unmixed_sums import UnmixedSums
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from unconfused.engines.local import LocalEngine
 
 SKIP_ROWS = True
@@ -80,15 +84,17 @@ class LocalPartition:
         if self._outdated or len(rows) == 0:
             return
         self._outdated = True  # if it is interrupted
-        rows, before = self._after_exchange(rows, before)
+        sums = self._sums
+        if not isinstance(sums, LateSums):
+            rows, before = self._after_exchange(sums, rows, before)
         self._transferred += 2 * len(rows)
         # Rounding cannot pile up in the sums: they are made anew once in a while.
         if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
             return
-        if self._takes_in_order:
+        if isinstance(sums, LateSums) or _takes_in_order(sums):
             for start in range(0, len(rows), MANY_TOGETHER):
                 some = slice(start, start + MANY_TOGETHER)
-                self._move_in_order(rows[some], before[some])
+                self._move_in_order(sums, rows[some], before[some])
             self._outdated = False
             return
         for start in range(0, len(rows), MOVED_TOGETHER):
@@ -97,34 +103,30 @@ class LocalPartition:
             moves = (rows[some], before[some], after)
             transfer = Transfer.between(self._engine, *moves, self._cells.n_cells)
             self._cells.shift(transfer)
-            self._sums.shift(transfer, self._coefficients)
+            sums.shift(transfer, self._coefficients)
             changed = transfer.regions(self._engine.n_codes)
             self._dirty[changed] = True
             self._versions[changed] += 1
         self._outdated = False
 
-    @property
-    def _takes_in_order(self) -> bool:
-        """Whether rows are better moved as they come than sorted by cell."""
-        return isinstance(self._sums, KeptSums) and self._sums.takes_in_order
-
-    def _move_in_order(self, rows: IntArray, before: IntArray) -> None:
+    def _move_in_order(self, sums: KeptSums | LateSums, rows: IntArray, before: IntArray) -> None:
         """Let rows change from one region to where they are now; -1 is none."""
         from unconfused.engines._order_kernels import cells_between
 
-        assert isinstance(self._sums, KeptSums)
         n_codes, after = self._engine.n_codes, self._cut.region[rows]
         leaves: Any = np.empty(len(rows), dtype=np.int32)
         joins: Any = np.empty(len(rows), dtype=np.int32)
         cells_between(rows, before, after, self._engine.codes, n_codes, leaves, joins)
         self._cells.move(rows, leaves, joins)
-        self._sums.move(rows, leaves, joins)
+        sums.move(rows, leaves, joins)
         seen = np.bincount(before + 1, minlength=self._n_classes + 1) > 0
         seen |= np.bincount(after + 1, minlength=self._n_classes + 1) > 0
         self._dirty |= seen[1:]
         self._versions += seen[1:]
 
-    def _after_exchange(self, rows: IntArray, before: IntArray) -> tuple[IntArray, IntArray]:
+    def _after_exchange(
+        self, sums: CellSums, rows: IntArray, before: IntArray
+    ) -> tuple[IntArray, IntArray]:
         """Return the rows that have to change cells; exchange two regions first if that helps.
 
         While the weights are young an update can send all rows of one class to another.
@@ -139,7 +141,7 @@ class LocalPartition:
             table[[first, second]] = table[[second, first]]
         self._versions[[first, second]] += 1
         self._cells.exchange(first, second)
-        self._sums.exchange(first, second)
+        sums.exchange(first, second)
         changed = other_moves(self._cut.region, rows, before, first, second)
         return changed[0], changed[1]
 
@@ -185,7 +187,7 @@ class LocalPartition:
         self, pairs: Sequence[tuple[int, int]], weights: FloatArray
     ) -> list[tuple[int, int]]:
         """Return those of some pairs that clearly make no update, where sums are kept."""
-        if self._outdated or self.everywhere or not isinstance(self._sums, KeptSums):
+        if self._outdated or self.everywhere or not isinstance(self._sums, UnmixedSums):
             return []
         vectors = self._sums.unmixed_pairs(pairs, self._coefficients)
         learnt = clearly_learnt(vectors, np.array([q for _, q in pairs]), weights)
@@ -206,16 +208,17 @@ class LocalPartition:
             return
         self._cells.clear()
         self._sums.clear()
-        if self._takes_in_order:
+        sums = self._sums
+        if isinstance(sums, LateSums) or _takes_in_order(sums):
             n_rows = self._engine.rows.n_rows
             for start in range(0, n_rows, MANY_TOGETHER):
                 stop = min(start + MANY_TOGETHER, n_rows)
                 rows = np.arange(start, stop, dtype=self._cut.row_type)
-                self._move_in_order(rows, np.full(len(rows), -1, dtype=np.int32))
+                self._move_in_order(sums, rows, np.full(len(rows), -1, dtype=np.int32))
         else:
             for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):
                 self._cells.shift(transfer)
-                self._sums.fill(transfer)
+                sums.fill(transfer)
         self._dirty.fill(True)
         self._norms.fill(0.0)  # of regions that have no rows
         self._versions += 1
@@ -224,3 +227,8 @@ class LocalPartition:
 
     def _for_every_class(self, table: FloatArray) -> FloatArray:
         return np.tile(table[:1], (self._n_classes, 1))
+
+
+def _takes_in_order(sums: CellSums) -> TypeGuard[KeptSums]:
+    """Say whether rows are better moved as they come than sorted by cell."""
+    return isinstance(sums, KeptSums) and sums.takes_in_order

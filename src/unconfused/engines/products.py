@@ -92,6 +92,14 @@ class KeptProducts(SumsOnDemand):
         sizes = np.sqrt(np.maximum(np.einsum("rss->rs", self._grams), 0.0))
         return np.asarray(ROUNDING * ((sizes + np.abs(self._cells.counts)) @ np.abs(coefficients)))
 
+    def debts(self, coefficients: FloatArray) -> FloatArray:
+        """Return how far every unmixed sum may be from when its norm was measured, (Q, Q)."""
+        return self.arrears.debts
+
+    def settle(self, regions: IntArray) -> None:
+        """Note that the norms of regions have been measured."""
+        self.arrears.debts[regions] = 0.0
+
     def keeps(self, region: int, true: int) -> bool:
         """Say whether one unmixed sum is kept, and up to date."""
         return (region, true) in self.vectors

@@ -40,7 +40,7 @@ LONG_ROW = 512
 
 def cell_sums(
     engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, *, for_norms: bool = True
-) -> CellSums:
+) -> CellSums | LateSums:
     """Keep what there is room for; what is lazy only where norms will be asked for."""
     n_cells = n_classes * engine.n_codes
     lazy = for_norms and is_lazy(engine, n_classes)

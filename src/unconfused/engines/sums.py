@@ -8,25 +8,16 @@ there is none; then only their products within a region are kept, which are all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.cells import Transfer
+from unconfused.engines.unmixed_sums import UnmixedSums
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
-
-WORTH_BLAS = 2**18
-"""Products from which on BLAS makes them faster than a loop without its preparations."""
-
-PRODUCTS_PER_ENTRY = 16
-"""Products that BLAS makes in the time that an entry of a row takes to come in and be added."""
-
-STRIP = 512
-"""Features whose squares BLAS makes at once."""
 
 PARTS = 4
 """Parts that rows are summed in."""
@@ -36,9 +27,6 @@ WORTH_PARTS = 2**20
 
 IN_FAST_MEMORY = 2**19
 """Bytes of all sums up to which every thread keeps its own at hand."""
-
-REGIONS_TOGETHER = 4
-"""Regions that one thread measures at a time, where each takes little."""
 
 
 class CellSums(Protocol):
@@ -73,12 +61,11 @@ class CellSums(Protocol):
         ...
 
 
-class KeptSums:
+class KeptSums(UnmixedSums):
     """The sums of all cells."""
 
     def __init__(self, engine: LocalEngine, n_cells: int) -> None:
-        self._engine = engine
-        self._sums = np.zeros((n_cells, engine.n_features))
+        super().__init__(engine, n_cells)
         self._places: Any = np.append(np.arange(n_cells, dtype=np.int32), np.int32(-1))
         """Where the sum of a cell is; the last is for no cell, -1."""
 
@@ -144,65 +131,8 @@ class KeptSums:
         own, other = (self._places[r * n_codes :][:n_codes] for r in (first, second))
         own[:], other[:] = other.copy(), own.copy()
 
-    def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
-        """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
-        if self._sums.shape[1] * coefficients.size >= WORTH_BLAS:
-            return self._squares_by_blas(regions, coefficients)
-        from unconfused.engines._cell_kernels import unmixed_squares
-
-        out = np.empty((len(regions), coefficients.shape[1]))
-        first_places = self._places[regions * self._engine.n_codes]
-
-        def run(start: int) -> None:
-            some = slice(start, start + REGIONS_TOGETHER)
-            unmixed_squares(self._sums, first_places[some], coefficients, out[some])
-
-        n_products = len(regions) * self._sums.shape[1] * coefficients.size
-        starts = range(0, len(regions), REGIONS_TOGETHER)
-        self._engine.in_threads.each(run, starts, n_products)
-        return out
-
-    def _squares_by_blas(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
-        # Strips of one width, so that one region is work for all threads and norms round alike.
-        starts = range(0, self._sums.shape[1], STRIP)
-        strips = [slice(start, start + STRIP) for start in starts]
-        parts = np.empty((len(regions), len(strips), coefficients.shape[1]))
-
-        def run(piece: int) -> None:
-            k, strip = divmod(piece, len(strips))
-            vectors = coefficients.T @ self._of(regions[k])[:, strips[strip]]
-            np.einsum("qj,qj->q", vectors, vectors, out=parts[k, strip])
-
-        n_products = len(regions) * self._sums.shape[1] * coefficients.size
-        n_pieces = len(regions) * len(strips)
-        self._engine.in_threads.each(run, range(n_pieces), n_products // PRODUCTS_PER_ENTRY)
-        return np.asarray(parts.sum(axis=1))
-
-    def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
-        """Return one unmixed sum of a region, (features,)."""
-        # Not by BLAS, which rounds as its number of threads has it.
-        return np.asarray(np.einsum("s,sj->j", coefficients[:, true], self._of(region)))
-
-    def unmixed_pairs(
-        self, pairs: Sequence[tuple[int, int]], coefficients: FloatArray
-    ) -> FloatArray:
-        """Return the unmixed sums of some pairs (region, true class), (pairs, features)."""
-        from unconfused.engines._cell_kernels import unmix_pairs
-
-        regions, true = np.array(pairs).T
-        out = np.empty((len(pairs), self._sums.shape[1]))
-        unmix_pairs(
-            self._sums, self._places[regions * self._engine.n_codes], true, coefficients, out
-        )
-        return out
-
-    def all_unmixed(self, region: int, coefficients: FloatArray) -> FloatArray:
-        """Return all unmixed sums of a region, (Q, features)."""
-        return np.asarray(coefficients.T @ self._of(region))
-
-    def _of(self, region: int) -> FloatArray:
-        n_codes = self._engine.n_codes
-        return self._sums[self._places[region * n_codes] :][:n_codes]
+    def _firsts(self, regions: IntArray) -> IntArray:
+        return np.asarray(self._places[regions * self._engine.n_codes])
 
 
 class SumsOnDemand:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import BoundedPartition, Partition, TellingPartition
+from unconfused.engines.base import (
+    BoundedPartition,
+    NarrowingPartition,
+    Partition,
+    TellingPartition,
+)
 from unconfused.selection import TIE, Selection
 
 if TYPE_CHECKING:
@@ -28,6 +33,10 @@ def _knows_bounds(partition: Partition) -> TypeIs[BoundedPartition]:
     """Tell a bounded partition by its first method: asking the protocol takes longer than a look
     at a small problem's rows."""  # noqa: D205, D209 - one sentence
     return hasattr(partition, "norm_bounds")
+
+
+def _narrows(partition: Partition) -> TypeIs[NarrowingPartition]:
+    return hasattr(partition, "narrow")
 
 
 def _tells_what_is_learnt(partition: Partition) -> TypeIs[TellingPartition]:
@@ -91,10 +100,13 @@ def contested_norms(
         if not offered.any():
             return upper
         highest = float((lower * factors)[offered & (lower > floor)].max(initial=0.0))
-        open_pairs = offered & (lower < upper) & (upper * factors >= highest * (1 - 2 * TIE))
+        worth = upper * factors
+        open_pairs = offered & (lower < upper) & (worth >= highest * (1 - 2 * TIE))
         if not open_pairs.any():
             return upper
-        places = np.argwhere(open_pairs)
-        first = np.argsort(-(upper * factors)[open_pairs], kind="stable")[:asked]
-        partition.measure([(int(p), int(q)) for p, q in places[first]])
+        if _narrows(partition) and partition.narrow(np.flatnonzero(open_pairs.any(axis=1))):
+            continue
+        first = np.argsort(-worth[open_pairs], kind="stable")[:asked]
+        places = np.argwhere(open_pairs)[first]
+        partition.measure([(p, q) for p, q in places.tolist()])
         asked *= MORE  # seldom more than one is needed; if so, many are

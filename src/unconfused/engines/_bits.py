@@ -1,0 +1,32 @@
+"""Sets of rows, one bit a row, and two instructions on 64 of them that Python has no name for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+WORD = 64
+"""Rows in one number."""
+
+
+@intrinsic
+def count_bits(typing_context: Any, word: Any) -> Any:
+    """Return how many bits of a number are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, word: Any) -> Any:
+    """Return the place of the lowest bit that is set; there must be one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
