@@ -41,14 +41,17 @@ def cut_with_outline(engine, Q, n_outlined, entries=10**9, skip=True):
     doubts=st.sampled_from([0.0, 2.0]),
     unkept=st.sampled_from([0.0, 0.01, 0.5]),
     skip=st.booleans(),
+    falling=st.booleans(),
 )
-@settings(max_examples=200)
+@settings(max_examples=250)
 def test_regions_are_those_of_the_rows(
-    seed, dtype, intercept, Q, entries, scale, n_outlined, doubts, unkept, skip
+    seed, dtype, intercept, Q, entries, scale, n_outlined, doubts, unkept, skip, falling
 ):
     rng = np.random.RandomState(seed)
     X = make_rows(rng, 80, 5, dtype) * dtype(scale)
     X[:, 4] *= dtype(1e-12 if seed % 2 else 1.0)  # a column of another size than the others
+    if falling:  # as principal components do, so that rows in doubt are read in two parts
+        X *= (0.4 ** np.arange(5)).astype(dtype)
     engine = LocalEngine(X, np.zeros(80, dtype=np.intp), 1, intercept=intercept)
     own = cut_with_outline(engine, Q, n_outlined, entries, skip)
     full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
@@ -94,6 +97,41 @@ def test_few_rows_are_read(monkeypatch, dtype):
     own.move(np.array([0.1, -0.1, 0.0, 0.0, 0.0]), rng.randn(31))
     assert own.looked_at == 2000
     assert 0 < own._read_so_far < 0.1 * 2000
+
+
+def assert_budgets_hold(own, X, W):
+    """Rows that were just looked at lead by no less than their budgets say, but for rounding."""
+    now = np.flatnonzero(own._slot == own._movement.slot)
+    scores, norms, rows = X[now] @ W.T, np.linalg.norm(X[now], axis=1), np.arange(len(now))
+    leads = (scores[rows, own._best[now]][:, None] - scores) / norms[:, None]
+    assert np.all(leads[rows, own._rival[now]] >= own._budget[now] * (1 - 1e-7))
+    leads[rows, own._best[now]] = leads[rows, own._rival[now]] = np.inf
+    assert np.all(leads.min(axis=1) >= own._spare[now] * (1 - 1e-7))
+
+
+@pytest.mark.parametrize("size", [0.002, 0.01, 0.05])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_passed_over_stay_where_they_are(monkeypatch, dtype, size):
+    """Third classes come closer little by little, while best class and rival stay."""
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
+    monkeypatch.setattr(cut, "TOO_MANY_DOUBTS", 2.0)
+    engine, W, rng = clouds(n_rows=1500, n_columns=12, dtype=dtype)
+    own = cut_with_outline(engine, 5, 1500, entries=1)
+    own.restart(W)
+    full = np.hstack([engine.rows.dense, np.ones((1500, 1))])
+    goal = W[rng.permutation(5)]
+    looked_at = []
+    for _ in range(150):
+        first, second = rng.permutation(5)[:2]
+        steps = np.zeros(5)
+        steps[first], steps[second] = size, -size * rng.rand()
+        direction = 5 * (goal[first] - W[first]) + rng.randn(13)
+        own.move(steps, direction)
+        W = W + np.outer(steps, direction)
+        np.testing.assert_array_equal(own.region, exact_regions(full, W, 0.0))
+        looked_at.append(own.looked_at)
+        assert_budgets_hold(own, full, W)
+    assert own._outline is not None and 0 < np.mean(looked_at) < 1500
 
 
 def test_an_outline_that_leaves_much_in_doubt_is_dropped(monkeypatch):

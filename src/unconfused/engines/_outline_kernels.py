@@ -27,6 +27,12 @@ _bounded = partial(compiled, fastmath={"reassoc", "contract", "nnan", "nsz"})
 
 LARGEST = 127.0
 
+FEW_MOVED = 4
+"""Classes that moved up to which they are looked at one by one."""
+
+RANKED_EVERY = 8
+"""A row's classes are ranked anew at least so often, in looks."""
+
 
 @_bounded
 def measure_columns(X: Any, start: int, stop: int, ranges: FloatArray, squares: FloatArray) -> None:
@@ -122,6 +128,50 @@ def distances(
 
 
 @_sums
+def pass_over(
+    chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
+    row_norms: FloatArray, closeness: float, smallest: float, now: int, stale: Any, best: Any,
+    budget: Any, slot: Any, rival: Any, spare: Any, others: Any,
+) -> int:  # fmt: skip
+    """Decide on rows of which neither the best class nor the closest rival has moved.
+
+    Both budgets are still what they were, but for the classes that moved. Rows of which that does
+    not tell that they stay where they are, are listed in `others`; their number is returned.
+    """
+    count = 0
+    for k in range(len(chosen)):
+        i = chosen[k]
+        row, moved, first, second = scores[i], stale[slot[i]], best[i], rival[i]
+        n_moved, norm = moved[0], row_norms[i]
+        # The spare budget can only shrink that way, so that now and then a row is ranked anew.
+        listed = ((i + now) % RANKED_EVERY == 0) | (n_moved > FEW_MOVED) | (norm == 0.0)
+        for m in range(1, min(n_moved, FEW_MOVED) + 1):
+            listed |= (moved[m] == first) | (moved[m] == second)
+        if listed:
+            others[count] = i
+            count += 1
+            continue
+        rest, other_rest = left[i], beyond[i]
+        near = closeness * (norm + rest) + smallest
+        own, other = apart[first], beyond_apart[first]
+        highest, closest, farther = np.float64(row[first]), budget[i], spare[i]
+        for m in range(1, n_moved + 1):
+            c = moved[m]
+            value = row[c] + (rest * own[c] + other_rest * other[c])
+            lead = np.float32((highest - np.float64(value) - near) / norm)
+            farther = min(farther, max(closest, lead))
+            second = c if lead < closest else second
+            closest = min(closest, lead)
+        if 0.0 < closest < np.inf:
+            slot[i] = now
+            budget[i], rival[i], spare[i] = closest, second, farther
+        else:
+            others[count] = i
+            count += 1
+    return count
+
+
+@_sums
 def decide_by_outline(
     chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
     distinct: IntArray, row_norms: FloatArray, closeness: float, smallest: float, now: int,
@@ -170,15 +220,16 @@ def decide_by_outline(
 
 @_sums
 def _score_contenders(
-    row: Any, contenders: Any, count: int, weights: FloatArray, constants: FloatArray, out: Any
+    row: Any, start: int, stop: int, contenders: Any, count: int, weights: FloatArray, out: Any
 ) -> None:
-    """Score one row for a few classes, in double precision."""
+    """Add the products of columns start..stop of a row to its scores for a few classes."""
+    own = row[start:stop]
     for m in range(0, count, 2):
         a, b = contenders[m], contenders[min(m + 1, count - 1)]
-        one, two = weights[a], weights[b]
-        of_a, of_b = constants[a], constants[b]
-        for j in range(len(row)):
-            entry = np.float64(row[j])
+        one, two = weights[a, start:stop], weights[b, start:stop]
+        of_a, of_b = out[a], out[b]
+        for j in range(len(own)):
+            entry = np.float64(own[j])
             of_a += entry * one[j]
             of_b += entry * two[j]
         out[a], out[b] = of_a, of_b
@@ -186,20 +237,22 @@ def _score_contenders(
 
 @_exact
 def decide_by_contenders(
-    X: Any, chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
-    weights: FloatArray, constants: FloatArray, distinct: IntArray, row_norms: FloatArray,
-    rough: float, smallest: float, closeness: float, now: int, best: Any, budget: Any, slot: Any,
-    rival: Any, spare: Any,
+    X: Any, leading: int, chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any,
+    beyond_apart: Any, weights: FloatArray, constants: FloatArray, distinct: IntArray,
+    row_norms: FloatArray, rough: float, smallest: float, closeness: float, now: int, best: Any,
+    budget: Any, slot: Any, rival: Any, spare: Any,
 ) -> int:  # fmt: skip
     """Find best class and budget of rows in doubt, scored for the classes that could be best.
 
-    Rows too close to call are left alone and moved to the front of `chosen`; their number is
-    returned. The scores that are kept stay those of outlines: two of a kind can be compared.
+    First by their `leading` columns alone, among which are all that outlines keep. Rows too close
+    to call are left alone and moved to the front of `chosen`; their number is returned. The scores
+    that are kept stay those of outlines: two of a kind can be compared.
     """
-    n_close, n_chosen, n_classes = 0, len(chosen), len(constants)
+    n_close, n_chosen, n_classes, n_columns = 0, len(chosen), len(constants), X.shape[1]
     stride = LINE_BYTES // X.itemsize
-    fetched = min(X.shape[1], FETCHED_LINES * stride)
+    fetched = min(leading, FETCHED_LINES * stride)
     values, contenders = np.empty(n_classes), np.empty(n_classes, dtype=np.int64)
+    excess = np.empty(n_classes)
     own_scores = np.full(apart.shape[1], LOWEST, dtype=np.float32)
     bits = own_scores.view(np.int32)
     for k in range(n_chosen):
@@ -216,29 +269,43 @@ def decide_by_contenders(
             c = distinct[m]
             # By how much a class could score more than the first.
             off = left[i] * apart[first, c] + beyond[i] * beyond_apart[first, c]
-            values[c] = np.float64(scores[i, c]) + off + near - highest
-            if c != first and not values[c] < 0.0:
+            excess[c] = np.float64(scores[i, c]) + off + near - highest
+            if c != first and not excess[c] < 0.0:
                 contenders[count] = c
                 count += 1
-        _score_contenders(X[i], contenders, count, weights, constants, values)
-        own, n_seen = values[first], 1
-        highest_value, runner_up, third, winner, second = -np.inf, -np.inf, -np.inf, 0, 0
-        for m in range(len(distinct)):
-            c = distinct[m]
-            if n_seen < count and c == contenders[n_seen]:
-                n_seen += 1
-            elif c != first:
-                values[c] += own
-            value = values[c]
-            if value > highest_value:
-                third, runner_up, second = runner_up, highest_value, winner
-                highest_value, winner = value, c
-            elif value > runner_up:
-                third, runner_up, second = runner_up, value, c
-            elif value > third:
-                third = value
+        for m in range(count):
+            values[contenders[m]] = constants[contenders[m]]
         exact_near = closeness * row_norms[i] + SMALLEST
-        room = highest_value - runner_up - exact_near
+        start, stop, unread = 0, leading, float(beyond[i])
+        while True:
+            _score_contenders(X[i], start, stop, contenders, count, weights, values)
+            if stop == n_columns:
+                unread = 0.0
+            winner = first
+            for m in range(1, count):
+                if values[contenders[m]] > values[winner]:
+                    winner = contenders[m]
+            # What others could score, by what was not read of the row, or by its outline.
+            reference = values[first] + unread * beyond_apart[winner, first]
+            runner_up, third, second, n_seen = -np.inf, -np.inf, 0, 1
+            for m in range(len(distinct)):
+                c = distinct[m]
+                value = excess[c] + reference
+                if c == first:
+                    value = reference
+                elif n_seen < count and c == contenders[n_seen]:
+                    value = values[c] + unread * beyond_apart[winner, c]
+                    n_seen += 1
+                if c == winner:
+                    continue
+                if value > runner_up:
+                    third, runner_up, second = runner_up, value, c
+                elif value > third:
+                    third = value
+            room = values[winner] - runner_up - exact_near
+            if room > 0.0 or stop == n_columns:
+                break
+            start, stop = leading, n_columns
         if row_norms[i] == 0.0 or not 0.0 < room < np.inf:
             chosen[n_close] = i
             n_close += 1
@@ -248,7 +315,7 @@ def decide_by_contenders(
         budget[i] = room / row_norms[i]
         if len(rival) > 0:
             rival[i] = second
-            spare[i] = (highest_value - third - exact_near) / row_norms[i]
+            spare[i] = (values[winner] - third - exact_near) / row_norms[i]
     return n_close
 
 
@@ -269,12 +336,12 @@ def _take_places(chosen: IntArray, best: Any, region: Any, moved: Any, before: A
 
 @_exact
 def look_outlined(
-    X: Any, lines: Any, scales: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
-    rough_weights: Any, rough_constants: Any, rough: float, smallest: float, weights: Any,
-    constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray,
-    row_norms: FloatArray, closeness: float, tie: float, now: int, best: Any, budget: Any,
-    slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any, chosen: IntArray,
-    start: int, stop: int,
+    X: Any, leading: int, lines: Any, scales: Any, left: Any, apart: Any, beyond: Any,
+    beyond_apart: Any, rough_weights: Any, rough_constants: Any, rough: float, smallest: float,
+    weights: Any, constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
+    distinct: IntArray, row_norms: FloatArray, closeness: float, tie: float, now: int, best: Any,
+    budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
+    chosen: IntArray, start: int, stop: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
 
@@ -286,13 +353,21 @@ def look_outlined(
         last = min(first + AT_A_TIME, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         outline_refresh(lines, scales, rows, rough_weights, rough_constants, stale, slot, scores)
+        ranked = rows
+        if len(rival) > 0:
+            count = pass_over(
+                rows, scores, left, apart, beyond, beyond_apart, row_norms, rough, smallest, now,
+                stale, best, budget, slot, rival, spare, in_doubt,
+            )  # fmt: skip
+            ranked = in_doubt[:count]
         count = decide_by_outline(
-            rows, scores, left, apart, beyond, beyond_apart, distinct, row_norms, rough, smallest,
+            ranked, scores, left, apart, beyond, beyond_apart, distinct, row_norms, rough, smallest,
             now, best, budget, slot, rival, spare, in_doubt,
         )  # fmt: skip
         close = decide_by_contenders(
-            X, in_doubt[:count], scores, left, apart, beyond, beyond_apart, weights, constants,
-            distinct, row_norms, rough, smallest, closeness, now, best, budget, slot, rival, spare,
+            X, leading, in_doubt[:count], scores, left, apart, beyond, beyond_apart, weights,
+            constants, distinct, row_norms, rough, smallest, closeness, now, best, budget, slot,
+            rival, spare,
         )  # fmt: skip
         at = start + n_moved
         n_moved += _take_places(rows, best, region, moved[at:], before[at:])

@@ -41,6 +41,9 @@ FEW_OF = 4
 PER_ROW = 12
 """Bytes of an outlined row beside its entries."""
 
+LEADING = 0.75
+"""Share of the columns up to which it is worth while to read the leading ones first."""
+
 Look = Callable[[int, int], tuple[int, int, int]]
 
 
@@ -61,6 +64,10 @@ class Outline:
         self._kept, self._ranges = kept, ranges[kept]
         self._others = np.setdiff1d(np.arange(X.shape[1]), kept)
         self._order = np.concatenate([self._kept, self._others])
+        leading = int(kept[-1]) + 1
+        self._leading = leading if leading <= LEADING * X.shape[1] else X.shape[1]
+        """Columns that rows in doubt are read for first; what is kept is among them."""
+
         self._ordered = np.zeros((0, X.shape[1]))
         self._lines = np.empty((n_rows, len(kept)), dtype=np.int8)
         self._scales = np.empty(n_rows, dtype=np.float32)
@@ -142,8 +149,8 @@ class Outline:
         from unconfused.engines._outline_kernels import look_outlined
 
         drawn = (
-            self._X, self._lines, self._scales, self._left, self._apart, self._beyond,
-            self._beyond_apart,
+            self._X, self._leading, self._lines, self._scales, self._left, self._apart,
+            self._beyond, self._beyond_apart,
         )  # fmt: skip
         rough = (self._weights, self._constants, self._closeness * scale, self._smallest)
         own = (weights, constants, stale, scores)
