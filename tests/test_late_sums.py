@@ -129,9 +129,9 @@ def test_few_regions_follow(monkeypatch):
     changed, added = [], []
     note, add = LateSums.move, Snapshots._add
 
-    def noting(self, rows, leaves, joins):
+    def noting(self, rows, leaves, joins, regions):
         changed.append(np.count_nonzero(leaves >= 0) + np.count_nonzero(joins >= 0))
-        note(self, rows, leaves, joins)
+        note(self, rows, leaves, joins, regions)
 
     def adding(self, sums, rows, codes, weights):
         added.append(len(rows))

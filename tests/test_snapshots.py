@@ -24,11 +24,12 @@ def make_snapshots(n, n_kept=3, seed=0, intercept=True):
 def hold(held, region, wanted, engine):
     """Do what a region's sums take; return where they are, and the distance they were made over."""
     rows = held.rows_in(region, wanted)
-    base, distance = held.nearest(rows)
+    base, distance, n_rows = held.nearest(rows)
+    assert n_rows == np.count_nonzero(region == wanted)
     if distance == 0:
         held.hold(base)
         return base, 0
-    old = held.oldest(base)
+    old = held.place_for(base, distance, n_rows)
     codes = engine.codes[region == wanted]
     held.replace(old, rows, base, np.bincount(codes, minlength=4) == 0)
     return old, distance
@@ -75,11 +76,9 @@ def test_the_nearest_set_is_found_whatever_it_was_called():
     held.ask(np.zeros(0, dtype=int))
     assert [hold(held, renamed, (k + 1) % 3, engine) for k in range(3)] == [(p, 0) for p in places]
     renamed[:5] = 0
-    rows = held.rows_in(renamed, 0)
-    assert held.nearest(rows) == (
-        places[2],
-        len(set(np.flatnonzero(renamed == 0)) ^ set(range(2, 200, 3))),
-    )
+    found, distance, _ = held.nearest(held.rows_in(renamed, 0))
+    assert found == places[2]
+    assert distance == len(set(np.flatnonzero(renamed == 0)) ^ set(range(2, 200, 3)))
 
 
 def test_the_set_not_asked_for_the_longest_is_replaced():
@@ -94,6 +93,18 @@ def test_the_set_not_asked_for_the_longest_is_replaced():
     # All that is left is the set that it is made from.
     region[0] = 5
     assert hold(held, region, 0, engine) == (0, 1)
+
+
+def test_of_two_sets_much_alike_the_newer_is_held():
+    held, engine = make_snapshots(90)
+    region = np.arange(90) % 2
+    assert hold(held, region, 0, engine) == (0, 45)
+    held.ask(np.zeros(0, dtype=int))
+    region[::10] = 1
+    assert hold(held, region, 0, engine) == (1, 9)
+    held.ask(np.zeros(0, dtype=int))
+    region[0] = 0
+    assert hold(held, region, 0, engine) == (1, 1)
 
 
 def test_sums_are_made_from_their_rows_now_and_then(monkeypatch):

@@ -21,13 +21,17 @@ from unconfused.engines._prefetch import LINE_BYTES, prefetch
 @compiled
 def cells_between(
     rows: IntArray, before: IntArray, after: IntArray, codes: IntArray, n_codes: int,
-    leaves: Any, joins: Any,
+    leaves: Any, joins: Any, seen: Any,
 ) -> None:  # fmt: skip
-    """Write which cell every row leaves, and which it joins; region -1 has none, nor has -1."""
+    """Write which cell every row leaves, and which it joins; region -1 has none, nor has -1.
+
+    Regions that are left or joined are marked in `seen`, which has one place more, for -1.
+    """
     for k in range(len(rows)):
         code = codes[rows[k]]
         leaves[k] = before[k] * n_codes + code if before[k] >= 0 else -1
         joins[k] = after[k] * n_codes + code if after[k] >= 0 else -1
+        seen[before[k]] = seen[after[k]] = True
 
 
 @compiled
@@ -116,21 +120,12 @@ def move_counts_in_order(
 @compiled
 def weigh_moves(
     rows: IntArray, leaves: Any, joins: Any, weights: FloatArray, row_norms: FloatArray,
-    masses: FloatArray, touched: Any,
+    masses: FloatArray,
 ) -> None:  # fmt: skip
-    """Add up, by cell, how long the rows are that leave or join; say which regions are touched.
-
-    `masses` is (regions, codes).
-    """
-    n_codes, line = masses.shape[1], masses.reshape(-1)
+    """Add up, by cell, how long the rows are that leave or join."""
     for k in range(len(rows)):
         mass = weights[rows[k]] * row_norms[rows[k]]
         if leaves[k] >= 0:
-            line[leaves[k]] += mass
+            masses[leaves[k]] += mass
         if joins[k] >= 0:
-            line[joins[k]] += mass
-    for k in range(len(rows)):
-        if leaves[k] >= 0:
-            touched[leaves[k] // n_codes] = True
-        if joins[k] >= 0:
-            touched[joins[k] // n_codes] = True
+            masses[joins[k]] += mass

@@ -133,7 +133,7 @@ def pass_over(
     row_norms: FloatArray, closeness: float, smallest: float, now: int, stale: Any, best: Any,
     budget: Any, slot: Any, rival: Any, spare: Any, others: Any,
 ) -> int:  # fmt: skip
-    """Decide on rows of which neither the best class nor the closest rival has moved.
+    """Decide on rows whose best class has not moved.
 
     Both budgets are still what they were, but for the classes that moved. Rows of which that does
     not tell that they stay where they are, are listed in `others`; their number is returned.
@@ -143,10 +143,10 @@ def pass_over(
         i = chosen[k]
         row, moved, first, second = scores[i], stale[slot[i]], best[i], rival[i]
         n_moved, norm = moved[0], row_norms[i]
-        # The spare budget can only shrink that way, so that now and then a row is ranked anew.
+        # Budgets can only shrink that way, so that now and then a row is ranked anew.
         listed = ((i + now) % RANKED_EVERY == 0) | (n_moved > FEW_MOVED) | (norm == 0.0)
         for m in range(1, min(n_moved, FEW_MOVED) + 1):
-            listed |= (moved[m] == first) | (moved[m] == second)
+            listed |= moved[m] == first
         if listed:
             others[count] = i
             count += 1

@@ -30,15 +30,18 @@ def mark_rows(region: Any, wanted: int, out: Any) -> None:
 
 
 @compiled
-def nearest_set(rows: Any, sets: Any, held: Any, n_added: IntArray, most: int) -> tuple[int, int]:
+def nearest_set(
+    rows: Any, sets: Any, held: Any, n_added: IntArray, most: int
+) -> tuple[int, int, int]:
     """Return which of the sets that are held differs from some rows in the fewest, and in how many.
 
     None may have had more rows added to it, with those, than `most`; the last of the sets, which
-    is that of no rows, always does.
+    is that of no rows, always does. The third number is how many rows there are.
     """
-    nearest, fewest = len(sets) - 1, 0
+    nearest, n_rows = len(sets) - 1, 0
     for w in range(len(rows)):
-        fewest += count_bits(rows[w])  # type: ignore[call-arg]
+        n_rows += count_bits(rows[w])  # type: ignore[call-arg]
+    fewest = n_rows
     for k in range(len(sets) - 1):
         if not held[k]:
             continue
@@ -47,7 +50,7 @@ def nearest_set(rows: Any, sets: Any, held: Any, n_added: IntArray, most: int) -
             count += count_bits(rows[w] ^ own[w])  # type: ignore[call-arg]
         if count < fewest and n_added[k] + count <= most:
             nearest, fewest = k, count
-    return nearest, fewest
+    return nearest, fewest, n_rows
 
 
 @compiled
@@ -78,7 +81,7 @@ def compare_regions(
     n_added = np.zeros(len(sets), dtype=np.int64)
     for k in range(len(regions)):
         mark_rows(region, regions[k], rows)
-        found, _ = nearest_set(rows, sets, is_measured, n_added, len(region))
+        found, _, _ = nearest_set(rows, sets, is_measured, n_added, len(region))
         own[:] = 0.0
         weigh_difference(rows, sets[found], codes, weights, row_norms, own)
         nearest[k] = -1

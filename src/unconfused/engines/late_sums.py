@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unconfused._typing import FloatArray, IntArray
+from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.engines.cells import Cells
 from unconfused.engines.snapshots import Snapshots
 from unconfused.engines.unmixed_sums import UnmixedSums
@@ -57,15 +57,14 @@ class LateSums(UnmixedSums):
         self._masses.fill(0.0)
         self._is_compared.fill(False)
 
-    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
-        """Let rows leave some cells, and join others; -1 is none."""
+    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray, regions: BoolArray) -> None:
+        """Let rows leave some cells, and join others; -1 is none. `regions` says of which."""
         from unconfused.engines._order_kernels import weigh_moves
 
-        touched = np.zeros(len(self._set), dtype=bool)
         known = (self._engine.weights, self._engine.row_norms)
-        weigh_moves(rows, leaves, joins, *known, self._masses, touched)
-        self._set[touched] = UNKNOWN
-        self._is_compared[touched] = False
+        weigh_moves(rows, leaves, joins, *known, self._masses.reshape(-1))
+        self._set[regions] = UNKNOWN
+        self._is_compared[regions] = False
 
     def debts(self, coefficients: FloatArray) -> FloatArray:
         """Return how far every unmixed sum may be from when its norm was measured, (Q, Q)."""
@@ -101,27 +100,29 @@ class LateSums(UnmixedSums):
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         self._firsts(regions)
         sets = self._set[regions]
-        unmeasured = np.unique(sets[~self._is_measured[sets]])
-        firsts = unmeasured * self._engine.n_codes
-        self._squares[unmeasured] = self._squares_at(firsts, coefficients)
-        self._is_measured[unmeasured] = True
+        unmeasured = np.array([k for k in set(sets.tolist()) if not self._is_measured[k]])
+        if len(unmeasured):
+            firsts = unmeasured * self._engine.n_codes
+            self._squares[unmeasured] = self._squares_at(firsts, coefficients)
+            self._is_measured[unmeasured] = True
         return np.asarray(self._squares[sets])
 
     def _firsts(self, regions: IntArray) -> IntArray:
         known = self._set[regions]
         self._snapshots.ask(known[known != UNKNOWN])
-        for region in np.unique(regions[known == UNKNOWN]).tolist():
-            self._set[region] = self._find_or_make(region)
+        for region in regions.tolist():
+            if self._set[region] == UNKNOWN:
+                self._set[region] = self._find_or_make(region)
         return np.asarray(self._set[regions] * self._engine.n_codes)
 
     def _find_or_make(self, region: int) -> int:
         """Return the set that a region is, which is held from now on."""
         rows = self._snapshots.rows_in(self._region, region)
-        nearest, distance = self._snapshots.nearest(rows)
+        nearest, distance, n_rows = self._snapshots.nearest(rows)
         if distance == 0:
             self._snapshots.hold(nearest)
             return nearest
-        old = self._snapshots.oldest(nearest)
+        old = self._snapshots.place_for(nearest, distance, n_rows)
         self._set[self._set == old] = UNKNOWN
         self._is_measured[old] = False
         self._snapshots.replace(old, rows, nearest, self._cells.empty[region])

@@ -116,13 +116,13 @@ class LocalPartition:
         n_codes, after = self._engine.n_codes, self._cut.region[rows]
         leaves: Any = np.empty(len(rows), dtype=np.int32)
         joins: Any = np.empty(len(rows), dtype=np.int32)
-        cells_between(rows, before, after, self._engine.codes, n_codes, leaves, joins)
+        seen = np.zeros(self._n_classes + 1, dtype=bool)
+        cells_between(rows, before, after, self._engine.codes, n_codes, leaves, joins, seen)
+        regions = seen[:-1]
         self._cells.move(rows, leaves, joins)
-        sums.move(rows, leaves, joins)
-        seen = np.bincount(before + 1, minlength=self._n_classes + 1) > 0
-        seen |= np.bincount(after + 1, minlength=self._n_classes + 1) > 0
-        self._dirty |= seen[1:]
-        self._versions += seen[1:]
+        sums.move(rows, leaves, joins, regions)
+        self._dirty |= regions
+        self._versions += regions
 
     def _after_exchange(
         self, sums: CellSums, rows: IntArray, before: IntArray

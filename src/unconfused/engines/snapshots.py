@@ -23,6 +23,11 @@ LISTED_TOGETHER = 2**15
 PARTS = 4
 """Parts that the rows of a list are added in, as many whatever the number of threads."""
 
+MUCH_ALIKE = 8
+"""Of two sets that differ in less than one row in so many, the newer one is held."""
+
+UNUSED, NEEDED = -1, 2**62
+
 ADDED_PER_ROW = 16
 """Additions to a sum, per row there is, after which it is made from its rows again: rounding cannot
 pile up."""
@@ -58,13 +63,13 @@ class Snapshots:
         mark_rows(region, wanted, rows)
         return rows
 
-    def nearest(self, rows: Any) -> tuple[int, int]:
-        """Return the set that differs from `rows` in the fewest rows, and in how many."""
+    def nearest(self, rows: Any) -> tuple[int, int, int]:
+        """Return the set that differs from `rows` in the fewest, in how many, and of how many."""
         from unconfused.engines._snapshot_kernels import nearest_set
 
         most = ADDED_PER_ROW * self._engine.rows.n_rows
-        found, distance = nearest_set(rows, self._sets, self._held, self._n_added, most)
-        return int(found), int(distance)
+        found = nearest_set(rows, self._sets, self._held, self._n_added, most)
+        return int(found[0]), int(found[1]), int(found[2])
 
     def compare(
         self, region: IntArray, regions: IntArray, is_measured: BoolArray, masses: FloatArray
@@ -91,15 +96,16 @@ class Snapshots:
         """Note that a set is asked for as well."""
         self._asked[wanted] = self._now
 
-    def oldest(self, but: int) -> int:
-        """Return the set to replace: the one that was not asked for the longest, or none yet.
+    def place_for(self, base: int, distance: int, n_rows: int) -> int:
+        """Return the set to replace by one of `n_rows`, which differs from `base` by `distance`.
 
-        One that is asked for at the same time is not, and `but` only where there is no other.
+        That is `base` itself if both are much alike, and otherwise the one that was not asked for
+        the longest. One that is asked for at the same time is not.
         """
-        age = np.where(self._held, self._asked, -1)[: self.none]
-        age[age == self._now] = self._now + 2
-        if but != self.none and age[but] < self._now:
-            age[but] = self._now + 1
+        age = np.where(self._held, self._asked, UNUSED)[: self.none]
+        age[age == self._now] = NEEDED
+        if base != self.none and age[base] != NEEDED:
+            age[base] = UNUSED if distance * MUCH_ALIKE < n_rows else self._now
         return int(age.argmin())
 
     def replace(self, old: int, rows: Any, base: int, empty: BoolArray) -> None:
@@ -145,15 +151,14 @@ class Snapshots:
         """
         if len(rows) == 0:
             return
-        cuts = np.linspace(0, len(rows), PARTS + 1).astype(int)
-        ends = np.searchsorted(codes, codes[np.minimum(cuts[:-1], len(rows) - 1)], side="right")
+        cuts = [part * len(rows) // PARTS for part in range(PARTS + 1)]
+        through = [0 < cut < len(rows) and codes[cut - 1] == codes[cut] for cut in cuts[:-1]]
         lines = np.zeros((PARTS, sums.shape[1]))
-        through = [False] + [codes[cut - 1] == codes[cut] for cut in cuts[1:-1]]
 
         def run(part: int) -> None:
             start, stop = cuts[part], cuts[part + 1]
             if through[part]:
-                cut = min(ends[part], stop)
+                cut = start + int(np.searchsorted(codes[start:stop], codes[start], side="right"))
                 own = slice(start, cut)
                 nowhere = np.zeros(cut - start, dtype=codes.dtype)
                 self._engine.rows.add(rows[own], nowhere, weights[own], lines[part : part + 1])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from unconfused._typing import FloatArray, IntArray
+from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.engines.cells import Transfer
 from unconfused.engines.unmixed_sums import UnmixedSums
 
@@ -106,8 +106,8 @@ class KeptSums(UnmixedSums):
         """Whether rows are better moved as they come than sorted by cell."""
         return self._sums.nbytes <= IN_FAST_MEMORY
 
-    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray) -> None:
-        """Let rows leave some cells, and join others; -1 is none."""
+    def move(self, rows: IntArray, leaves: IntArray, joins: IntArray, regions: BoolArray) -> None:
+        """Let rows leave some cells, and join others; -1 is none. `regions` says of which."""
         n_entries = len(rows) * self._engine.rows.entries_per_row
         old, new = self._places[leaves], self._places[joins]
         if n_entries < WORTH_PARTS:
