@@ -251,58 +251,54 @@ def decide_by_contenders(
     n_close, n_chosen, n_classes, n_columns = 0, len(chosen), len(constants), X.shape[1]
     stride = LINE_BYTES // X.itemsize
     fetched = min(leading, FETCHED_LINES * stride)
-    values, contenders = np.empty(n_classes), np.empty(n_classes, dtype=np.int64)
-    excess = np.empty(n_classes)
-    own_scores = np.full(apart.shape[1], LOWEST, dtype=np.float32)
-    bits = own_scores.view(np.int32)
+    exact, contenders = np.empty(n_classes), np.empty(n_classes, dtype=np.int64)
+    values = np.full(apart.shape[1], LOWEST, dtype=np.float32)
+    bits = values.view(np.int32)
     for k in range(n_chosen):
         i, later = chosen[k], chosen[min(k + AHEAD, n_chosen - 1)]
         for j in range(0, fetched, stride):
             prefetch(X, later, j)  # type: ignore[call-arg]
         for c in distinct:
-            own_scores[c] = scores[i, c]
+            values[c] = scores[i, c]
         first = highest_but(bits, -1, -1)
-        highest = own_scores[first]
-        near = rough * (row_norms[i] + left[i]) + smallest
+        highest = np.float64(values[first])
+        own, other, rest, other_rest = apart[first], beyond_apart[first], left[i], beyond[i]
+        for c in range(len(values)):
+            values[c] += rest * own[c] + other_rest * other[c]
+        near = rough * (row_norms[i] + rest) + smallest
         contenders[0], count = first, 1
-        for m in range(len(distinct)):
-            c = distinct[m]
-            # By how much a class could score more than the first.
-            off = left[i] * apart[first, c] + beyond[i] * beyond_apart[first, c]
-            excess[c] = np.float64(scores[i, c]) + off + near - highest
-            if c != first and not excess[c] < 0.0:
-                contenders[count] = c
+        values[first] = LOWEST
+        for c in range(n_classes):
+            if not np.float64(values[c]) + near < highest:
+                contenders[count], values[c] = c, LOWEST
                 count += 1
+        # The closest of the others, and by how much they could score more than the first at most.
+        closest = highest_but(bits, -1, -1)
+        gap = np.float64(values[closest]) + near - highest
+        next_gap = np.float64(values[highest_but(bits, closest, -1)]) + near - highest
         for m in range(count):
-            values[contenders[m]] = constants[contenders[m]]
+            exact[contenders[m]] = constants[contenders[m]]
         exact_near = closeness * row_norms[i] + SMALLEST
         start, stop, unread = 0, leading, float(beyond[i])
         while True:
-            _score_contenders(X[i], start, stop, contenders, count, weights, values)
+            _score_contenders(X[i], start, stop, contenders, count, weights, exact)
             if stop == n_columns:
                 unread = 0.0
             winner = first
             for m in range(1, count):
-                if values[contenders[m]] > values[winner]:
+                if exact[contenders[m]] > exact[winner]:
                     winner = contenders[m]
             # What others could score, by what was not read of the row, or by its outline.
-            reference = values[first] + unread * beyond_apart[winner, first]
-            runner_up, third, second, n_seen = -np.inf, -np.inf, 0, 1
-            for m in range(len(distinct)):
-                c = distinct[m]
-                value = excess[c] + reference
-                if c == first:
-                    value = reference
-                elif n_seen < count and c == contenders[n_seen]:
-                    value = values[c] + unread * beyond_apart[winner, c]
-                    n_seen += 1
-                if c == winner:
-                    continue
-                if value > runner_up:
+            reference = exact[first] + unread * beyond_apart[winner, first]
+            runner_up, second, third = reference + gap, closest, reference + next_gap
+            for m in range(count):
+                c = contenders[m]
+                value = exact[c] + unread * beyond_apart[winner, c]
+                if c != winner and value > runner_up:
                     third, runner_up, second = runner_up, value, c
-                elif value > third:
+                elif c != winner and value > third:
                     third = value
-            room = values[winner] - runner_up - exact_near
+            room = exact[winner] - runner_up - exact_near
             if room > 0.0 or stop == n_columns:
                 break
             start, stop = leading, n_columns
@@ -315,7 +311,7 @@ def decide_by_contenders(
         budget[i] = room / row_norms[i]
         if len(rival) > 0:
             rival[i] = second
-            spare[i] = (values[winner] - third - exact_near) / row_norms[i]
+            spare[i] = (exact[winner] - third - exact_near) / row_norms[i]
     return n_close
 
 
