@@ -224,7 +224,8 @@ def test_what_an_outline_leaves_out_is_measured(monkeypatch, unkept):
     assert np.median(rest / np.linalg.norm(X[:40], axis=1)[rest > 0].mean()) < 0.02
     beyond = np.linalg.norm(np.delete(X[:40].astype(float), kept, axis=1), axis=1)
     assert np.all(beyond <= drawn._beyond)
-    np.testing.assert_allclose(drawn._beyond, beyond, rtol=1e-5, atol=1e-40)
+    # What rounding could hide of a row is added.
+    np.testing.assert_allclose(drawn._beyond, beyond, rtol=1e-5, atol=1e-7 * np.abs(X).max())
 
 
 def test_the_fewest_columns_that_hold_nearly_all_are_kept(monkeypatch):

@@ -35,6 +35,9 @@ UNKEPT = 0.01
 TOGETHER = 64
 """Columns are kept in multiples of this: as many bytes come with one fetch."""
 
+MEASURED = 4096
+"""Rows that say which columns are kept; any others' entries are rounded to the range of these."""
+
 FEW_OF = 4
 """An outline of less than one row in so many is not worth while."""
 
@@ -62,8 +65,8 @@ class Outline:
         """How many columns are kept."""
 
         self._kept, self._ranges = kept, ranges[kept]
-        self._others = np.setdiff1d(np.arange(X.shape[1]), kept)
-        self._order = np.concatenate([self._kept, self._others])
+        others = np.setdiff1d(np.arange(X.shape[1]), kept)
+        self._order = np.concatenate([kept, others])
         leading = int(kept[-1]) + 1
         self._leading = leading if leading <= LEADING * X.shape[1] else X.shape[1]
         """Columns that rows in doubt are read for first; what is kept is among them."""
@@ -90,16 +93,17 @@ class Outline:
 
         X = engine.rows.dense
         found: list[FloatArray] = []
+        step = max(1, len(X) // MEASURED)
 
         def measure(start: int, stop: int) -> None:
             measures = np.zeros((2, X.shape[1]))
-            measure_columns(X, start, stop, *measures)
+            measure_columns(X, start + -start % step, stop, step, *measures)
             found.append(measures)
 
         engine.in_threads(measure, uneven=True)
         ranges = np.max([range_ for range_, _ in found], axis=0)
         largest = float(ranges.max())
-        if not 1.0 / EXTREME <= largest <= EXTREME:
+        if not (1.0 / EXTREME <= largest and engine.row_norms.max() <= EXTREME):
             return None
         kept = columns_worth_keeping(np.sum([squares for _, squares in found], axis=0))
         n_rows = rows_that_fit(len(X), len(kept), n_bytes)
@@ -109,8 +113,9 @@ class Outline:
         into = (outline._lines, outline._scales, outline._left, outline._beyond)
 
         def draw(start: int, stop: int) -> None:
-            ranges, columns = outline._ranges, (outline._kept, outline._others)
-            draw_outline(X, ranges, 1.0 / ranges, *columns, start, min(stop, n_rows), *into)
+            ranges, whole = outline._ranges, (engine.row_norms, float(engine.intercept))
+            columns = (ranges, 1.0 / ranges, outline._kept)
+            draw_outline(X, *whole, *columns, start, min(stop, n_rows), *into)
 
         engine.in_threads(draw, uneven=True)
         return outline
