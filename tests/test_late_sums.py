@@ -45,7 +45,7 @@ def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
     assert isinstance(late, BoundedPartition)
     W = rng.randn(4, 5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unconfused.engines.partition.MANY_TOGETHER", together)
+        late._together = together
         patch.setattr(snapshots, "LISTED_TOGETHER", together)
         late.restart(W)
         for steps, direction in make_moves(rng, 25, 4, 5):

@@ -41,7 +41,7 @@ def test_rows_in_order_change_cells_as_sorted_ones_do(
     in_order.restart(W)
     by_cell.restart(W)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "MANY_TOGETHER", together)
+        patch.setattr(partition, "FEW_TOGETHER", together)
         patch.setattr(sums, "WORTH_PARTS", parts)
         for steps, direction in make_moves(rng, 12, 4, n_features):
             versions, regions = in_order.region_versions(), in_order._cut.region.copy()

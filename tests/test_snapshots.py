@@ -31,7 +31,7 @@ def hold(held, region, wanted, engine):
         return base, 0
     old = held.place_for(base, distance, n_rows)
     codes = engine.codes[region == wanted]
-    held.replace(old, rows, base, np.bincount(codes, minlength=4) == 0)
+    held.replace(old, rows, base, distance, np.bincount(codes, minlength=4) == 0)
     return old, distance
 
 

@@ -257,10 +257,10 @@ def _family(labels: Labels) -> str:
 
 def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:
     """Look every present label up among the sorted classes."""
-    codes = np.full(len(labels), MISSING, dtype=np.intp)
     present = labels[~missing]
-    if not len(present):
-        return codes
+    if not len(present):  # one number that stands for all: it takes no room
+        return np.broadcast_to(np.intp(MISSING), len(labels))
+    codes = np.full(len(labels), MISSING, dtype=np.intp)
     if _family(present) != _family(classes):
         raise ValueError(
             f"{name} and the classes are of different types: {name} holds "

@@ -204,7 +204,8 @@ class Unmixing:
         # The statistics need these numbers one by one, so here a solve has to be written out.
         identity = np.eye(self.n_classes)
         inverse = lu_solve(lu_factor(self.matrix), identity)
-        return np.vstack([inverse, identity]) if self.trusted else inverse
+        both = np.vstack([inverse, identity]) if self.trusted else inverse
+        return np.ascontiguousarray(both)
 
     @cached_property
     def _chances(self) -> FloatArray:

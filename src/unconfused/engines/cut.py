@@ -202,18 +202,18 @@ class RowCut:
         look = self._make_look(bounds)
         found: dict[int, tuple[int, int, int]] = {}
 
+        n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
+
         def run(start: int, stop: int) -> None:
-            if self._outline is not None and start < self._outline.n_rows < stop:
-                run(start, self._outline.n_rows)
-                run(self._outline.n_rows, stop)
-                return
-            found[start] = look(start, stop)
+            middle = min(max(start, n_outlined), stop)
+            for first, last in ((start, middle), (middle, stop)):
+                if first < last:
+                    found[first] = look(first, last)
 
         self._engine.in_threads(run, uneven=True)
         self.looked_at = sum(count for count, _, _ in found.values())
         self.read = sum(n_read for _, _, n_read in found.values())
         # Once there is an outline, rows without one do not say whether it is of use.
-        n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
         for start, (count, _, n_read) in found.items():
             if start < n_outlined:
                 self._looked_at_so_far += count

@@ -7,6 +7,7 @@ that have moved since their norms were measured: by so much norms can have chang
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,18 +31,21 @@ UNKNOWN = -1
 
 
 class LateSums(UnmixedSums):
-    """Sums of regions, as many as there are, though not of every region at any time."""
+    """Sums of regions, `n_sets` at a time, made when they are asked for."""
 
-    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells) -> None:
-        super().__init__(engine, (n_classes + 1) * engine.n_codes)
+    def __init__(
+        self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, n_sets: int
+    ) -> None:
+        super().__init__(engine, (n_sets + 1) * engine.n_codes)
+        self._n_sets = n_sets
         self._region = region
         self._cells = cells
-        by_set = self._sums.reshape(n_classes + 1, engine.n_codes, engine.n_features)
+        by_set = self._sums.reshape(n_sets + 1, engine.n_codes, engine.n_features)
         self._snapshots = Snapshots(engine, by_set)
-        self._squares = np.zeros((n_classes + 1, n_classes))
+        self._squares = np.zeros((n_sets + 1, n_classes))
         """Squared norms of the unmixed sums of every set."""
 
-        self._is_measured = np.zeros(n_classes + 1, dtype=bool)
+        self._is_measured = np.zeros(n_sets + 1, dtype=bool)
         self._is_measured[self._snapshots.none] = True
         self._set = np.full(n_classes, UNKNOWN)
         """Which set every region is, if it is held."""
@@ -98,16 +102,31 @@ class LateSums(UnmixedSums):
 
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
-        self._firsts(regions)
-        sets = self._set[regions]
-        unmeasured = np.array([k for k in set(sets.tolist()) if not self._is_measured[k]])
-        if len(unmeasured):
-            firsts = unmeasured * self._engine.n_codes
-            self._squares[unmeasured] = self._squares_at(firsts, coefficients)
-            self._is_measured[unmeasured] = True
-        return np.asarray(self._squares[sets])
+        out = np.empty((len(regions), coefficients.shape[1]))
+        for start in range(0, len(regions), self._n_sets):
+            some = regions[start : start + self._n_sets]
+            sets = self._firsts(some) // self._engine.n_codes
+            unmeasured = np.array([k for k in set(sets.tolist()) if not self._is_measured[k]])
+            if len(unmeasured):
+                firsts = unmeasured * self._engine.n_codes
+                self._squares[unmeasured] = self._squares_at(firsts, coefficients)
+                self._is_measured[unmeasured] = True
+            out[start : start + self._n_sets] = self._squares[sets]
+        return out
+
+    def unmixed_pairs(
+        self, pairs: Sequence[tuple[int, int]], coefficients: FloatArray
+    ) -> FloatArray:
+        """Return the unmixed sums of some pairs (region, true class), (pairs, features)."""
+        starts = range(0, len(pairs), self._n_sets)
+        several = [
+            super(LateSums, self).unmixed_pairs(pairs[start : start + self._n_sets], coefficients)
+            for start in starts
+        ]
+        return several[0] if len(several) == 1 else np.concatenate(several)
 
     def _firsts(self, regions: IntArray) -> IntArray:
+        # No more regions than sets are asked for at a time.
         known = self._set[regions]
         self._snapshots.ask(known[known != UNKNOWN])
         for region in regions.tolist():
@@ -125,5 +144,5 @@ class LateSums(UnmixedSums):
         old = self._snapshots.place_for(nearest, distance, n_rows)
         self._set[self._set == old] = UNKNOWN
         self._is_measured[old] = False
-        self._snapshots.replace(old, rows, nearest, self._cells.empty[region])
+        self._snapshots.replace(old, rows, nearest, distance, self._cells.empty[region])
         return old

@@ -89,7 +89,7 @@ class Outline:
 
         None if these are too few, or their entries too large or too small.
         """
-        from unconfused.engines._outline_kernels import draw_outline, measure_columns
+        from unconfused.engines._drawing_kernels import draw_outline, measure_columns
 
         X = engine.rows.dense
         found: list[FloatArray] = []
@@ -103,7 +103,7 @@ class Outline:
         engine.in_threads(measure, uneven=True)
         ranges = np.max([range_ for range_, _ in found], axis=0)
         largest = float(ranges.max())
-        if not (1.0 / EXTREME <= largest and engine.row_norms.max() <= EXTREME):
+        if not (largest >= 1.0 / EXTREME and engine.row_norms.max() <= EXTREME):
             return None
         kept = columns_worth_keeping(np.sum([squares for _, squares in found], axis=0))
         n_rows = rows_that_fit(len(X), len(kept), n_bytes)

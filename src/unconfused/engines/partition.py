@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
 
-MANY_TOGETHER = 2**17
-"""Rows that change cells at once where they are not sorted first."""
+FEW_TOGETHER, MANY_TOGETHER = 2**13, 2**17
+"""Rows that change cells at once where they are not sorted first; few if there are few."""
 
 TRANSFERS_PER_ROW = 16
 """Additions to the sums, per row, after which they are made anew; a row that moves makes two."""
@@ -58,6 +58,7 @@ class LocalPartition:
         """Which regions have changed since their norms were measured."""
 
         self._versions = np.zeros(unmixing.n_classes, dtype=np.int64)
+        self._together = max(FEW_TOGETHER, min(engine.rows.n_rows // 16, MANY_TOGETHER))
         self.everywhere = True
         """Whether all weights are 0, and every region is that of all rows."""
 
@@ -92,13 +93,14 @@ class LocalPartition:
         if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
             return
         if isinstance(sums, LateSums) or _takes_in_order(sums):
-            for start in range(0, len(rows), MANY_TOGETHER):
-                some = slice(start, start + MANY_TOGETHER)
+            for start in range(0, len(rows), self._together):
+                some = slice(start, start + self._together)
                 self._move_in_order(sums, rows[some], before[some])
             self._outdated = False
             return
-        for start in range(0, len(rows), MOVED_TOGETHER):
-            some = slice(start, start + MOVED_TOGETHER)
+        together = min(self._together, MOVED_TOGETHER)
+        for start in range(0, len(rows), together):
+            some = slice(start, start + together)
             after = self._cut.region[rows[some]]
             moves = (rows[some], before[some], after)
             transfer = Transfer.between(self._engine, *moves, self._cells.n_cells)
@@ -211,12 +213,13 @@ class LocalPartition:
         sums = self._sums
         if isinstance(sums, LateSums) or _takes_in_order(sums):
             n_rows = self._engine.rows.n_rows
-            for start in range(0, n_rows, MANY_TOGETHER):
-                stop = min(start + MANY_TOGETHER, n_rows)
+            for start in range(0, n_rows, self._together):
+                stop = min(start + self._together, n_rows)
                 rows = np.arange(start, stop, dtype=self._cut.row_type)
                 self._move_in_order(sums, rows, np.full(len(rows), -1, dtype=np.int32))
         else:
-            for transfer in Transfer.all_rows(self._engine, self._cut.region, MOVED_TOGETHER):
+            together = min(self._together, MOVED_TOGETHER)
+            for transfer in Transfer.all_rows(self._engine, self._cut.region, together):
                 self._cells.shift(transfer)
                 sums.fill(transfer)
         self._dirty.fill(True)
@@ -226,7 +229,7 @@ class LocalPartition:
         self._transferred = 0
 
     def _for_every_class(self, table: FloatArray) -> FloatArray:
-        return np.tile(table[:1], (self._n_classes, 1))
+        return np.broadcast_to(table[0], (self._n_classes, table.shape[1]))
 
 
 def _takes_in_order(sums: CellSums) -> TypeGuard[KeptSums]:

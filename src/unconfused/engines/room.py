@@ -31,6 +31,15 @@ PER_ROW = 64
 FIXED = 14 * 2**20
 """Bytes that a fit may take however few its rows are."""
 
+TABLES = 24
+"""Numbers that are kept for every two classes."""
+
+LISTS = 2**19
+"""Bytes of lists of rows, and of directions, however few rows there are."""
+
+FEW_SETS = 12
+"""Sets of rows whose sums are held however little room there is."""
+
 WORTH_OUTLINING = 2**21
 """Entries of all rows below which these stay in fast memory by themselves."""
 
@@ -46,7 +55,8 @@ def cell_sums(
     lazy = for_norms and is_lazy(engine, n_classes)
     if n_cells * engine.n_features * 8 <= kept_bytes(engine, n_classes):
         if lazy:
-            return LateSums(engine, n_classes, region, cells)
+            n_sets = sets_that_fit(engine, n_classes)
+            return LateSums(engine, n_classes, region, cells, n_sets)
         return KeptSums(engine, n_cells)
     if lazy:
         return KeptProducts(engine, n_classes, region, cells)
@@ -73,6 +83,17 @@ def kept_bytes(engine: LocalEngine, n_classes: int) -> int:
     """
     allowed = _allowed_bytes(engine, n_classes) - PER_ROW * engine.rows.n_rows
     return min(KEPT_BYTES, max(SMALL, int(allowed)))
+
+
+def sets_that_fit(engine: LocalEngine, n_classes: int) -> int:
+    """Return of how many sets of rows there is room for the sums: at most of one for every class.
+
+    With many classes on few rows that is less, and sums are made more often.
+    """
+    others = TABLES * 8 * n_classes * engine.n_codes + LISTS
+    allowed = _allowed_bytes(engine, n_classes) - PER_ROW * engine.rows.n_rows - others
+    each = 8 * engine.n_codes * engine.n_features + engine.rows.n_rows // 8
+    return min(n_classes, max(FEW_SETS, int(allowed // each)))
 
 
 def _allowed_bytes(engine: LocalEngine, n_classes: int) -> float:

@@ -17,7 +17,7 @@ from unconfused.engines._bits import WORD
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
-LISTED_TOGETHER = 2**15
+LISTED_TOGETHER = 2**13
 """Rows that are listed at once."""
 
 PARTS = 4
@@ -108,28 +108,28 @@ class Snapshots:
             age[base] = UNUSED if distance * MUCH_ALIKE < n_rows else self._now
         return int(age.argmin())
 
-    def replace(self, old: int, rows: Any, base: int, empty: BoolArray) -> None:
-        """Hold a new set in the place of an old one, made from a set that it differs little from.
+    def replace(self, old: int, rows: Any, base: int, distance: int, empty: BoolArray) -> None:
+        """Hold a new set in the place of an old one, made from one that it differs little from.
 
-        `empty` says of which codes it has no rows.
+        `distance` says in how many rows, and `empty` of which codes it has none.
         """
         self._held[old] = False  # if it is interrupted
-        n_added = self._n_added[base]
+        n_added = self._n_added[base] + distance
         if old != base:
             self._sums[old] = self._sums[base]
-        n_added += self._add_difference(old, rows, self._sets[base])
+        self._add_difference(old, rows, self._sets[base], distance)
         self._sums[old, empty] = 0.0  # rounding must not leave a trace of rows that have left
         self._sets[old], self._n_added[old] = rows, 0 if empty.all() else n_added
         self._held[old] = True
         self._asked[old] = self._now
 
-    def _add_difference(self, into: int, rows: Any, others: Any) -> int:
-        """Let the rows that are in one of two sets only join, or leave, some sums; count them."""
+    def _add_difference(self, into: int, rows: Any, others: Any, distance: int) -> None:
+        """Let the rows that are in one of two sets only, so many, join or leave some sums."""
         from unconfused.engines._snapshot_kernels import list_difference
 
-        engine, n_added = self._engine, 0
-        n_words = LISTED_TOGETHER // WORD
-        room = min(LISTED_TOGETHER, engine.rows.n_rows)
+        engine = self._engine
+        room = min(LISTED_TOGETHER, distance)
+        n_words = len(rows) if room == distance else LISTED_TOGETHER // WORD
         lists: tuple[Any, ...] = (
             np.empty(room, dtype=np.int32 if engine.rows.n_rows < 2**31 else np.int64),
             np.empty(room, dtype=np.int32),
@@ -140,8 +140,6 @@ class Snapshots:
             last = min(first + n_words, len(rows))
             count = list_difference(rows, others, first, last, *known, *lists)
             self._add(self._sums[into], *(one[:count] for one in lists))
-            n_added += count
-        return n_added
 
     def _add(self, sums: FloatArray, rows: IntArray, codes: IntArray, weights: FloatArray) -> None:
         """Add rows, sorted by code, to the sums of their codes.

@@ -29,6 +29,10 @@ IN_FAST_MEMORY = 2**19
 """Bytes of all sums up to which every thread keeps its own at hand."""
 
 
+TOGETHER = 2**13
+"""Rows of a region that are summed at once."""
+
+
 class CellSums(Protocol):
     """Sums over the rows of every cell, in as far as they are kept."""
 
@@ -186,8 +190,16 @@ class SumsOnDemand:
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return the codes there are in a region, and their sums."""
-        rows = np.flatnonzero(self._region == region)
-        codes, places = np.unique(self._engine.codes[rows], return_inverse=True)
+        rows, n_codes = np.flatnonzero(self._region == region), self._engine.n_codes
+        parts = [rows[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
+        counts = np.zeros(n_codes, dtype=np.intp)
+        for part in parts:
+            counts += np.bincount(self._engine.codes[part], minlength=n_codes)
+        codes = np.flatnonzero(counts)
+        places = np.zeros(n_codes, dtype=np.intp)
+        places[codes] = np.arange(len(codes))
         sums = np.zeros((len(codes), self._engine.n_features))
-        self._engine.add(rows, places, self._engine.weights[rows], sums)
+        for part in parts:
+            weights = self._engine.weights[part]
+            self._engine.add(part, places[self._engine.codes[part]], weights, sums)
         return codes, sums

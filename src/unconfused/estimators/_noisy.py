@@ -45,6 +45,8 @@ class NoisyData:
     @property
     def codes(self) -> IntArray:
         """Label codes: the observed class, or Q + the true class where it is known."""
+        if not self.trusted:
+            return self.labels.observed
         n_classes = len(self.labels.classes)
         return np.where(self.known, n_classes + self.labels.truth, self.labels.observed)
 
