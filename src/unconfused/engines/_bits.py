@@ -1,4 +1,4 @@
-"""Sets of rows, one bit a row, and two instructions on 64 of them that Python has no name for."""
+"""Two instructions on the bits of a number that numba has no name for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
-
-WORD = 64
-"""Rows in one number."""
 
 
 @intrinsic

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._bits import WORD, count_bits, lowest_bit
+from unconfused.engines._bits import count_bits, lowest_bit
 from unconfused.engines._compile import compiled
+from unconfused.engines.snapshots import WORD
 
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)

@@ -229,7 +229,7 @@ class LocalPartition:
         self._transferred = 0
 
     def _for_every_class(self, table: FloatArray) -> FloatArray:
-        return np.broadcast_to(table[0], (self._n_classes, table.shape[1]))
+        return np.tile(table[:1], (self._n_classes, 1))
 
 
 def _takes_in_order(sums: CellSums) -> TypeGuard[KeptSums]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.engines._bits import WORD
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
+
+WORD = 64
+"""Rows of a set that are in one number, a bit each."""
 
 LISTED_TOGETHER = 2**13
 """Rows that are listed at once."""
