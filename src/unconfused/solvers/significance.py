@@ -48,7 +48,8 @@ def pair_statistics(
     np.divide(masses, errors, out=significance, where=errors > 0)
     significance[(errors == 0) & (masses > 0)] = np.inf
     significance[masses <= NO_ROWS * total] = 0.0
-    squared_noise = tables.squares @ unmixing.coefficients**2 / total**2 - norms**2 / total
+    with np.errstate(invalid="ignore"):  # squares that overflow; norms will tell
+        squared_noise = tables.squares @ unmixing.coefficients**2 / total**2 - norms**2 / total
     threshold = significance_threshold(norms.shape[1])
     # Few wrong labels are not normal but nearly Poisson: their long tail (the next term of the
     # Cornish-Fisher expansion) keeps two of them in a small cell from looking like a finding.
