@@ -16,16 +16,25 @@ import numpy as np
 from engine.data import Problem, dense, isotropic, letter
 from engine.peers import ours
 from unconfused.engines.cut import RowCut
+from unconfused.engines.snapshots import Snapshots
 
 
 def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
-    """Return the shares of rows looked at, read and moved, one of each per update."""
+    """Return the shares of rows looked at, read, moved and summed, one of each per update."""
     looked, read, moved = [], [], []
     kept: set[tuple[int, int]] = set()
-    move = RowCut.move
+    move, add = RowCut.move, Snapshots._add
+    summed: list[float] = []
+    so_far = [0]
+
+    def adding(snapshots: Snapshots, sums: Any, rows: Any, *arguments: Any) -> None:
+        so_far[0] += len(rows)
+        add(snapshots, sums, rows, *arguments)
 
     def noting(cut: RowCut, *arguments: Any) -> Any:
         rows, before = move(cut, *arguments)
+        summed.append(so_far[0] / len(problem.y))
+        so_far[0] = 0
         looked.append(cut.looked_at / len(problem.y))
         read.append(cut.read / len(problem.y))
         moved.append(len(rows) / len(problem.y))
@@ -33,11 +42,14 @@ def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
             kept.add((cut._outline.n_rows, cut._outline.n_columns))
         return rows, before
 
-    with mock.patch.object(RowCut, "move", noting):
+    both = mock.patch.object(RowCut, "move", noting), mock.patch.object(Snapshots, "_add", adding)
+    with both[0], both[1]:
         ours(problem, updates, tol=1e-9)()
     for n_rows, n_columns in sorted(kept):
         print(f"  outlines of {n_rows:,} rows, {n_columns:,} of {problem.X.shape[1]:,} columns")
     named = {"looked at": looked, "read": read, "moved": moved}
+    if any(summed):  # sums of sets of rows, made when they are asked for
+        named["summed"] = summed
     return {name: np.array(share) for name, share in named.items()}
 
 

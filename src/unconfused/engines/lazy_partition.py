@@ -66,8 +66,10 @@ class LazyPartition(LocalPartition):
         """Bring the bounds on norms of regions closer where that takes little; say if it did."""
         if self.everywhere or not isinstance(self._late, LateSums):
             return False
+        self._outdated = True  # if it is interrupted
         closer, squared = self._late.compare(regions)
         self._norms[closer] = np.sqrt(squared) / self.total
+        self._outdated = False
         return len(closer) > 0
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
