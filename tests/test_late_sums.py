@@ -143,6 +143,36 @@ def test_few_regions_follow(monkeypatch):
     assert 0 < sum(added) < 0.7 * sum(changed)
 
 
+def test_a_narrowing_minds_what_is_out_of_date(monkeypatch):
+    problem, rng = make_problem(0, n=300), np.random.RandomState(0)
+    engine = LocalEngine(problem.X, problem.y, 4)
+    late, eager = two_partitions(engine, problem.C, 0.0)
+    compare = LateSums.compare
+
+    def interrupted(self, regions):
+        compare(self, regions)
+        raise KeyboardInterrupt
+
+    for stopped in (False, True):
+        for W in rng.randn(2, 4, 5):
+            late.restart(W)
+            late.pair_norms()
+        late.restart(W[[1, 2, 3, 0]])
+        eager.restart(W[[1, 2, 3, 0]])
+        if stopped:
+            late.tables()
+            with monkeypatch.context() as patch:
+                patch.setattr(LateSums, "compare", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    late.narrow(np.arange(4))
+        else:
+            late.narrow(np.arange(4))
+        np.testing.assert_array_equal(late.tables().counts, eager.tables().counts)
+        (lower, upper), norms = late.norm_bounds(), eager.pair_norms()
+        assert np.all((lower <= norms + 1e-12) & (norms <= upper + 1e-12))
+        np.testing.assert_allclose(late.pair_norms(), norms, atol=1e-12)
+
+
 def test_sums_are_right_after_an_interruption(monkeypatch):
     problem, rng = make_problem(0, n=90), np.random.RandomState(0)
     engine = LocalEngine(problem.X, problem.y, 4)

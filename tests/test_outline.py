@@ -134,6 +134,45 @@ def test_rows_passed_over_stay_where_they_are(monkeypatch, dtype, size):
     assert own._outline is not None and 0 < np.mean(looked_at) < 1500
 
 
+def test_rows_passed_over_are_not_tied_by_weights_that_grow(monkeypatch):
+    """What is a tie depends on the longest weights: a lead that was clear can become one."""
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
+    monkeypatch.setattr(cut, "TOO_MANY_DOUBTS", 2.0)
+    X = np.random.RandomState(0).randn(300, 6)
+    X[:8] = np.eye(6)[0]
+    engine = LocalEngine(X, np.zeros(300, dtype=np.intp), 1, intercept=False)
+    own = cut_with_outline(engine, 3, 300, entries=1)
+    W = np.array([np.eye(6)[0], (1 + 6e-12) * np.eye(6)[0], np.eye(6)[1]])
+    own.restart(W)
+    for grown in (0.01, 0.01, 20.0):
+        steps, direction = np.array([0.0, 0.0, grown]), np.eye(6)[1]
+        own.move(steps, direction)
+        W = W + np.outer(steps, direction)
+        assert own._outline is not None
+        np.testing.assert_array_equal(own.region, exact_regions(X, W, 0.0))
+
+
+@pytest.mark.parametrize("faint", [1e-18, 1e-60])
+def test_columns_that_only_rows_beyond_the_sample_hold(monkeypatch, faint):
+    monkeypatch.setattr(cut, "OUTLINE_AFTER", 0)
+    monkeypatch.setattr(cut, "TOO_MANY_DOUBTS", 2.0)
+    monkeypatch.setattr(outline, "TOGETHER", 4)
+    rng = np.random.RandomState(0)
+    X = 1e-13 * rng.randn(8192, 4)  # every second row is measured
+    X[0::2, 1:] *= faint
+    X[1::2, 0] = 0.0
+    engine = LocalEngine(X, np.zeros(8192, dtype=np.intp), 1, intercept=False)
+    own = cut_with_outline(engine, 3, 8192, entries=1)
+    W = 1e-13 * rng.randn(3, 4)
+    own.restart(W)
+    for _ in range(4):
+        steps, direction = 0.3 * np.eye(3)[rng.randint(3)], 1e-13 * rng.randn(4)
+        own.move(steps, direction)
+        W = W + np.outer(steps, direction)
+        assert own._outline is not None and np.isfinite(own._outline._left).all()
+        np.testing.assert_array_equal(own.region, exact_regions(X, W, 0.0))
+
+
 def test_an_outline_that_leaves_much_in_doubt_is_dropped(monkeypatch):
     monkeypatch.setattr(cut, "OUTLINE_AFTER", 1)
     engine, W, rng = clouds()

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
-from unconfused.engines import late_sums, partition, room, row_threads, sums
+from unconfused.engines import late_sums, room, row_threads, sums
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.row_threads import RowThreads
 from unconfused.engines.rows import DenseRows
@@ -41,7 +41,7 @@ def test_rows_in_order_change_cells_as_sorted_ones_do(
     in_order.restart(W)
     by_cell.restart(W)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "FEW_TOGETHER", together)
+        in_order._together = by_cell._together = together
         patch.setattr(sums, "WORTH_PARTS", parts)
         for steps, direction in make_moves(rng, 12, 4, n_features):
             versions, regions = in_order.region_versions(), in_order._cut.region.copy()

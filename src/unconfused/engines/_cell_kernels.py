@@ -18,8 +18,8 @@ from unconfused.engines._kernels import fetch_later
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
 _exact = compiled
 
-LONGER = 1.0 + 1e-9
-"""What a bound on a length is made longer by, for rounding."""
+LONGER = 1.0 + 1e-7
+"""What a bound on a length is made longer by, for rounding: the sum of many of them."""
 
 STRIP = 256
 """Features unmixed at once: few enough to stay in the fastest memory."""

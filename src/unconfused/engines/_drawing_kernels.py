@@ -43,7 +43,8 @@ def draw_outline(
 ) -> None:  # fmt: skip
     """Round the kept columns of rows start..stop to one byte each, and measure what is left out.
 
-    An entry is its byte, times the scale of its row, times the range of its column. `shares` are
+    An entry is its byte, times the scale of its row, which is at most 1, times the range of its
+    column; entries far beyond that are cut off. `shares` are
     the inverses of the ranges. What rounding leaves out of a row is as long as `left` says, what
     the other columns hold as `beyond` does: what `lengths`, in which there is a `constant` as well,
     say that they must.
@@ -55,7 +56,7 @@ def draw_outline(
         largest = 0.0
         for j in range(len(kept)):
             largest = max(largest, abs(row[kept[j]] * shares[j]))
-        scale = np.float64(np.float32(largest / LARGEST))
+        scale = np.float64(np.float32(min(largest, LARGEST) / LARGEST))
         per_step = 1.0 / scale if scale > 0.0 else 0.0
         squares, held = 0.0, 0.0
         for j in range(len(kept)):

@@ -82,8 +82,8 @@ def distances(
 @_sums
 def pass_over(
     chosen: IntArray, scores: Any, left: Any, apart: Any, beyond: Any, beyond_apart: Any,
-    row_norms: FloatArray, closeness: float, smallest: float, now: int, stale: Any, best: Any,
-    budget: Any, slot: Any, rival: Any, spare: Any, others: Any,
+    row_norms: FloatArray, closeness: float, smallest: float, tie: float, now: int, stale: Any,
+    best: Any, budget: Any, slot: Any, rival: Any, spare: Any, others: Any,
 ) -> int:  # fmt: skip
     """Decide on rows whose best class has not moved.
 
@@ -114,7 +114,8 @@ def pass_over(
             farther = min(farther, max(closest, lead))
             second = c if lead < closest else second
             closest = min(closest, lead)
-        if 0.0 < closest < np.inf:
+        # As for rows that are not looked at: scores closer than this could be tied by now.
+        if 4.0 * tie < closest < np.inf:
             slot[i] = now
             budget[i], rival[i], spare[i] = closest, second, farther
         else:
@@ -221,7 +222,7 @@ def decide_by_contenders(
         contenders[0], count = first, 1
         values[first] = LOWEST
         for c in range(n_classes):
-            if not np.float64(values[c]) + near < highest:
+            if c != first and not np.float64(values[c]) + near < highest:
                 contenders[count], values[c] = c, LOWEST
                 count += 1
         # The closest of the others, and by how much they could score more than the first at most.
@@ -304,8 +305,8 @@ def look_outlined(
         ranked = rows
         if len(rival) > 0:
             count = pass_over(
-                rows, scores, left, apart, beyond, beyond_apart, row_norms, rough, smallest, now,
-                stale, best, budget, slot, rival, spare, in_doubt,
+                rows, scores, left, apart, beyond, beyond_apart, row_norms, rough, smallest, tie,
+                now, stale, best, budget, slot, rival, spare, in_doubt,
             )  # fmt: skip
             ranked = in_doubt[:count]
         count = decide_by_outline(

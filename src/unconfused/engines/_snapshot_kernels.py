@@ -14,6 +14,9 @@ from unconfused.engines._bits import count_bits, lowest_bit
 from unconfused.engines._compile import compiled
 from unconfused.engines.snapshots import WORD
 
+COUNTED_TOGETHER = 128
+"""Numbers of a set whose bits are counted before it is asked whether it is still worth while."""
+
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
 
@@ -32,23 +35,29 @@ def mark_rows(region: Any, wanted: int, out: Any) -> None:
 
 @compiled
 def nearest_set(
-    rows: Any, sets: Any, held: Any, n_added: IntArray, most: int
+    rows: Any, sets: Any, held: Any, n_added: IntArray, most: int, likely: int
 ) -> tuple[int, int, int]:
     """Return which of the sets that are held differs from some rows in the fewest, and in how many.
 
     None may have had more rows added to it, with those, than `most`; the last of the sets, which
-    is that of no rows, always does. The third number is how many rows there are.
+    is that of no rows, always does. The third number is how many rows there are. If the `likely`
+    one is near, others are soon known to be farther away.
     """
     nearest, n_rows = len(sets) - 1, 0
     for w in range(len(rows)):
         n_rows += count_bits(rows[w])  # type: ignore[call-arg]
     fewest = n_rows
-    for k in range(len(sets) - 1):
+    for place in range(len(sets)):
+        # The likely one first; it comes again in its turn, and is no nearer then.
+        k = likely if place == 0 else place - 1
         if not held[k]:
             continue
         own, count = sets[k], 0
-        for w in range(len(rows)):
-            count += count_bits(rows[w] ^ own[w])  # type: ignore[call-arg]
+        for start in range(0, len(rows), COUNTED_TOGETHER):
+            for w in range(start, min(start + COUNTED_TOGETHER, len(rows))):
+                count += count_bits(rows[w] ^ own[w])  # type: ignore[call-arg]
+            if count >= fewest:
+                break
         if count < fewest and n_added[k] + count <= most:
             nearest, fewest = k, count
     return nearest, fewest, n_rows
@@ -71,7 +80,8 @@ def weigh_difference(
 @compiled
 def compare_regions(
     region: Any, regions: IntArray, sets: Any, is_measured: Any, codes: IntArray,
-    weights: FloatArray, row_norms: FloatArray, masses: FloatArray, nearest: IntArray,
+    weights: FloatArray, row_norms: FloatArray, masses: FloatArray, likely: IntArray,
+    nearest: IntArray,
 ) -> None:  # fmt: skip
     """Find regions that are closer to a set that was measured than `masses` says.
 
@@ -82,7 +92,7 @@ def compare_regions(
     n_added = np.zeros(len(sets), dtype=np.int64)
     for k in range(len(regions)):
         mark_rows(region, regions[k], rows)
-        found, _, _ = nearest_set(rows, sets, is_measured, n_added, len(region))
+        found, _, _ = nearest_set(rows, sets, is_measured, n_added, len(region), likely[regions[k]])
         own[:] = 0.0
         weigh_difference(rows, sets[found], codes, weights, row_norms, own)
         nearest[k] = -1

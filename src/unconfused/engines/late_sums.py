@@ -50,6 +50,9 @@ class LateSums(UnmixedSums):
         self._set = np.full(n_classes, UNKNOWN)
         """Which set every region is, if it is held."""
 
+        self._last = np.zeros(n_classes, dtype=np.int64)
+        """Which it was when it last was any."""
+
         self._masses = np.zeros((n_classes, engine.n_codes))
         """How long the rows are that moved since norms of a region were measured, by code."""
 
@@ -96,7 +99,9 @@ class LateSums(UnmixedSums):
         """
         regions = regions[~self._is_compared[regions]]
         self._is_compared[regions] = True
-        nearest = self._snapshots.compare(self._region, regions, self._is_measured, self._masses)
+        nearest = self._snapshots.compare(
+            self._region, regions, self._is_measured, self._masses, self._last
+        )
         closer = nearest >= 0
         return regions[closer], self._squares[nearest[closer]]
 
@@ -131,13 +136,13 @@ class LateSums(UnmixedSums):
         self._snapshots.ask(known[known != UNKNOWN])
         for region in regions.tolist():
             if self._set[region] == UNKNOWN:
-                self._set[region] = self._find_or_make(region)
+                self._set[region] = self._last[region] = self._find_or_make(region)
         return np.asarray(self._set[regions] * self._engine.n_codes)
 
     def _find_or_make(self, region: int) -> int:
         """Return the set that a region is, which is held from now on."""
         rows = self._snapshots.rows_in(self._region, region)
-        nearest, distance, n_rows = self._snapshots.nearest(rows)
+        nearest, distance, n_rows = self._snapshots.nearest(rows, int(self._last[region]))
         if distance == 0:
             self._snapshots.hold(nearest)
             return nearest

@@ -66,6 +66,7 @@ class LazyPartition(LocalPartition):
         """Bring the bounds on norms of regions closer where that takes little; say if it did."""
         if self.everywhere or not isinstance(self._late, LateSums):
             return False
+        self._rebuild_if_outdated()
         self._outdated = True  # if it is interrupted
         closer, squared = self._late.compare(regions)
         self._norms[closer] = np.sqrt(squared) / self.total

@@ -20,8 +20,6 @@ from unconfused.engines.sums import CellSums, KeptSums
 from unconfused.engines.unmixed_sums import UnmixedSums
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
-
     from unconfused.engines.local import LocalEngine
 
 SKIP_ROWS = True

@@ -65,28 +65,32 @@ class Snapshots:
         mark_rows(region, wanted, rows)
         return rows
 
-    def nearest(self, rows: Any) -> tuple[int, int, int]:
-        """Return the set that differs from `rows` in the fewest, in how many, and of how many."""
+    def nearest(self, rows: Any, likely: int) -> tuple[int, int, int]:
+        """Return the set that differs from `rows` in the fewest, in how many, and of how many.
+
+        If that is the `likely` one, it is found soon.
+        """
         from unconfused.engines._snapshot_kernels import nearest_set
 
         most = ADDED_PER_ROW * self._engine.rows.n_rows
-        found = nearest_set(rows, self._sets, self._held, self._n_added, most)
+        found = nearest_set(rows, self._sets, self._held, self._n_added, most, likely)
         return int(found[0]), int(found[1]), int(found[2])
 
     def compare(
-        self, region: IntArray, regions: IntArray, is_measured: BoolArray, masses: FloatArray
-    ) -> IntArray:
+        self, region: IntArray, regions: IntArray, is_measured: BoolArray, masses: FloatArray,
+        likely: IntArray,
+    ) -> IntArray:  # fmt: skip
         """Return which of some sets each region is closer to than `masses` says, -1 for none.
 
         Masses, (regions, codes), say how long the rows are together that make the difference;
-        they are made those of the nearest set that is measured.
+        they are made those of the nearest set that is measured, `likely` one of its own.
         """
         from unconfused.engines._snapshot_kernels import compare_regions
 
         nearest = np.empty(len(regions), dtype=np.int64)
         known = (self._engine.codes, self._engine.weights, self._engine.row_norms)
         measured = self._held & is_measured
-        compare_regions(region, regions, self._sets, measured, *known, masses, nearest)
+        compare_regions(region, regions, self._sets, measured, *known, masses, likely, nearest)
         return nearest
 
     def ask(self, wanted: IntArray) -> None:
@@ -101,8 +105,8 @@ class Snapshots:
     def place_for(self, base: int, distance: int, n_rows: int) -> int:
         """Return the set to replace by one of `n_rows`, which differs from `base` by `distance`.
 
-        That is `base` itself if both are much alike, and otherwise the one that was not asked for
-        the longest. One that is asked for at the same time is not.
+        That is one that is not in use, or `base` itself if both are much alike, or the one that was
+        not asked for the longest. One that is asked for at the same time is not.
         """
         age = np.where(self._held, self._asked, UNUSED)[: self.none]
         age[age == self._now] = NEEDED
@@ -130,8 +134,9 @@ class Snapshots:
         from unconfused.engines._snapshot_kernels import list_difference
 
         engine = self._engine
-        room = min(LISTED_TOGETHER, distance)
-        n_words = len(rows) if room == distance else LISTED_TOGETHER // WORD
+        together = max(LISTED_TOGETHER, WORD * (len(rows) // 16))
+        room = min(together, distance)
+        n_words = len(rows) if room == distance else together // WORD
         lists: tuple[Any, ...] = (
             np.empty(room, dtype=np.int32 if engine.rows.n_rows < 2**31 else np.int64),
             np.empty(room, dtype=np.int32),
