@@ -114,6 +114,20 @@ def test_every_row_is_covered_once(n_threads, uneven):
     assert np.all(covered == 1)
 
 
+@pytest.mark.parametrize(("n_entries", "most"), [(0, 2), (1_600_000, 3), (10**9, 5)])
+def test_no_more_threads_than_the_work_is_worth(n_entries, most):
+    covered, running, seen = np.zeros(1000, dtype=int), threading.Barrier(most), set()
+
+    def run(start, stop):
+        covered[start:stop] += 1
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            running.wait(timeout=10)  # all of them are at work, and no others come
+
+    make_threads(5)(run, uneven=True, n_entries=n_entries)
+    assert np.all(covered == 1) and len(seen) == most
+
+
 @pytest.mark.parametrize("failing", [0, 3])
 def test_a_failure_in_any_thread_is_told_and_nobody_goes_on(failing):
     threads, running = make_threads(2), threading.Semaphore(0)

@@ -210,7 +210,9 @@ class RowCut:
                 if first < last:
                     found[first] = look(first, last)
 
-        self._engine.in_threads(run, uneven=True)
+        # About as much as last time, or everything where that is not known.
+        n_entries = (self.looked_at or self._engine.rows.n_rows) * self._engine.rows.entries_per_row
+        self._engine.in_threads(run, uneven=True, n_entries=n_entries)
         self.looked_at = sum(count for count, _, _ in found.values())
         self.read = sum(n_read for _, _, n_read in found.values())
         # Once there is an outline, rows without one do not say whether it is of use.

@@ -18,6 +18,9 @@ from unconfused.engines.rows import Rows
 WORTH_A_THREAD = 200_000
 """Stored entries per thread below which starting a thread costs more than it saves."""
 
+WORTH_ANOTHER = 500_000
+"""Entries per thread, of uneven work, below which to wake another takes longer than it saves."""
+
 PIECES_PER_THREAD = 2
 """Runs of rows per thread where the work per row is uneven."""
 
@@ -29,19 +32,33 @@ class RowThreads:
         worth = max(1, rows.n_entries // WORTH_A_THREAD)
         self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
         self._runs = self._cut(rows.n_rows, self.n_threads)
-        self._pieces = self._cut(rows.n_rows, PIECES_PER_THREAD * self.n_threads)
+        self._n_rows = rows.n_rows
+        self._pieces: dict[int, list[tuple[int, int]]] = {}
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
-    def __call__(self, loop: Callable[[int, int], None], *, uneven: bool = False) -> None:
+    def __call__(
+        self,
+        loop: Callable[[int, int], None],
+        *,
+        uneven: bool = False,
+        n_entries: float = np.inf,
+    ) -> None:
         """Call ``loop(start, stop)`` so that every row is covered once.
 
         Each thread takes one run of rows, or several smaller ones where the work per row is
-        `uneven`, so that no thread waits long for another.
+        `uneven`, so that no thread waits long for another. Then there are fewer threads if about
+        `n_entries` numbers are too few for all; two at least.
         """
         if self._pool is None:
             loop(*self._runs[0])
             return
-        self._share(self._pool, loop, self._pieces if uneven else self._runs)
+        if not uneven:
+            self._share(self._pool, loop, self._runs, self.n_threads)
+            return
+        n_threads = int(min(self.n_threads, max(2, n_entries // WORTH_ANOTHER)))
+        if n_threads not in self._pieces:
+            self._pieces[n_threads] = self._cut(self._n_rows, PIECES_PER_THREAD * n_threads)
+        self._share(self._pool, loop, self._pieces[n_threads], n_threads)
 
     def each(self, work: Callable[[int], None], items: Iterable[int], n_entries: int) -> None:
         """Call ``work(item)`` for every item; together they go through `n_entries` numbers."""
@@ -49,10 +66,14 @@ class RowThreads:
             for item in items:
                 work(item)
             return
-        self._share(self._pool, work, [(item,) for item in items])
+        self._share(self._pool, work, [(item,) for item in items], self.n_threads)
 
     def _share(
-        self, pool: ThreadPoolExecutor, work: Callable[..., None], items: list[tuple[Any, ...]]
+        self,
+        pool: ThreadPoolExecutor,
+        work: Callable[..., None],
+        items: list[tuple[Any, ...]],
+        n_threads: int,
     ) -> None:
         """Call ``work(*item)`` for every item, whoever is free taking the next one."""
         waiting = deque(items)
@@ -65,7 +86,7 @@ class RowThreads:
                     return
                 work(*item)
 
-        n_helpers = min(self.n_threads, len(items)) - 1
+        n_helpers = min(n_threads, len(items)) - 1
         helpers: list[Future[None]] = []
         try:
             for _ in range(n_helpers):
