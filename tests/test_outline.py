@@ -43,7 +43,7 @@ def cut_with_outline(engine, Q, n_outlined, entries=10**9, skip=True):
     skip=st.booleans(),
     falling=st.booleans(),
 )
-@settings(max_examples=250)
+@settings(max_examples=200)
 def test_regions_are_those_of_the_rows(
     seed, dtype, intercept, Q, entries, scale, n_outlined, doubts, unkept, skip, falling
 ):
