@@ -18,10 +18,12 @@ from unconfused.engines.snapshots import Snapshots
 storages = st.sampled_from([np.asarray, sparse.csr_array])
 
 
-def two_partitions(engine, C, alpha):
+def two_partitions(engine, C, alpha, n_sets=None):
     """One whose sums follow late, and one whose sums always do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(room, "WORTH_NOTING", 0)
+        if n_sets is not None:
+            patch.setattr(room, "sets_that_fit", lambda *_: n_sets)
         late = engine.partition(Unmixing(C), alpha)
     eager = engine.partition(Unmixing(C), alpha)
     assert isinstance(late._sums, LateSums) and not isinstance(eager._sums, LateSums)
@@ -34,14 +36,15 @@ def two_partitions(engine, C, alpha):
     alpha=st.sampled_from([0.0, 0.05]),
     together=st.sampled_from([2**15, 64]),
     heavy=st.booleans(),
+    n_sets=st.integers(1, 4),
 )
 @settings(max_examples=60)
-def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
+def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy, n_sets):
     problem, rng = make_problem(seed, n=90), np.random.RandomState(seed)
     weights = np.where(rng.rand(90) < 0.2, 0.0, rng.rand(90)) if heavy else None
     problem.X[rng.rand(90) < 0.1] = 0.0
     engine = LocalEngine(storage(problem.X), problem.y, 4, weights, n_threads=2)
-    late, eager = two_partitions(engine, problem.C, alpha)
+    late, eager = two_partitions(engine, problem.C, alpha, n_sets)
     assert isinstance(late, BoundedPartition)
     W = rng.randn(4, 5)
     with pytest.MonkeyPatch.context() as patch:
@@ -65,6 +68,10 @@ def test_bounds_hold_and_vectors_follow(seed, storage, alpha, together, heavy):
                 late.narrow(np.unique([pair[0], other[0], vector[0]]))
                 lower, upper = late.norm_bounds()
                 assert np.all((lower <= norms + 1e-12) & (norms <= upper + 1e-12))
+            pairs = [tuple(pair), tuple(other), tuple(vector)]
+            vectors = [late.update_vector(*one) * late.total for one in pairs]
+            unmixed = late._sums.unmixed_pairs(pairs, late._coefficients)
+            np.testing.assert_allclose(unmixed, vectors, atol=1e-11)
             late.measure([tuple(pair), tuple(other)])
             lower, upper = late.norm_bounds()
             for p, q in (pair, other):

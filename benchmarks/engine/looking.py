@@ -42,8 +42,10 @@ def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
             kept.add((cut._outline.n_rows, cut._outline.n_columns))
         return rows, before
 
-    both = mock.patch.object(RowCut, "move", noting), mock.patch.object(Snapshots, "_add", adding)
-    with both[0], both[1]:
+    with (
+        mock.patch.object(RowCut, "move", noting),
+        mock.patch.object(Snapshots, "_add", adding),
+    ):
         ours(problem, updates, tol=1e-9)()
     for n_rows, n_columns in sorted(kept):
         print(f"  outlines of {n_rows:,} rows, {n_columns:,} of {problem.X.shape[1]:,} columns")

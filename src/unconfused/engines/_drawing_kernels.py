@@ -44,10 +44,10 @@ def draw_outline(
     """Round the kept columns of rows start..stop to one byte each, and measure what is left out.
 
     An entry is its byte, times the scale of its row, which is at most 1, times the range of its
-    column; entries far beyond that are cut off. `shares` are
-    the inverses of the ranges. What rounding leaves out of a row is as long as `left` says, what
-    the other columns hold as `beyond` does: what `lengths`, in which there is a `constant` as well,
-    say that they must.
+    column; entries far beyond that are cut off. `shares` are the inverses of the ranges. What
+    rounding leaves out of a row is as long as `left` says, and what the other columns hold as
+    `beyond` does. The latter is what is missing from the rows' `lengths`, which have a `constant`
+    in them.
     """
     n_columns = X.shape[1]
     rounding = (n_columns + 8) * EPSILON

@@ -172,6 +172,34 @@ def decide_by_outline(
 
 
 @_sums
+def _find_contenders(
+    values: Any, bits: Any, rest: float, apart: Any, other_rest: float, beyond_apart: Any,
+    near: float, contenders: Any,
+) -> tuple[int, int, float, float]:  # fmt: skip
+    """List the class with the highest score of an outline, and those that could score more.
+
+    Returns how many they are, the closest of the others, and by how much this one, and all but it,
+    could score more than the first at most: less than 0. `values`, whose bits are `bits`, are the
+    scores, and lost.
+    """
+    first = highest_but(bits, -1, -1)
+    highest = np.float64(values[first])
+    own, other = apart[first], beyond_apart[first]
+    for c in range(len(values)):
+        values[c] += rest * own[c] + other_rest * other[c]
+    contenders[0], count = first, 1
+    values[first] = LOWEST
+    for c in range(len(contenders)):
+        if c != first and not np.float64(values[c]) + near < highest:
+            contenders[count], values[c] = c, LOWEST
+            count += 1
+    closest = highest_but(bits, -1, -1)
+    gap = np.float64(values[closest]) + near - highest
+    next_gap = np.float64(values[highest_but(bits, closest, -1)]) + near - highest
+    return count, closest, gap, next_gap
+
+
+@_sums
 def _score_contenders(
     row: Any, start: int, stop: int, contenders: Any, count: int, weights: FloatArray, out: Any
 ) -> None:
@@ -213,22 +241,11 @@ def decide_by_contenders(
             prefetch(X, later, j)  # type: ignore[call-arg]
         for c in distinct:
             values[c] = scores[i, c]
-        first = highest_but(bits, -1, -1)
-        highest = np.float64(values[first])
-        own, other, rest, other_rest = apart[first], beyond_apart[first], left[i], beyond[i]
-        for c in range(len(values)):
-            values[c] += rest * own[c] + other_rest * other[c]
-        near = rough * (row_norms[i] + rest) + smallest
-        contenders[0], count = first, 1
-        values[first] = LOWEST
-        for c in range(n_classes):
-            if c != first and not np.float64(values[c]) + near < highest:
-                contenders[count], values[c] = c, LOWEST
-                count += 1
-        # The closest of the others, and by how much they could score more than the first at most.
-        closest = highest_but(bits, -1, -1)
-        gap = np.float64(values[closest]) + near - highest
-        next_gap = np.float64(values[highest_but(bits, closest, -1)]) + near - highest
+        near = rough * (row_norms[i] + left[i]) + smallest
+        count, closest, gap, next_gap = _find_contenders(
+            values, bits, left[i], apart, beyond[i], beyond_apart, near, contenders
+        )
+        first = contenders[0]
         for m in range(count):
             exact[contenders[m]] = constants[contenders[m]]
         exact_near = closeness * row_norms[i] + SMALLEST

@@ -37,7 +37,6 @@ class LateSums(UnmixedSums):
         self, engine: LocalEngine, n_classes: int, region: IntArray, cells: Cells, n_sets: int
     ) -> None:
         super().__init__(engine, (n_sets + 1) * engine.n_codes)
-        self._n_sets = n_sets
         self._region = region
         self._cells = cells
         by_set = self._sums.reshape(n_sets + 1, engine.n_codes, engine.n_features)
@@ -108,25 +107,26 @@ class LateSums(UnmixedSums):
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         out = np.empty((len(regions), coefficients.shape[1]))
-        for start in range(0, len(regions), self._n_sets):
-            some = regions[start : start + self._n_sets]
+        together = self._snapshots.none  # as many as there are sets
+        for start in range(0, len(regions), together):
+            some = regions[start : start + together]
             sets = self._firsts(some) // self._engine.n_codes
             unmeasured = np.array([k for k in set(sets.tolist()) if not self._is_measured[k]])
             if len(unmeasured):
                 firsts = unmeasured * self._engine.n_codes
                 self._squares[unmeasured] = self._squares_at(firsts, coefficients)
                 self._is_measured[unmeasured] = True
-            out[start : start + self._n_sets] = self._squares[sets]
+            out[start : start + together] = self._squares[sets]
         return out
 
     def unmixed_pairs(
         self, pairs: Sequence[tuple[int, int]], coefficients: FloatArray
     ) -> FloatArray:
         """Return the unmixed sums of some pairs (region, true class), (pairs, features)."""
-        starts = range(0, len(pairs), self._n_sets)
+        together = self._snapshots.none
         several = [
-            super(LateSums, self).unmixed_pairs(pairs[start : start + self._n_sets], coefficients)
-            for start in starts
+            super(LateSums, self).unmixed_pairs(pairs[start : start + together], coefficients)
+            for start in range(0, len(pairs), together)
         ]
         return several[0] if len(several) == 1 else np.concatenate(several)
 

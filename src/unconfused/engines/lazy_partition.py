@@ -84,4 +84,4 @@ class LazyPartition(LocalPartition):
             if pair[0] not in missing:
                 vector = late.unmixed(*pair, self._coefficients)
                 self._norms[pair] = np.sqrt(np.einsum("j,j->", vector, vector)) / self.total
-                debts[pair] = 0.0  # kept vectors have debts of their own
+                debts[pair] = 0.0  # of the table itself, where vectors are kept

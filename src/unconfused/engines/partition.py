@@ -16,7 +16,7 @@ from unconfused.engines.cut import RowCut
 from unconfused.engines.late_sums import LateSums
 from unconfused.engines.products import KeptProducts
 from unconfused.engines.room import cell_sums
-from unconfused.engines.sums import CellSums, KeptSums
+from unconfused.engines.sums import ADDED_PER_ROW, CellSums, KeptSums
 from unconfused.engines.unmixed_sums import UnmixedSums
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ SKIP_ROWS = True
 
 FEW_TOGETHER, MANY_TOGETHER = 2**13, 2**17
 """Rows that change cells at once where they are not sorted first; few if there are few."""
-
-TRANSFERS_PER_ROW = 16
-"""Additions to the sums, per row, after which they are made anew; a row that moves makes two."""
 
 
 class LocalPartition:
@@ -86,9 +83,9 @@ class LocalPartition:
         sums = self._sums
         if not isinstance(sums, LateSums):
             rows, before = self._after_exchange(sums, rows, before)
-        self._transferred += 2 * len(rows)
-        # Rounding cannot pile up in the sums: they are made anew once in a while.
-        if self._transferred > TRANSFERS_PER_ROW * self._engine.rows.n_rows:
+        self._transferred += 2 * len(rows)  # a row leaves one cell, and joins another
+        # Rounding cannot pile up in tables and sums: they are made anew once in a while.
+        if self._transferred > ADDED_PER_ROW * self._engine.rows.n_rows:
             return
         if isinstance(sums, LateSums) or _takes_in_order(sums):
             for start in range(0, len(rows), self._together):

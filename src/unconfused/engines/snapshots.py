@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.engines.sums import ADDED_PER_ROW, PARTS
 
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
@@ -22,17 +23,10 @@ WORD = 64
 LISTED_TOGETHER = 2**13
 """Rows that are listed at once."""
 
-PARTS = 4
-"""Parts that the rows of a list are added in, as many whatever the number of threads."""
-
 MUCH_ALIKE = 8
 """Of two sets that differ in less than one row in so many, the newer one is held."""
 
 UNUSED, NEEDED = -1, 2**62
-
-ADDED_PER_ROW = 16
-"""Additions to a sum, per row there is, after which it is made from its rows again: rounding cannot
-pile up."""
 
 
 class Snapshots:
@@ -151,8 +145,9 @@ class Snapshots:
     def _add(self, sums: FloatArray, rows: IntArray, codes: IntArray, weights: FloatArray) -> None:
         """Add rows, sorted by code, to the sums of their codes.
 
-        They are cut into parts of one size. Where a code is cut through, the later part adds to a
-        line of its own, so that none waits for another, and sums round alike.
+        They are cut into parts of one size, as many whatever the number of threads. Where a code is
+        cut through, the later part adds to a line of its own, so that none waits for another, and
+        sums round alike.
         """
         if len(rows) == 0:
             return

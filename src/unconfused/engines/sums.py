@@ -19,6 +19,10 @@ from unconfused.engines.unmixed_sums import UnmixedSums
 if TYPE_CHECKING:
     from unconfused.engines.local import LocalEngine
 
+ADDED_PER_ROW = 16
+"""Additions to sums, per row there is, after which they are made from the rows again: rounding
+cannot pile up."""
+
 PARTS = 4
 """Parts that rows are summed in."""
 
