@@ -18,8 +18,8 @@ from unconfused.engines._compile import compiled
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
 _exact = compiled
 
-TOGETHER = 1024
-"""Rows that are scored at once."""
+TOGETHER = 2**17
+"""Scores that are held at once."""
 
 
 @_sums
@@ -89,18 +89,18 @@ def decide_exactly(
         for c in range(n_classes):
             if c != first:
                 runner_up = max(runner_up, scores[k, c])
-        best[i] = first
-        slot[i] = now
-        # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
-        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
-        if len(rival) > 0:
-            rival[i], spare[i] = 0, budget[i]
         inside = alpha == 0.0 or scores[k, first] - runner_up >= alpha - allowance
         place = first if inside else -1
         if place != region[i]:
             moved[n_moved], before[n_moved] = i, region[i]
             region[i] = place
             n_moved += 1
+        best[i] = first  # after its old region was read: both may be kept at one place
+        slot[i] = now
+        # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
+        budget[i] = np.inf if row_norms[i] == 0.0 else -1.0
+        if len(rival) > 0:
+            rival[i], spare[i] = 0, budget[i]
     return n_moved
 
 
@@ -133,10 +133,12 @@ def settle_dense(
 
     Others that moved, `n_moved` of them, are listed already. Returns how many there are in all.
     """
-    n_first = n_moved
-    scores = np.empty((min(len(close), TOGETHER), len(constants)))
-    for first in range(0, len(close), TOGETHER):
-        some = close[first : first + TOGETHER]
+    if len(close) == 0:
+        return n_moved
+    n_first, together = n_moved, max(1, TOGETHER // len(constants))
+    scores = np.empty((min(len(close), together), len(constants)))
+    for first in range(0, len(close), together):
+        some = close[first : first + together]
         dense_exact_scores(X, some, weights, constants, scores)
         n_moved += decide_exactly(
             some, scores, row_norms, alpha, tie, now, best, budget, slot, rival, spare, region,
@@ -154,10 +156,12 @@ def settle_sparse(
     n_moved: int,
 ) -> int:  # fmt: skip
     """Do the same for rows in CSR."""
-    n_first = n_moved
-    scores = np.empty((min(len(close), TOGETHER), len(constants)))
-    for first in range(0, len(close), TOGETHER):
-        some = close[first : first + TOGETHER]
+    if len(close) == 0:
+        return n_moved
+    n_first, together = n_moved, max(1, TOGETHER // len(constants))
+    scores = np.empty((min(len(close), together), len(constants)))
+    for first in range(0, len(close), together):
+        some = close[first : first + together]
         sparse_exact_scores(data, indices, indptr, some, weights, constants, scores)
         n_moved += decide_exactly(
             some, scores, row_norms, alpha, tie, now, best, budget, slot, rival, spare, region,

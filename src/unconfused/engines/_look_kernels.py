@@ -27,6 +27,9 @@ TILE = 256
 AT_A_TIME = 2048
 """Dense rows that are found, refreshed and decided on before the next ones."""
 
+SPARSE_AT_A_TIME = 2**14
+"""And sparse rows, which are scored in tiles of those that were found."""
+
 FETCHED_AHEAD = 8
 """How many rows ahead what is known of one is fetched, when rows are decided on."""
 
@@ -41,10 +44,10 @@ SMALLEST = 1e-44
 
 @_exact
 def find(
-    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: IntArray,
+    budget: Any, slot: Any, best: Any, bounds: Any, start: int, stop: int, chosen: Any,
     rival: Any, spare: Any, rival_bounds: Any,
 ) -> Any:  # fmt: skip
-    """Return the rows of start..stop that must be looked at, a part of `chosen`.
+    """Return the rows of start..stop that must be looked at, the first part of `chosen`.
 
     Their budget for the closest rival does not exceed how far it has come, or their spare one how
     far any other has. Where `rival` has no room for the rows, there is one budget for all classes.
@@ -65,12 +68,12 @@ def find(
         for k in range(len(unsafe)):
             at = np.uint32(since[k]) * n_classes + np.uint32(own[k])
             unsafe[k] = not (left[k] > farthest[at])
-    found = start
+    found = 0
     for k in range(len(unsafe)):
         # Written without a branch: which rows are safe is as good as random.
         chosen[found] = start + k
         found += unsafe[k]
-    return chosen[start:found]
+    return chosen[:found]
 
 
 @_sums
@@ -183,9 +186,11 @@ def decide(
     region: Any,
     moved: Any,
     before: Any,
+    by_place: bool,
 ) -> tuple[int, int]:
     """Find best class, region and budget of chosen rows from single-precision scores.
 
+    Those are listed by row, or `by_place` in the order of the chosen rows.
     Rows too close to call are left alone and moved to the front of `chosen`. Of the others, those
     that moved are listed, and from where. Returns the numbers of both. Of several classes with
     equal weights only the lowest is in `distinct`. Where `rival` has no room for the rows, rivals
@@ -196,7 +201,7 @@ def decide(
         i, later = chosen[k], chosen[min(k + FETCHED_AHEAD, n_chosen - 1)]
         prefetch_entry(row_norms, later)  # type: ignore[call-arg]
         prefetch_entry(region, later)
-        row = scores[i]
+        row = scores[k] if by_place else scores[i]
         third, second = LOWEST, -1
         if with_rivals:
             highest, runner_up, first, third, second = _first_three(row, distinct)
@@ -221,14 +226,14 @@ def decide(
             chosen[n_close], chosen[k] = i, chosen[n_close]
             n_close += 1
             continue
-        best[i] = first
-        slot[i] = now
-        budget[i] = room / row_norms[i]
         place = first if inside else -1
         if place != region[i]:
             moved[n_moved], before[n_moved] = i, region[i]
             region[i] = place
             n_moved += 1
+        best[i] = first  # after its old region was read: both may be kept at one place
+        slot[i] = now
+        budget[i] = room / row_norms[i]
         if with_rivals:
             rival[i] = max(second, 0)
             # With a lead of less than alpha over the closest rival, others would have to overtake.
@@ -243,33 +248,30 @@ def look_dense(
     stale: Any, scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any,
     row_norms: FloatArray, alpha: float, closeness: float, tie: float, now: int, best: Any,
     budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
-    chosen: IntArray, start: int, stop: int,
+    start: int, stop: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop, a few at a time.
 
     What is known of a row is then still in fast memory when it is decided on. Rows too close to
-    call are decided on at the end, in double precision. Returns how many rows were looked at, how
-    many moved (they are listed from ``moved[start]`` on, in order), and how many were read.
+    call are decided on in double precision. Returns how many rows were looked at, how many moved
+    (they are listed from ``moved[start]`` on, in order), and how many were read.
     """
-    n_looked, n_close, n_moved = 0, 0, 0
+    n_looked, n_moved = 0, 0
+    chosen = np.empty(AT_A_TIME, dtype=moved.dtype)
     for first in range(start, stop, AT_A_TIME):
         last = min(first + AT_A_TIME, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         dense_refresh(X, rows, weights, constants, stale, slot, scores)
         at = start + n_moved
-        close, count = decide(
+        n_close, count = decide(
             rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
-            best, budget, slot, rival, spare, region, moved[at:], before[at:],
+            best, budget, slot, rival, spare, region, moved[at:], before[at:], False,
         )  # fmt: skip
-        n_moved += count
-        for k in range(close):  # never past the rows that are being read
-            chosen[start + n_close + k] = rows[k]
-        n_close += close
+        n_moved += settle_dense(
+            X, rows[:n_close], exact_weights, exact_constants, row_norms, alpha, tie, now,
+            best, budget, slot, rival, spare, region, moved[at:], before[at:], count,
+        )  # fmt: skip
         n_looked += len(rows)
-    n_moved = settle_dense(
-        X, chosen[start : start + n_close], exact_weights, exact_constants, row_norms, alpha, tie,
-        now, best, budget, slot, rival, spare, region, moved[start:], before[start:], n_moved,
-    )  # fmt: skip
     return n_looked, n_moved, n_looked
 
 
@@ -279,20 +281,26 @@ def look_sparse(
     exact_constants: FloatArray, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
     distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
     tie: float, now: int, best: Any, budget: Any, slot: Any, rival: Any, spare: Any, region: Any,
-    moved: Any, before: Any, chosen: IntArray, start: int, stop: int,
+    moved: Any, before: Any, start: int, stop: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Do the same for rows in CSR, all at once: they are scored in tiles of their own."""
-    rows = find(budget, slot, best, bounds, start, stop, chosen, rival, spare, rival_bounds)
-    sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
-    n_close, n_moved = decide(
-        rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
-        best, budget, slot, rival, spare, region, moved[start:], before[start:],
-    )  # fmt: skip
-    n_moved = settle_sparse(
-        data, indices, indptr, rows[:n_close], exact_weights, exact_constants, row_norms, alpha,
-        tie, now, best, budget, slot, rival, spare, region, moved[start:], before[start:], n_moved,
-    )  # fmt: skip
-    return len(rows), n_moved, len(rows)
+    """Do the same for rows in CSR."""
+    n_looked, n_moved = 0, 0
+    chosen = np.empty(SPARSE_AT_A_TIME, dtype=moved.dtype)
+    for first in range(start, stop, SPARSE_AT_A_TIME):
+        last = min(first + SPARSE_AT_A_TIME, stop)
+        rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
+        sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
+        at = start + n_moved
+        n_close, count = decide(
+            rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
+            best, budget, slot, rival, spare, region, moved[at:], before[at:], False,
+        )  # fmt: skip
+        n_moved += settle_sparse(
+            data, indices, indptr, rows[:n_close], exact_weights, exact_constants, row_norms, alpha,
+            tie, now, best, budget, slot, rival, spare, region, moved[at:], before[at:], count,
+        )  # fmt: skip
+        n_looked += len(rows)
+    return n_looked, n_moved, n_looked
 
 
 @_exact

@@ -307,14 +307,15 @@ def look_outlined(
     weights: Any, constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
     distinct: IntArray, row_norms: FloatArray, closeness: float, tie: float, now: int, best: Any,
     budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
-    chosen: IntArray, start: int, stop: int,
+    start: int, stop: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
 
     As `look_dense` does, without a margin; not all rows that it looked at had to be read.
     """
-    n_looked, n_close, n_moved, n_read = 0, 0, 0, 0
-    in_doubt = np.empty(AT_A_TIME, dtype=chosen.dtype)
+    n_looked, n_moved, n_read = 0, 0, 0
+    chosen = np.empty(AT_A_TIME, dtype=moved.dtype)
+    in_doubt = np.empty_like(chosen)
     for first in range(start, stop, AT_A_TIME):
         last = min(first + AT_A_TIME, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
@@ -330,20 +331,17 @@ def look_outlined(
             ranked, scores, left, apart, beyond, beyond_apart, distinct, row_norms, rough, smallest,
             now, best, budget, slot, rival, spare, in_doubt,
         )  # fmt: skip
-        close = decide_by_contenders(
+        n_close = decide_by_contenders(
             X, leading, in_doubt[:count], scores, left, apart, beyond, beyond_apart, weights,
             constants, distinct, row_norms, rough, smallest, closeness, now, best, budget, slot,
             rival, spare,
         )  # fmt: skip
-        at = start + n_moved
-        n_moved += _take_places(rows, best, region, moved[at:], before[at:])
-        for k in range(close):  # never past the rows that are being read
-            chosen[start + n_close + k] = in_doubt[k]
-        n_close += close
         n_looked += len(rows)
         n_read += count
-    n_moved = settle_dense(
-        X, chosen[start : start + n_close], weights, constants, row_norms, 0.0, tie, now, best,
-        budget, slot, rival, spare, region, moved[start:], before[start:], n_moved,
-    )  # fmt: skip
+        at = start + n_moved
+        count = _take_places(rows, best, region, moved[at:], before[at:])
+        n_moved += settle_dense(
+            X, in_doubt[:n_close], weights, constants, row_norms, 0.0, tie, now, best,
+            budget, slot, rival, spare, region, moved[at:], before[at:], count,
+        )  # fmt: skip
     return n_looked, n_moved, n_read

@@ -1,7 +1,8 @@
 """Which region every row is in, kept up to date by looking at few rows.
 
 The scores a row had when it was last looked at are kept in single precision, 4 bytes per row and
-class, and for rows of single precision they are also summed in it. That is enough to tell, for
+class, for as many rows as there is room (`room.py`); for rows of single precision they are also
+summed in it. That is enough to tell, for
 nearly all rows, which class is best. Those too close to call, by a bound on all rounding, are
 scored again in double precision, so that regions are those of exact scores in every case.
 """
@@ -17,7 +18,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.movement import Movement
 from unconfused.engines.outline import EXTREME, Look, Outline
 from unconfused.engines.rivals import RivalMovement
-from unconfused.engines.room import room_for_outline
+from unconfused.engines.room import room_for_outline, rows_with_scores
 from unconfused.engines.twins import Twins
 
 if TYPE_CHECKING:
@@ -57,20 +58,26 @@ class RowCut:
         self.row_type: Any = np.int32 if n_rows < 2**31 else np.int64
         """What rows are numbered in."""
 
-        self.region: Any = np.zeros(n_rows, dtype=np.int32)
+        class_type: Any = np.int16 if n_classes < 2**15 else np.int32
+        self.region: Any = np.zeros(n_rows, dtype=class_type)
         """Best class of every row, -1 where its lead is less than alpha."""
 
-        self._best = np.zeros(n_rows, dtype=np.int32)
+        n_scored = rows_with_scores(engine, n_classes)
+        # What an outline leaves out says nothing of how close a lead is to alpha.
+        may_outline = alpha == 0.0 and n_scored == n_rows
+        self._room = room_for_outline(engine, n_classes) if may_outline else 0
+        # Without a margin best class and region are the same, but while outlines are looked at.
+        shared = alpha == 0.0 and self._room == 0
+        self._best: Any = self.region if shared else np.zeros(n_rows, dtype=class_type)
         self._slot = np.zeros(n_rows, dtype=np.uint8)
         self._budget = np.empty(n_rows, dtype=np.float32)
         rivals = RivalMovement.is_affordable(n_classes, engine.rows.n_entries)
         # The closest rival, and the budget for all others.
-        self._rival = np.zeros(n_rows if rivals else 0, dtype=np.int32)
+        self._rival: Any = np.zeros(n_rows if rivals else 0, dtype=class_type)
         self._spare = np.empty(len(self._rival), dtype=np.float32)
-        self._scores = np.empty((n_rows, n_classes), dtype=np.float32)
-        self._chosen: Any = np.empty(n_rows, dtype=self.row_type)
+        self._scores = np.empty((n_scored, n_classes), dtype=np.float32)
         self._moved: Any = np.empty(n_rows, dtype=self.row_type)
-        self._before: Any = np.empty(n_rows, dtype=np.int32)
+        self._before: Any = np.empty(n_rows, dtype=class_type)
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)
         own = engine.rows.dtype
@@ -91,8 +98,6 @@ class RowCut:
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
         self._stale = np.zeros((self._movement.n_slots, n_classes + 1), dtype=np.int32)
         self._outline: Outline | None = None
-        # What an outline leaves out says nothing of how close a lead is to alpha.
-        self._room = room_for_outline(engine, n_classes) if alpha == 0.0 else 0
         self._looked_at_so_far = self._read_so_far = 0
         self.looked_at = 0
         """How many rows were looked at last time."""
@@ -199,16 +204,14 @@ class RowCut:
         from unconfused.engines._look_kernels import list_stale
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
-        look = self._make_look(bounds)
+        looks = self._make_looks(bounds)
         found: dict[int, tuple[int, int, int]] = {}
 
-        n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
-
         def run(start: int, stop: int) -> None:
-            middle = min(max(start, n_outlined), stop)
-            for first, last in ((start, middle), (middle, stop)):
-                if first < last:
-                    found[first] = look(first, last)
+            for look, first, last in looks:
+                some = max(start, first), min(stop, last)
+                if some[0] < some[1]:
+                    found[some[0]] = look(*some)
 
         # About as much as last time, or everything where that is not known.
         n_entries = (self.looked_at or self._engine.rows.n_rows) * self._engine.rows.entries_per_row
@@ -216,39 +219,44 @@ class RowCut:
         self.looked_at = sum(count for count, _, _ in found.values())
         self.read = sum(n_read for _, _, n_read in found.values())
         # Once there is an outline, rows without one do not say whether it is of use.
+        n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
         for start, (count, _, n_read) in found.items():
             if start < n_outlined:
                 self._looked_at_so_far += count
                 self._read_so_far += n_read
         return [slice(start, start + found[start][1]) for start in sorted(found)]
 
-    def _make_look(self, bounds: FloatArray) -> Look:
-        """Return what looks at the rows, of some that follow one another, that must be looked at.
+    def _make_looks(self, bounds: FloatArray) -> list[tuple[Look, int, int]]:
+        """Return what looks at the rows that must be looked at, and the run of rows it is for.
 
-        It says at how many it looked, how many of these moved (they are listed in `_moved` and
-        `_before`), and how many it read.
+        It says of some rows that follow one another at how many it looked, how many of these moved
+        (they are listed in `_moved` and `_before`), and how many it read.
         """
         movement, scale = self._movement, self.longest
         rival_bounds = np.zeros((1, 1, 1))
         if isinstance(movement, RivalMovement):
             rival_bounds = movement.rival_bounds()
-        known = (self._stale, self._scores, bounds, rival_bounds, self._twins.lowest)
+        kept = (self._stale, self._scores)
+        known = (bounds, rival_bounds, self._twins.lowest)
         into = (self._best, self._budget, self._slot, self._rival, self._spare)
-        places = (self.region, self._moved, self._before, self._chosen)
+        places = (self.region, self._moved, self._before)
         deciding = (
             self._twins.has_twin, self._engine.row_norms, self._alpha,
-            self._closeness * scale, TIE * scale, movement.slot,
+            self._closeness * scale, TIE * scale, movement.slot, *into, *places,
         )  # fmt: skip
-        look = partial(
-            self._engine.rows.look, self._quick, self._quick_constants, self._weights,
-            self._constants, *known, *deciding, *into, *places,
-        )  # fmt: skip
-        if self._outline is None:
-            return look
-        closeness = (self._engine.rows.n_columns + 2) * np.finfo(np.float64).eps + 4.0 * TIE
-        by_outline = self._outline.look(
-            scale, self._weights, self._constants, *known, self._engine.row_norms,
-            closeness * scale, TIE * scale, movement.slot, *into, *places,
-        )  # fmt: skip
-        n_outlined = self._outline.n_rows
-        return lambda start, stop: (by_outline if stop <= n_outlined else look)(start, stop)
+        rows, exact = self._engine.rows, (self._weights, self._constants)
+        own = (self._quick, self._quick_constants, *exact)
+        n_outlined = 0 if self._outline is None else self._outline.n_rows
+        n_scored = len(self._scores)
+        looks: list[tuple[Look, int, int]] = [
+            (partial(rows.look, *own, *kept, *known, *deciding), n_outlined, n_scored),
+            (partial(rows.look_afresh, *own, *known, *deciding), n_scored, rows.n_rows),
+        ]
+        if self._outline is not None:
+            closeness = (rows.n_columns + 2) * np.finfo(np.float64).eps + 4.0 * TIE
+            by_outline = self._outline.look(
+                scale, *exact, *kept, *known, self._engine.row_norms, closeness * scale,
+                TIE * scale, movement.slot, *into, *places,
+            )  # fmt: skip
+            looks.append((by_outline, 0, n_outlined))
+        return looks

@@ -211,7 +211,7 @@ class LocalPartition:
             for start in range(0, n_rows, self._together):
                 stop = min(start + self._together, n_rows)
                 rows = np.arange(start, stop, dtype=self._cut.row_type)
-                self._move_in_order(sums, rows, np.full(len(rows), -1, dtype=np.int32))
+                self._move_in_order(sums, rows, np.full_like(self._cut.region[: stop - start], -1))
         else:
             together = min(self._together, MOVED_TOGETHER)
             for transfer in Transfer.all_rows(self._engine, self._cut.region, together):

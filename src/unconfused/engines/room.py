@@ -10,7 +10,7 @@ import numpy as np
 from unconfused._typing import IntArray
 from unconfused.engines.cells import Cells
 from unconfused.engines.late_sums import WORTH_NOTING, LateSums
-from unconfused.engines.products import KeptProducts
+from unconfused.engines.products import VECTOR_BYTES, KeptProducts
 from unconfused.engines.sums import CellSums, KeptSums, SumsOnDemand
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ LISTS = 2**19
 
 FEW_SETS = 12
 """Sets of rows whose sums are held however little room there is."""
+
+FEW_SCORES = 2**17
+"""Bytes of scores that are kept however little room there is."""
 
 WORTH_OUTLINING = 2**21
 """Entries of all rows below which these stay in fast memory by themselves."""
@@ -94,6 +97,29 @@ def sets_that_fit(engine: LocalEngine, n_classes: int) -> int:
     allowed = _allowed_bytes(engine, n_classes) - PER_ROW * engine.rows.n_rows - others
     each = 8 * engine.n_codes * engine.n_features + engine.rows.n_rows // 8
     return min(n_classes, max(FEW_SETS, int(allowed // each)))
+
+
+def rows_with_scores(engine: LocalEngine, n_classes: int) -> int:
+    """Return of how many rows the scores are kept, four bytes a class.
+
+    Of all, unless a fit would then take more than it may: with very many classes, or short rows.
+    """
+    n_rows, each = engine.rows.n_rows, 4 * n_classes
+    others = PER_ROW * n_rows + TABLES * 8 * n_classes * engine.n_codes + LISTS
+    allowed = _allowed_bytes(engine, n_classes) + n_rows * each
+    room = allowed - others - _bytes_of_sums(engine, n_classes)
+    return min(n_rows, max(FEW_SCORES, int(room)) // each)
+
+
+def _bytes_of_sums(engine: LocalEngine, n_classes: int) -> int:
+    """Return how much `cell_sums` will take, about."""
+    of_a_region = 8 * engine.n_codes * engine.n_features
+    if n_classes * of_a_region <= kept_bytes(engine, n_classes):
+        is_late = is_lazy(engine, n_classes)
+        return of_a_region * (sets_that_fit(engine, n_classes) if is_late else n_classes)
+    if is_lazy(engine, n_classes):
+        return 8 * n_classes * engine.n_codes**2 + VECTOR_BYTES
+    return 0
 
 
 def _allowed_bytes(engine: LocalEngine, n_classes: int) -> float:

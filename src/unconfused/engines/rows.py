@@ -46,6 +46,10 @@ class Rows(Protocol):
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
         ...
 
+    def look_afresh(self, *known: Any) -> tuple[int, int, int]:
+        """Do so with rows whose scores are not kept; see `_afresh_kernels.look_dense_afresh`."""
+        ...
+
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
         mover_codes: IntArray, mover_weights: FloatArray, first_code: int, last_code: int,
@@ -88,10 +92,16 @@ class DenseRows:
     """A C-ordered array, float32 or float64, used in place."""
 
     def __init__(self, X: Matrix) -> None:
-        from unconfused.engines import _cell_kernels, _kernels, _look_kernels, _order_kernels
+        from unconfused.engines import (
+            _afresh_kernels,
+            _cell_kernels,
+            _kernels,
+            _look_kernels,
+            _order_kernels,
+        )
 
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
-        self._order = _order_kernels
+        self._order, self._afresh = _order_kernels, _afresh_kernels
         self.dense = X
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.size, X.dtype
@@ -110,6 +120,11 @@ class DenseRows:
     def look(self, *known: Any) -> tuple[int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
         found: tuple[int, int, int] = self._look.look_dense(self.dense, *known)
+        return found
+
+    def look_afresh(self, *known: Any) -> tuple[int, int, int]:
+        """Do so with rows whose scores are not kept."""
+        found: tuple[int, int, int] = self._afresh.look_dense_afresh(self.dense, *known)
         return found
 
     def move_gram(
@@ -151,10 +166,16 @@ class SparseRows:
     """A CSR matrix or array, float32 or float64, used in place."""
 
     def __init__(self, X: Matrix) -> None:
-        from unconfused.engines import _cell_kernels, _kernels, _look_kernels, _order_kernels
+        from unconfused.engines import (
+            _afresh_kernels,
+            _cell_kernels,
+            _kernels,
+            _look_kernels,
+            _order_kernels,
+        )
 
         self._kernels, self._look, self._cell = _kernels, _look_kernels, _cell_kernels
-        self._order = _order_kernels
+        self._order, self._afresh = _order_kernels, _afresh_kernels
         self._stored = X.data, X.indices, X.indptr
         self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
         self.dense: Any = None
@@ -176,6 +197,11 @@ class SparseRows:
     def look(self, *known: Any) -> tuple[int, int, int]:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
         found: tuple[int, int, int] = self._look.look_sparse(*self._stored, *known)
+        return found
+
+    def look_afresh(self, *known: Any) -> tuple[int, int, int]:
+        """Do so with rows whose scores are not kept."""
+        found: tuple[int, int, int] = self._afresh.look_sparse_afresh(*self._stored, *known)
         return found
 
     def move_gram(
