@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from pets import invoke, pets, pets_csv, refused, succeed
 
-from unconfused import _files
+from unconfused import _files, cli
 from unconfused.cli import _model, _opened
 
 
@@ -212,6 +212,21 @@ def test_interrupt_leaves_no_file(monkeypatch):
     result = invoke("predict", "model.skops", "pets.csv", "-o", "out.csv")
     assert result.exit_code == 130 and result.output.strip() == ""
     assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the system's")
+def test_a_command_that_goes_on_is_told_to_end_again(monkeypatch):
+    monkeypatch.setattr(cli, "AGAIN", 0.05)
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        with pytest.raises(SystemExit):
+            cli._end()
+        with pytest.raises(SystemExit) as told:
+            time.sleep(30)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert told.value.code == 143
 
 
 @pytest.mark.slow

@@ -21,6 +21,17 @@ scales = st.sampled_from([1.0, 1e-18, 1e15])
 by_rival = st.sampled_from([0, 10**9])
 """Rows' entries for each distance between two classes: with 0, these are always kept."""
 
+scored = st.sampled_from([0, 37, 10**9])
+"""Rows whose scores are kept, at most."""
+
+
+def keep_scores_of(patch, n_scored):
+    """Let the scores of so many rows be kept."""
+    patch.setattr(
+        "unconfused.engines.cut.rows_with_scores",
+        lambda engine, _: min(n_scored, len(engine.codes)),
+    )
+
 
 def make_rows(rng, n, d, dtype):
     """Rows of all lengths, some of them zero, some of them twice, some with few entries."""
@@ -44,15 +55,16 @@ def exact_regions(X, W, alpha):
     return np.where(inside | (alpha == 0.0), best, -1)
 
 
-@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), by_rival, scales)
+@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), by_rival, scales, scored)
 def test_regions_are_those_of_all_rows_looked_at(
-    seed, alpha, storage, dtype, intercept, Q, entries, scale
+    seed, alpha, storage, dtype, intercept, Q, entries, scale, n_scored
 ):
     rng, alpha = np.random.RandomState(seed), alpha * scale**2
     X = make_rows(rng, 80, 3, dtype) * dtype(scale)
     engine = LocalEngine(storage(X), np.zeros(80, dtype=np.intp), 1, intercept=intercept)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
+        keep_scores_of(patch, n_scored)
         cuts = [RowCut(engine, Q, alpha, skip=skip) for skip in (True, False)]
     full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
     W = np.round(rng.randn(Q, engine.n_features), 1) * scale
@@ -74,10 +86,13 @@ def test_regions_are_those_of_all_rows_looked_at(
 
 @pytest.mark.filterwarnings("ignore:UMA stopped")
 @given(
-    seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes, by_rival
-)
+    seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes, by_rival,
+    scored,
+)  # fmt: skip
 @pytest.mark.slow
-def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage, dtype, entries):
+def test_the_weights_are_those_of_all_rows_looked_at(
+    seed, step, alpha, storage, dtype, entries, n_scored
+):
     problem = make_problem(seed, n=120)
     X = storage(problem.X.astype(dtype))
     weights = []
@@ -85,6 +100,7 @@ def test_the_weights_are_those_of_all_rows_looked_at(seed, step, alpha, storage,
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(partition, "SKIP_ROWS", skip)
             patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
+            keep_scores_of(patch, n_scored if skip else 10**9)
             clf = UMAClassifier(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
             weights.append(clf.fit(X, problem.y)._state.weights)
     np.testing.assert_array_equal(*weights)

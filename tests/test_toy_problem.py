@@ -7,7 +7,7 @@ import pytest
 
 from unconfused import ConfusionWarning, UMAClassifier, datasets, metrics, noise
 
-SEEDS = 30
+SEEDS = 12
 SETTINGS = {"max_iter": 300, "tol": 1e-9, "fit_intercept": False}
 
 

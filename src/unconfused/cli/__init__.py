@@ -21,6 +21,9 @@ INTERRUPTED = 130
 TERMINATED = 143
 """Exit code of a command ended by the system."""
 
+AGAIN = 10.0
+"""Seconds after which a command that was told to end, and did not, is told again."""
+
 
 def main() -> None:
     """Run the command line, or say what it needs."""
@@ -34,8 +37,18 @@ def main() -> None:
         app(prog_name="unconfused")
     except KeyboardInterrupt:  # pressed before a command could begin
         raise SystemExit(INTERRUPTED) from None
+    finally:
+        if hasattr(signal, "setitimer"):  # it is ending: it need not be told again
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def _end(*_: Any) -> None:
-    """Leave by an exception, so that half-written files are removed on the way out."""
+    """Leave by an exception, so that half-written files are removed on the way out.
+
+    It may come where Python drops exceptions, in a destructor or a callback of a library. So it
+    comes again.
+    """
+    if hasattr(signal, "setitimer"):  # not on Windows
+        signal.signal(signal.SIGALRM, _end)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
     raise SystemExit(TERMINATED)

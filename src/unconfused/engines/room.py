@@ -25,7 +25,7 @@ SMALL = 16 * 2**20
 BESIDE_ROWS = 0.3
 """What may be kept beside the rows, as a share of them; scores are not counted."""
 
-PER_ROW = 64
+PER_ROW = 56
 """Bytes that are kept of every row besides its scores."""
 
 FIXED = 14 * 2**20
@@ -40,7 +40,10 @@ LISTS = 2**19
 FEW_SETS = 12
 """Sets of rows whose sums are held however little room there is."""
 
-FEW_SCORES = 2**17
+SMALL_SCORES = 2**20
+"""Scores of all rows are kept if they take no more bytes than this."""
+
+FEW_SCORES = 2**16
 """Bytes of scores that are kept however little room there is."""
 
 WORTH_OUTLINING = 2**21
@@ -105,6 +108,8 @@ def rows_with_scores(engine: LocalEngine, n_classes: int) -> int:
     Of all, unless a fit would then take more than it may: with very many classes, or short rows.
     """
     n_rows, each = engine.rows.n_rows, 4 * n_classes
+    if n_rows * each <= SMALL_SCORES:
+        return n_rows
     others = PER_ROW * n_rows + TABLES * 8 * n_classes * engine.n_codes + LISTS
     allowed = _allowed_bytes(engine, n_classes) + n_rows * each
     room = allowed - others - _bytes_of_sums(engine, n_classes)
