@@ -116,16 +116,23 @@ def test_every_row_is_covered_once(n_threads, uneven):
 
 @pytest.mark.parametrize(("n_entries", "most"), [(0, 2), (1_600_000, 3), (10**9, 5)])
 def test_no_more_threads_than_the_work_is_worth(n_entries, most):
-    covered, running, seen = np.zeros(1000, dtype=int), threading.Barrier(most), set()
+    running, seen = threading.Barrier(most), []
 
-    def run(start, stop):
-        covered[start:stop] += 1
-        if threading.get_ident() not in seen:
-            seen.add(threading.get_ident())
-            running.wait(timeout=10)  # all of them are at work, and no others come
+    def run():
+        seen.append(threading.get_ident())
+        running.wait(timeout=10)  # all of them are at work, and no others come
 
-    make_threads(5)(run, uneven=True, n_entries=n_entries)
-    assert np.all(covered == 1) and len(seen) == most
+    make_threads(5).together(run, n_entries)
+    assert len(seen) == len(set(seen)) == most
+
+
+def test_helpers_that_come_late_are_not_waited_for_and_do_nothing():
+    threads, busy, begun = make_threads(2), threading.Event(), []
+    threads._pool.submit(busy.wait)  # the only helper has something else to do
+    threads.together(lambda: begun.append(threading.get_ident()))
+    busy.set()
+    threads._pool.submit(int).result()  # it has come and gone
+    assert begun == [threading.get_ident()]
 
 
 @pytest.mark.parametrize("failing", [0, 3])

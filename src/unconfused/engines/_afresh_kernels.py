@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._atomic_counter import add_to
 from unconfused.engines._compile import compiled
 from unconfused.engines._exact_kernels import settle_dense, settle_sparse
-from unconfused.engines._look_kernels import AT_A_TIME, decide, find
+from unconfused.engines._look_kernels import LOOKED_AT, MOVED, READ, decide, find
 
 # A sum of products may be taken in any order: that lets the compiler use vector registers.
 _sums = partial(compiled, fastmath={"reassoc", "contract"})
@@ -74,20 +75,23 @@ def look_dense_afresh(
     bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any, row_norms: FloatArray,
     alpha: float, closeness: float, tie: float, now: int, best: Any, budget: Any, slot: Any,
     rival: Any, spare: Any, region: Any, moved: Any, before: Any, start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    together: int, taken: Any, counts: Any,
+) -> None:  # fmt: skip
     """Find, score, decide and place rows start..stop, as `look_dense` does."""
-    n_looked, n_moved, n_classes = 0, 0, len(constants)
-    together = min(TILE, max(1, SCORES // n_classes))
-    scores = np.empty((together, n_classes), dtype=np.float32)
-    chosen = np.empty(AT_A_TIME, dtype=moved.dtype)
-    for first in range(start, stop, AT_A_TIME):
-        last = min(first + AT_A_TIME, stop)
+    n_classes, chosen = len(constants), np.empty(together, dtype=moved.dtype)
+    tile = min(TILE, max(1, SCORES // n_classes))
+    scores = np.empty((tile, n_classes), dtype=np.float32)
+    while True:
+        own = add_to(taken, 0, 1)
+        first = start + own * together
+        if first >= stop:
+            return
+        last = min(first + together, stop)
         found = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
-        n_looked += len(found)
-        for k in range(0, len(found), together):
-            rows = found[k : k + together]
+        n_moved = 0
+        for k in range(0, len(found), tile):
+            rows, at = found[k : k + tile], first + n_moved
             score_dense(X, rows, weights, constants, distinct, scores)
-            at = start + n_moved
             n_close, count = decide(
                 rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
                 best, budget, slot, rival, spare, region, moved[at:], before[at:], True,
@@ -96,7 +100,8 @@ def look_dense_afresh(
                 X, rows[:n_close], exact_weights, exact_constants, row_norms, alpha, tie, now,
                 best, budget, slot, rival, spare, region, moved[at:], before[at:], count,
             )  # fmt: skip
-    return n_looked, n_moved, n_looked
+        counts[own, LOOKED_AT], counts[own, MOVED] = len(found), n_moved
+        counts[own, READ] = len(found)
 
 
 @_exact
@@ -105,21 +110,23 @@ def look_sparse_afresh(
     exact_constants: FloatArray, bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any,
     row_norms: FloatArray, alpha: float, closeness: float, tie: float, now: int, best: Any,
     budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
-    start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    start: int, stop: int, together: int, taken: Any, counts: Any,
+) -> None:  # fmt: skip
     """Do the same for rows in CSR."""
-    n_looked, n_moved, n_classes = 0, 0, len(constants)
-    together = min(TILE, max(1, SCORES // n_classes))
-    scores = np.empty((together, n_classes), dtype=np.float32)
-    chosen = np.empty(AT_A_TIME, dtype=moved.dtype)
-    for first in range(start, stop, AT_A_TIME):
-        last = min(first + AT_A_TIME, stop)
+    n_classes, chosen = len(constants), np.empty(together, dtype=moved.dtype)
+    tile = min(TILE, max(1, SCORES // n_classes))
+    scores = np.empty((tile, n_classes), dtype=np.float32)
+    while True:
+        own = add_to(taken, 0, 1)
+        first = start + own * together
+        if first >= stop:
+            return
+        last = min(first + together, stop)
         found = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
-        n_looked += len(found)
-        for k in range(0, len(found), together):
-            rows = found[k : k + together]
+        n_moved = 0
+        for k in range(0, len(found), tile):
+            rows, at = found[k : k + tile], first + n_moved
             score_sparse(data, indices, indptr, rows, weights, constants, distinct, scores)
-            at = start + n_moved
             n_close, count = decide(
                 rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
                 best, budget, slot, rival, spare, region, moved[at:], before[at:], True,
@@ -129,4 +136,5 @@ def look_sparse_afresh(
                 alpha, tie, now, best, budget, slot, rival, spare, region, moved[at:], before[at:],
                 count,
             )  # fmt: skip
-    return n_looked, n_moved, n_looked
+        counts[own, LOOKED_AT], counts[own, MOVED] = len(found), n_moved
+        counts[own, READ] = len(found)

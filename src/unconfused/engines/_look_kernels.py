@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._atomic_counter import add_to
 from unconfused.engines._compile import compiled
 from unconfused.engines._exact_kernels import settle_dense, settle_sparse
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
@@ -24,11 +25,8 @@ _exact = compiled
 TILE = 256
 """Sparse rows scored together: they stay in fast memory from one class to the next."""
 
-AT_A_TIME = 2048
-"""Dense rows that are found, refreshed and decided on before the next ones."""
-
-SPARSE_AT_A_TIME = 2**14
-"""And sparse rows, which are scored in tiles of those that were found."""
+LOOKED_AT, MOVED, READ = range(3)
+"""What is counted of rows that were looked at together."""
 
 FETCHED_AHEAD = 8
 """How many rows ahead what is known of one is fetched, when rows are decided on."""
@@ -248,31 +246,37 @@ def look_dense(
     stale: Any, scores: Any, bounds: Any, rival_bounds: Any, distinct: IntArray, has_twin: Any,
     row_norms: FloatArray, alpha: float, closeness: float, tie: float, now: int, best: Any,
     budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
-    start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Find, refresh, decide and place rows start..stop, a few at a time.
+    start: int, stop: int, together: int, taken: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Find, refresh, decide and place rows start..stop, `together` at a time.
 
-    What is known of a row is then still in fast memory when it is decided on. Rows too close to
-    call are decided on in double precision. Returns how many rows were looked at, how many moved
-    (they are listed from ``moved[start]`` on, in order), and how many were read.
+    What is known of a row is then still in fast memory when it is decided on. Several threads may
+    do so at once, each taking the next rows. Rows too close to call are decided on in double
+    precision. Counted is, of all rows that were taken together, how many were looked at, how many
+    moved (they are listed from their first place in `moved` on, in order), and how many were read.
     """
-    n_looked, n_moved = 0, 0
-    chosen = np.empty(AT_A_TIME, dtype=moved.dtype)
-    for first in range(start, stop, AT_A_TIME):
-        last = min(first + AT_A_TIME, stop)
+    chosen = np.empty(together, dtype=moved.dtype)
+    while True:
+        own = add_to(taken, 0, 1)
+        first = start + own * together
+        if first >= stop:
+            return
+        last = min(first + together, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         dense_refresh(X, rows, weights, constants, stale, slot, scores)
-        at = start + n_moved
-        n_close, count = decide(
+        n_close, n_moved = decide(
             rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
-            best, budget, slot, rival, spare, region, moved[at:], before[at:], False,
+            best, budget, slot, rival, spare, region, moved[first:], before[first:], False,
         )  # fmt: skip
-        n_moved += settle_dense(
+        n_moved = settle_dense(
             X, rows[:n_close], exact_weights, exact_constants, row_norms, alpha, tie, now,
-            best, budget, slot, rival, spare, region, moved[at:], before[at:], count,
+            best, budget, slot, rival, spare, region, moved[first:], before[first:], n_moved,
         )  # fmt: skip
-        n_looked += len(rows)
-    return n_looked, n_moved, n_looked
+        counts[own, LOOKED_AT], counts[own, MOVED], counts[own, READ] = (
+            len(rows),
+            n_moved,
+            len(rows),
+        )
 
 
 @_exact
@@ -281,26 +285,49 @@ def look_sparse(
     exact_constants: FloatArray, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
     distinct: IntArray, has_twin: Any, row_norms: FloatArray, alpha: float, closeness: float,
     tie: float, now: int, best: Any, budget: Any, slot: Any, rival: Any, spare: Any, region: Any,
-    moved: Any, before: Any, start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    moved: Any, before: Any, start: int, stop: int, together: int, taken: Any, counts: Any,
+) -> None:  # fmt: skip
     """Do the same for rows in CSR."""
-    n_looked, n_moved = 0, 0
-    chosen = np.empty(SPARSE_AT_A_TIME, dtype=moved.dtype)
-    for first in range(start, stop, SPARSE_AT_A_TIME):
-        last = min(first + SPARSE_AT_A_TIME, stop)
+    chosen = np.empty(together, dtype=moved.dtype)
+    while True:
+        own = add_to(taken, 0, 1)
+        first = start + own * together
+        if first >= stop:
+            return
+        last = min(first + together, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         sparse_refresh(data, indices, indptr, rows, weights, constants, stale, slot, scores)
-        at = start + n_moved
-        n_close, count = decide(
+        n_close, n_moved = decide(
             rows, scores, distinct, has_twin, row_norms, alpha, closeness, tie, now,
-            best, budget, slot, rival, spare, region, moved[at:], before[at:], False,
+            best, budget, slot, rival, spare, region, moved[first:], before[first:], False,
         )  # fmt: skip
-        n_moved += settle_sparse(
+        n_moved = settle_sparse(
             data, indices, indptr, rows[:n_close], exact_weights, exact_constants, row_norms, alpha,
-            tie, now, best, budget, slot, rival, spare, region, moved[at:], before[at:], count,
+            tie, now, best, budget, slot, rival, spare, region, moved[first:], before[first:],
+            n_moved,
         )  # fmt: skip
-        n_looked += len(rows)
-    return n_looked, n_moved, n_looked
+        counts[own, LOOKED_AT], counts[own, MOVED], counts[own, READ] = (
+            len(rows),
+            n_moved,
+            len(rows),
+        )
+
+
+@_exact
+def bring_together(
+    moved: Any, before: Any, start: int, together: int, counts: Any, n_before: int
+) -> int:
+    """Move the lists of rows taken together one behind the other, and behind `n_before` others.
+
+    Returns how many are listed then.
+    """
+    at = n_before
+    for own in range(len(counts)):
+        first = start + own * together
+        for k in range(counts[own, MOVED]):  # never past what is still to be read
+            moved[at], before[at] = moved[first + k], before[first + k]
+            at += 1
+    return at
 
 
 @_exact

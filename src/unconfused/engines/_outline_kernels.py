@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines._atomic_counter import add_to
 from unconfused.engines._compile import compiled
 from unconfused.engines._exact_kernels import settle_dense
 from unconfused.engines._kernels import AHEAD, FETCHED_LINES
-from unconfused.engines._look_kernels import AT_A_TIME, SMALLEST, find
+from unconfused.engines._look_kernels import LOOKED_AT, MOVED, READ, SMALLEST, find
 from unconfused.engines._prefetch import LINE_BYTES, prefetch
 from unconfused.engines._rank_kernels import LOWEST, highest_but
 
@@ -307,17 +308,20 @@ def look_outlined(
     weights: Any, constants: Any, stale: Any, scores: Any, bounds: Any, rival_bounds: Any,
     distinct: IntArray, row_norms: FloatArray, closeness: float, tie: float, now: int, best: Any,
     budget: Any, slot: Any, rival: Any, spare: Any, region: Any, moved: Any, before: Any,
-    start: int, stop: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Find, refresh, decide and place rows start..stop by their outlines, a few at a time.
+    start: int, stop: int, together: int, taken: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Find, refresh, decide and place rows start..stop by their outlines, `together` at a time.
 
     As `look_dense` does, without a margin; not all rows that it looked at had to be read.
     """
-    n_looked, n_moved, n_read = 0, 0, 0
-    chosen = np.empty(AT_A_TIME, dtype=moved.dtype)
+    chosen = np.empty(together, dtype=moved.dtype)
     in_doubt = np.empty_like(chosen)
-    for first in range(start, stop, AT_A_TIME):
-        last = min(first + AT_A_TIME, stop)
+    while True:
+        own = add_to(taken, 0, 1)
+        first = start + own * together
+        if first >= stop:
+            return
+        last = min(first + together, stop)
         rows = find(budget, slot, best, bounds, first, last, chosen, rival, spare, rival_bounds)
         outline_refresh(lines, scales, rows, rough_weights, rough_constants, stale, slot, scores)
         ranked = rows
@@ -327,21 +331,18 @@ def look_outlined(
                 now, stale, best, budget, slot, rival, spare, in_doubt,
             )  # fmt: skip
             ranked = in_doubt[:count]
-        count = decide_by_outline(
+        n_read = decide_by_outline(
             ranked, scores, left, apart, beyond, beyond_apart, distinct, row_norms, rough, smallest,
             now, best, budget, slot, rival, spare, in_doubt,
         )  # fmt: skip
         n_close = decide_by_contenders(
-            X, leading, in_doubt[:count], scores, left, apart, beyond, beyond_apart, weights,
+            X, leading, in_doubt[:n_read], scores, left, apart, beyond, beyond_apart, weights,
             constants, distinct, row_norms, rough, smallest, closeness, now, best, budget, slot,
             rival, spare,
         )  # fmt: skip
-        n_looked += len(rows)
-        n_read += count
-        at = start + n_moved
-        count = _take_places(rows, best, region, moved[at:], before[at:])
-        n_moved += settle_dense(
+        n_moved = _take_places(rows, best, region, moved[first:], before[first:])
+        n_moved = settle_dense(
             X, in_doubt[:n_close], weights, constants, row_norms, 0.0, tie, now, best,
-            budget, slot, rival, spare, region, moved[at:], before[at:], count,
+            budget, slot, rival, spare, region, moved[first:], before[first:], n_moved,
         )  # fmt: skip
-    return n_looked, n_moved, n_read
+        counts[own, LOOKED_AT], counts[own, MOVED], counts[own, READ] = len(rows), n_moved, n_read

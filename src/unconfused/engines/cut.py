@@ -33,6 +33,12 @@ SINGLE = 2.0**-24
 OUTLINE_AFTER = 4
 """An outline is drawn once so many times as many rows were read as there are."""
 
+TOGETHER = 256, 2048
+"""Rows that are found, scored and decided on before the next ones: no fewer, and no more."""
+
+SHARES = 16
+"""Times that a thread takes such rows, where there are not more rows than these."""
+
 TOO_MANY_DOUBTS = 0.5
 """Share of rows in doubt from which on an outline is dropped."""
 
@@ -157,11 +163,10 @@ class RowCut:
             bounds.fill(np.inf)
         if self._outline is not None and self._is_extreme():
             self._stop_outlining()
-        runs = self._look(bounds)
+        n_moved = self._look(bounds)
         self._movement.take_slot()
         self._outline_if_worth_it()
-        moved = np.concatenate([self._moved[run] for run in runs])
-        return moved, np.concatenate([self._before[run] for run in runs])
+        return self._moved[:n_moved].copy(), self._before[:n_moved].copy()
 
     def _outline_if_worth_it(self) -> None:
         """Draw an outline once rows are read again and again; drop one that leaves much open."""
@@ -196,41 +201,44 @@ class RowCut:
         """
         self._moved_at.fill(self._movement.now + 1)
 
-    def _look(self, bounds: FloatArray) -> list[slice]:
+    def _look(self, bounds: FloatArray) -> int:
         """Look at the rows whose budgets do not exceed their bounds.
 
-        Returns the runs of `_moved`, and of `_before`, in which those that moved are listed.
+        Returns how many moved: they are listed at the beginning of `_moved` and `_before`.
         """
-        from unconfused.engines._look_kernels import list_stale
+        from unconfused.engines._look_kernels import LOOKED_AT, READ, bring_together, list_stale
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
-        looks = self._make_looks(bounds)
-        found: dict[int, tuple[int, int, int]] = {}
+        threads, n_rows = self._engine.in_threads, self._engine.rows.n_rows
+        together = int(np.clip(n_rows // (SHARES * threads.n_threads), *TOGETHER))
+        looks = [look for look in self._make_looks(bounds) if look[1] < look[2]]
+        taken = np.zeros((len(looks), 1), dtype=np.int64)
+        counts = [np.zeros((-(-(b - a) // together), 3), dtype=np.int64) for _, a, b in looks]
 
-        def run(start: int, stop: int) -> None:
-            for look, first, last in looks:
-                some = max(start, first), min(stop, last)
-                if some[0] < some[1]:
-                    found[some[0]] = look(*some)
+        def run() -> None:
+            for k, (look, start, stop) in enumerate(looks):
+                look(start, stop, together, taken[k], counts[k])
 
         # About as much as last time, or everything where that is not known.
-        n_entries = (self.looked_at or self._engine.rows.n_rows) * self._engine.rows.entries_per_row
-        self._engine.in_threads(run, uneven=True, n_entries=n_entries)
-        self.looked_at = sum(count for count, _, _ in found.values())
-        self.read = sum(n_read for _, _, n_read in found.values())
-        # Once there is an outline, rows without one do not say whether it is of use.
-        n_outlined = self._engine.rows.n_rows if self._outline is None else self._outline.n_rows
-        for start, (count, _, n_read) in found.items():
+        n_entries = (self.looked_at or n_rows) * self._engine.rows.entries_per_row
+        threads.together(run, n_entries)
+        self.looked_at = self.read = n_moved = 0
+        n_outlined = n_rows if self._outline is None else self._outline.n_rows
+        for (_, start, _), own in zip(looks, counts, strict=True):
+            in_all = own.sum(axis=0)
+            self.looked_at += int(in_all[LOOKED_AT])
+            self.read += int(in_all[READ])
+            # Once there is an outline, rows without one do not say whether it is of use.
             if start < n_outlined:
-                self._looked_at_so_far += count
-                self._read_so_far += n_read
-        return [slice(start, start + found[start][1]) for start in sorted(found)]
+                self._looked_at_so_far += int(in_all[LOOKED_AT])
+                self._read_so_far += int(in_all[READ])
+            n_moved = bring_together(self._moved, self._before, start, together, own, n_moved)
+        return n_moved
 
     def _make_looks(self, bounds: FloatArray) -> list[tuple[Look, int, int]]:
-        """Return what looks at the rows that must be looked at, and the run of rows it is for.
+        """Return what looks at the rows that must be looked at, in the order of the rows.
 
-        It says of some rows that follow one another at how many it looked, how many of these moved
-        (they are listed in `_moved` and `_before`), and how many it read.
+        Each with its first row, and with the one behind its last.
         """
         movement, scale = self._movement, self.longest
         rival_bounds = np.zeros((1, 1, 1))
@@ -258,5 +266,5 @@ class RowCut:
                 scale, *exact, *kept, *known, self._engine.row_norms, closeness * scale,
                 TIE * scale, movement.slot, *into, *places,
             )  # fmt: skip
-            looks.append((by_outline, 0, n_outlined))
+            looks.insert(0, (by_outline, 0, n_outlined))
         return looks

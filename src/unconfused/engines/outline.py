@@ -47,7 +47,7 @@ PER_ROW = 12
 LEADING = 0.75
 """Share of the columns up to which it is worth while to read the leading ones first."""
 
-Look = Callable[[int, int], tuple[int, int, int]]
+Look = Callable[[int, int, int, IntArray, IntArray], None]
 
 
 class Outline:

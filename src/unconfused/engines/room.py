@@ -25,7 +25,7 @@ SMALL = 16 * 2**20
 BESIDE_ROWS = 0.3
 """What may be kept beside the rows, as a share of them; scores are not counted."""
 
-PER_ROW = 56
+PER_ROW = 50
 """Bytes that are kept of every row besides its scores."""
 
 FIXED = 14 * 2**20

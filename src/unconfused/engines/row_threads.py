@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -31,34 +32,17 @@ class RowThreads:
     def __init__(self, n_threads: int, rows: Rows) -> None:
         worth = max(1, rows.n_entries // WORTH_A_THREAD)
         self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
-        self._runs = self._cut(rows.n_rows, self.n_threads)
         self._n_rows = rows.n_rows
-        self._pieces: dict[int, list[tuple[int, int]]] = {}
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
-    def __call__(
-        self,
-        loop: Callable[[int, int], None],
-        *,
-        uneven: bool = False,
-        n_entries: float = np.inf,
-    ) -> None:
+    def __call__(self, loop: Callable[[int, int], None], *, uneven: bool = False) -> None:
         """Call ``loop(start, stop)`` so that every row is covered once.
 
         Each thread takes one run of rows, or several smaller ones where the work per row is
-        `uneven`, so that no thread waits long for another. Then there are fewer threads if about
-        `n_entries` numbers are too few for all; two at least.
+        `uneven`, so that no thread waits long for another.
         """
-        if self._pool is None:
-            loop(*self._runs[0])
-            return
-        if not uneven:
-            self._share(self._pool, loop, self._runs, self.n_threads)
-            return
-        n_threads = int(min(self.n_threads, max(2, n_entries // WORTH_ANOTHER)))
-        if n_threads not in self._pieces:
-            self._pieces[n_threads] = self._cut(self._n_rows, PIECES_PER_THREAD * n_threads)
-        self._share(self._pool, loop, self._pieces[n_threads], n_threads)
+        pieces = PIECES_PER_THREAD * self.n_threads if uneven else self.n_threads
+        self._share(loop, self._cut(self._n_rows, pieces))
 
     def each(self, work: Callable[[int], None], items: Iterable[int], n_entries: int) -> None:
         """Call ``work(item)`` for every item; together they go through `n_entries` numbers."""
@@ -66,15 +50,18 @@ class RowThreads:
             for item in items:
                 work(item)
             return
-        self._share(self._pool, work, [(item,) for item in items], self.n_threads)
+        self._share(work, [(item,) for item in items])
 
-    def _share(
-        self,
-        pool: ThreadPoolExecutor,
-        work: Callable[..., None],
-        items: list[tuple[Any, ...]],
-        n_threads: int,
-    ) -> None:
+    def together(self, work: Callable[[], None], n_entries: float = np.inf) -> None:
+        """Call ``work()`` here, and in helpers, which share what there is to do among themselves.
+
+        About `n_entries` numbers are gone through. Where these are few there are fewer helpers; one
+        at least. Helpers that come late, once the work is done, are not waited for.
+        """
+        n_threads = int(min(self.n_threads, max(2, n_entries // WORTH_ANOTHER)))
+        self._help(work, n_threads - 1)
+
+    def _share(self, work: Callable[..., None], items: list[tuple[Any, ...]]) -> None:
         """Call ``work(*item)`` for every item, whoever is free taking the next one."""
         waiting = deque(items)
 
@@ -84,20 +71,42 @@ class RowThreads:
                     item = waiting.popleft()
                 except IndexError:
                     return
-                work(*item)
+                try:
+                    work(*item)
+                except BaseException:
+                    waiting.clear()
+                    raise
 
-        n_helpers = min(n_threads, len(items)) - 1
-        helpers: list[Future[None]] = []
+        self._help(take, min(self.n_threads, len(items)) - 1)
+
+    def _help(self, work: Callable[[], None], n_helpers: int) -> None:
+        """Call ``work()`` here, and in as many helpers as come in time."""
+        if self._pool is None or n_helpers < 1:
+            work()
+            return
+        from unconfused.engines._atomic_counter import close, enter, leave
+
+        gate, errors = np.zeros(2, dtype=np.int64), list[BaseException]()
+
+        def help_out() -> None:
+            if enter(gate):
+                try:
+                    work()
+                except BaseException as error:
+                    errors.append(error)
+                finally:
+                    leave(gate)
+
         try:
             for _ in range(n_helpers):
-                helpers.append(pool.submit(take))
-            take()
+                self._pool.submit(help_out)
+            work()
         finally:
             # Nobody goes on writing once this has returned, be it because it was interrupted.
-            waiting.clear()
-            wait(helpers)
-        for helper in helpers:
-            helper.result()
+            while not close(gate):
+                sleep(0)
+        if errors:
+            raise errors[0]
 
     @staticmethod
     def _cut(n_rows: int, n_runs: int) -> list[tuple[int, int]]:

@@ -42,11 +42,11 @@ class Rows(Protocol):
         """Write the squared norms of rows start..stop."""
         ...
 
-    def look(self, *known: Any) -> tuple[int, int, int]:
+    def look(self, *known: Any) -> None:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
         ...
 
-    def look_afresh(self, *known: Any) -> tuple[int, int, int]:
+    def look_afresh(self, *known: Any) -> None:
         """Do so with rows whose scores are not kept; see `_afresh_kernels.look_dense_afresh`."""
         ...
 
@@ -117,15 +117,13 @@ class DenseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.dense_squared_norms(self.dense, start, stop, out)
 
-    def look(self, *known: Any) -> tuple[int, int, int]:
+    def look(self, *known: Any) -> None:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        found: tuple[int, int, int] = self._look.look_dense(self.dense, *known)
-        return found
+        self._look.look_dense(self.dense, *known)
 
-    def look_afresh(self, *known: Any) -> tuple[int, int, int]:
+    def look_afresh(self, *known: Any) -> None:
         """Do so with rows whose scores are not kept."""
-        found: tuple[int, int, int] = self._afresh.look_dense_afresh(self.dense, *known)
-        return found
+        self._afresh.look_dense_afresh(self.dense, *known)
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
@@ -194,15 +192,13 @@ class SparseRows:
         """Write the squared norms of rows start..stop."""
         self._kernels.sparse_squared_norms(self._data, self._indptr, start, stop, out)
 
-    def look(self, *known: Any) -> tuple[int, int, int]:
+    def look(self, *known: Any) -> None:
         """Look at rows: find, refresh, decide and place them; see `_look_kernels.look_dense`."""
-        found: tuple[int, int, int] = self._look.look_sparse(*self._stored, *known)
-        return found
+        self._look.look_sparse(*self._stored, *known)
 
-    def look_afresh(self, *known: Any) -> tuple[int, int, int]:
+    def look_afresh(self, *known: Any) -> None:
         """Do so with rows whose scores are not kept."""
-        found: tuple[int, int, int] = self._afresh.look_sparse_afresh(*self._stored, *known)
-        return found
+        self._afresh.look_sparse_afresh(*self._stored, *known)
 
     def move_gram(
         self, members: IntArray, edges: IntArray, weights: FloatArray, movers: IntArray,
