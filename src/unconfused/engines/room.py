@@ -124,7 +124,8 @@ def _bytes_of_sums(engine: LocalEngine, n_classes: int) -> int:
         return of_a_region * (sets_that_fit(engine, n_classes) if is_late else n_classes)
     if is_lazy(engine, n_classes):
         return 8 * n_classes * engine.n_codes**2 + VECTOR_BYTES
-    return 0
+    # Made when they are asked for: every thread is at work on a region, its sums and its vectors.
+    return 2 * engine.in_threads.n_threads * of_a_region
 
 
 def _allowed_bytes(engine: LocalEngine, n_classes: int) -> float:

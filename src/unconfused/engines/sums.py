@@ -165,9 +165,13 @@ class SumsOnDemand:
     def squared_norms(self, regions: IntArray, coefficients: FloatArray) -> FloatArray:
         """Return the squared norms of the unmixed sums of regions, (regions, Q)."""
         out = np.empty((len(regions), coefficients.shape[1]))
-        for k, region in enumerate(regions):
-            vectors = self.all_unmixed(int(region), coefficients)
+
+        def run(k: int) -> None:
+            vectors = self.all_unmixed(int(regions[k]), coefficients)
             np.einsum("qj,qj->q", vectors, vectors, out=out[k])
+
+        n_entries = out.size * self._engine.n_features
+        self._engine.in_threads.each(run, range(len(regions)), n_entries)
         return out
 
     def unmixed(self, region: int, true: int, coefficients: FloatArray) -> FloatArray:
