@@ -216,7 +216,7 @@ def test_interrupt_leaves_no_file(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the system's")
 def test_a_command_that_goes_on_is_told_to_end_again(monkeypatch):
-    monkeypatch.setattr(cli, "AGAIN", 0.05)
+    monkeypatch.setattr(cli, "AGAIN", 0.5)
     before = signal.getsignal(signal.SIGALRM)
     try:
         with pytest.raises(SystemExit):

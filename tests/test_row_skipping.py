@@ -9,7 +9,7 @@ from scipy import sparse
 
 from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
-from unconfused.engines import LocalEngine, movement, partition, rivals
+from unconfused.engines import LocalEngine, movement, partition, rivals, row_threads
 from unconfused.engines.cut import RowCut
 from unconfused.steps import STEPS
 
@@ -61,26 +61,31 @@ def test_regions_are_those_of_all_rows_looked_at(
 ):
     rng, alpha = np.random.RandomState(seed), alpha * scale**2
     X = make_rows(rng, 80, 3, dtype) * dtype(scale)
-    engine = LocalEngine(storage(X), np.zeros(80, dtype=np.intp), 1, intercept=intercept)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_threads, "WORTH_A_THREAD", 1)
         patch.setattr(rivals, "ENTRIES_PER_DISTANCE", entries)
         keep_scores_of(patch, n_scored)
+        codes, threads = np.zeros(80, dtype=np.intp), 1 + 2 * (seed % 2)
+        engine = LocalEngine(storage(X), codes, 1, intercept=intercept, n_threads=threads)
         cuts = [RowCut(engine, Q, alpha, skip=skip) for skip in (True, False)]
     full = np.hstack([X, np.ones((80, 1), dtype)]) if intercept else X
     W = np.round(rng.randn(Q, engine.n_features), 1) * scale
     W[-1] = W[0]  # equal until one of them moves
     if seed % 3 == 0:
         W[1:] = 0.0
-    for cut in cuts:
-        cut.restart(W)
-    for steps, direction in make_moves(rng, 80, Q, engine.n_features):
-        before, direction = cuts[0].region.copy(), direction * scale
-        (moved, origin), _ = (cut.move(steps, direction) for cut in cuts)
-        W = W + np.outer(steps, direction)
-        np.testing.assert_array_equal(cuts[0].region, cuts[1].region)
-        np.testing.assert_array_equal(cuts[0].region, exact_regions(full, W, alpha))
-        np.testing.assert_array_equal(moved, np.flatnonzero(before != cuts[0].region))
-        np.testing.assert_array_equal(origin, before[moved])
+    with pytest.MonkeyPatch.context() as patch:  # a few rows at a time, in all threads there are
+        patch.setattr(row_threads, "WORTH_ANOTHER", 1)
+        patch.setattr("unconfused.engines.cut.MANY_ROWS", 7)
+        for cut in cuts:
+            cut.restart(W)
+        for steps, direction in make_moves(rng, 80, Q, engine.n_features):
+            before, direction = cuts[0].region.copy(), direction * scale
+            (moved, origin), _ = (cut.move(steps, direction) for cut in cuts)
+            W = W + np.outer(steps, direction)
+            np.testing.assert_array_equal(cuts[0].region, cuts[1].region)
+            np.testing.assert_array_equal(cuts[0].region, exact_regions(full, W, alpha))
+            np.testing.assert_array_equal(moved, np.flatnonzero(before != cuts[0].region))
+            np.testing.assert_array_equal(origin, before[moved])
     assert cuts[0].looked_at <= cuts[1].looked_at == 80
 
 

@@ -1,6 +1,7 @@
 """Many rows that change cells at once, moved in the order they come in; threads that share rows."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -126,10 +127,34 @@ def test_no_more_threads_than_the_work_is_worth(n_entries, most):
     assert len(seen) == len(set(seen)) == most
 
 
+def test_an_interrupt_while_helpers_are_at_work_waits_for_them(monkeypatch):
+    begun, ended, main = threading.Event(), threading.Event(), threading.get_ident()
+
+    def work():
+        if threading.get_ident() == main:
+            assert begun.wait(10)
+            return
+        begun.set()
+        sleep(0.2)
+        ended.set()
+
+    interrupts, sleep = [KeyboardInterrupt], time.sleep
+
+    def interrupted(seconds):
+        if interrupts:
+            raise interrupts.pop()
+        sleep(seconds)
+
+    monkeypatch.setattr(row_threads, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make_threads(2).together(work, 10**9)
+    assert ended.is_set()
+
+
 def test_helpers_that_come_late_are_not_waited_for_and_do_nothing():
     threads, busy, begun = make_threads(2), threading.Event(), []
     threads._pool.submit(busy.wait)  # the only helper has something else to do
-    threads.together(lambda: begun.append(threading.get_ident()))
+    threads.together(lambda: begun.append(threading.get_ident()), 10**9)
     busy.set()
     threads._pool.submit(int).result()  # it has come and gone
     assert begun == [threading.get_ident()]

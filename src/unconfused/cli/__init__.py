@@ -21,8 +21,9 @@ INTERRUPTED = 130
 TERMINATED = 143
 """Exit code of a command ended by the system."""
 
-AGAIN = 10.0
-"""Seconds after which a command that was told to end, and did not, is told again."""
+AGAIN = 30.0
+"""Seconds after which a command that was told to end, and did not, is told again: longer than it
+takes to remove a file on a slow disk, which that would cut short."""
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
@@ -17,11 +18,13 @@ INSIDE, CLOSED = 0, 1
 """Places in a gate: how many helpers are inside, and whether any more may enter."""
 
 SPINS = 20_000
-"""How often it is asked whether all helpers have left, before giving others the processor."""
+"""How often it is asked whether all helpers have left, before it is left to the caller to pause."""
 
 
 def _write_addition(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
     """Write the instruction for an array of int64, the place of an entry, and a number."""
+    if array.dtype != types.int64 or array.ndim != 1 or array.layout != "C":
+        raise TypingError(f"Only entries of a line of int64 can be counted, not of {array}.")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         own = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])

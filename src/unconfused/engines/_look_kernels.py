@@ -188,7 +188,7 @@ def decide(
 ) -> tuple[int, int]:
     """Find best class, region and budget of chosen rows from single-precision scores.
 
-    Those are listed by row, or `by_place` in the order of the chosen rows.
+    Scores are listed by row, or `by_place` in the order of the chosen rows.
     Rows too close to call are left alone and moved to the front of `chosen`. Of the others, those
     that moved are listed, and from where. Returns the numbers of both. Of several classes with
     equal weights only the lowest is in `distinct`. Where `rival` has no room for the rows, rivals
@@ -272,11 +272,8 @@ def look_dense(
             X, rows[:n_close], exact_weights, exact_constants, row_norms, alpha, tie, now,
             best, budget, slot, rival, spare, region, moved[first:], before[first:], n_moved,
         )  # fmt: skip
-        counts[own, LOOKED_AT], counts[own, MOVED], counts[own, READ] = (
-            len(rows),
-            n_moved,
-            len(rows),
-        )
+        counts[own, LOOKED_AT], counts[own, MOVED] = len(rows), n_moved
+        counts[own, READ] = len(rows)
 
 
 @_exact
@@ -306,11 +303,8 @@ def look_sparse(
             tie, now, best, budget, slot, rival, spare, region, moved[first:], before[first:],
             n_moved,
         )  # fmt: skip
-        counts[own, LOOKED_AT], counts[own, MOVED], counts[own, READ] = (
-            len(rows),
-            n_moved,
-            len(rows),
-        )
+        counts[own, LOOKED_AT], counts[own, MOVED] = len(rows), n_moved
+        counts[own, READ] = len(rows)
 
 
 @_exact

@@ -1,10 +1,10 @@
 """Which region every row is in, kept up to date by looking at few rows.
 
 The scores a row had when it was last looked at are kept in single precision, 4 bytes per row and
-class, for as many rows as there is room (`room.py`); for rows of single precision they are also
-summed in it. That is enough to tell, for
-nearly all rows, which class is best. Those too close to call, by a bound on all rounding, are
-scored again in double precision, so that regions are those of exact scores in every case.
+class, of as many rows as there is room for (`room.py`); for rows of single precision they are also
+summed in it. That is enough to tell, for nearly all rows, which class is best. Those too close to
+call, by a bound on all rounding, are scored again in double precision, so that regions are those of
+exact scores in every case.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ SINGLE = 2.0**-24
 OUTLINE_AFTER = 4
 """An outline is drawn once so many times as many rows were read as there are."""
 
-TOGETHER = 256, 2048
-"""Rows that are found, scored and decided on before the next ones: no fewer, and no more."""
+MANY_ROWS = 2048
+"""Rows that a thread finds, scores and decides on before it takes the next ones, at most."""
+
+FEW_ROWS, FEW_ENTRIES = 256, 2**15
+"""And so many at least, unless these have that many entries."""
 
 SHARES = 16
-"""Times that a thread takes such rows, where there are not more rows than these."""
+"""A thread takes rows so many times, unless there are more, or fewer, than that."""
 
 TOO_MANY_DOUBTS = 0.5
 """Share of rows in doubt from which on an outline is dropped."""
@@ -209,8 +212,11 @@ class RowCut:
         from unconfused.engines._look_kernels import LOOKED_AT, READ, bring_together, list_stale
 
         list_stale(self._twins.lowest, self._moved_at, self._movement.times, self._stale)
-        threads, n_rows = self._engine.in_threads, self._engine.rows.n_rows
-        together = int(np.clip(n_rows // (SHARES * threads.n_threads), *TOGETHER))
+        threads, rows = self._engine.in_threads, self._engine.rows
+        n_rows, per_row = rows.n_rows, max(1, rows.entries_per_row)
+        fewest = min(FEW_ROWS, max(1, FEW_ENTRIES // per_row))
+        share = n_rows // (SHARES * threads.n_threads)
+        together = min(MANY_ROWS, max(fewest, share))
         looks = [look for look in self._make_looks(bounds) if look[1] < look[2]]
         taken = np.zeros((len(looks), 1), dtype=np.int64)
         counts = [np.zeros((-(-(b - a) // together), 3), dtype=np.int64) for _, a, b in looks]
@@ -220,7 +226,9 @@ class RowCut:
                 look(start, stop, together, taken[k], counts[k])
 
         # About as much as last time, or everything where that is not known.
-        n_entries = (self.looked_at or n_rows) * self._engine.rows.entries_per_row
+        afresh = (n_rows - len(self._scores)) / n_rows  # for all classes, not for two or so
+        classes = 1.0 + afresh * len(self._constants) / 2
+        n_entries = int((self.looked_at or n_rows) * per_row * classes)
         threads.together(run, n_entries)
         self.looked_at = self.read = n_moved = 0
         n_outlined = n_rows if self._outline is None else self._outline.n_rows

@@ -1,4 +1,4 @@
-"""How much is kept: of the cells' sums all, their products, or nothing; of the rows an outline."""
+"""How much is kept: sums of all cells, their products, or nothing; scores and outlines of rows."""
 
 from __future__ import annotations
 

@@ -22,6 +22,9 @@ WORTH_A_THREAD = 200_000
 WORTH_ANOTHER = 500_000
 """Entries per thread, of uneven work, below which to wake another takes longer than it saves."""
 
+SHORTEST_PAUSE, LONGEST_PAUSE = 5e-5, 1e-3
+"""Seconds between two looks at whether all helpers are done, once they take long."""
+
 PIECES_PER_THREAD = 2
 """Runs of rows per thread where the work per row is uneven."""
 
@@ -52,7 +55,7 @@ class RowThreads:
             return
         self._share(work, [(item,) for item in items])
 
-    def together(self, work: Callable[[], None], n_entries: float = np.inf) -> None:
+    def together(self, work: Callable[[], None], n_entries: int) -> None:
         """Call ``work()`` here, and in helpers, which share what there is to do among themselves.
 
         About `n_entries` numbers are gone through. Where these are few there are fewer helpers; one
@@ -66,16 +69,12 @@ class RowThreads:
         waiting = deque(items)
 
         def take() -> None:
-            while True:
-                try:
-                    item = waiting.popleft()
-                except IndexError:
-                    return
-                try:
+            try:
+                while item := _next(waiting):
                     work(*item)
-                except BaseException:
-                    waiting.clear()
-                    raise
+            except BaseException:
+                waiting.clear()
+                raise
 
         self._help(take, min(self.n_threads, len(items)) - 1)
 
@@ -102,9 +101,17 @@ class RowThreads:
                 self._pool.submit(help_out)
             work()
         finally:
-            # Nobody goes on writing once this has returned, be it because it was interrupted.
-            while not close(gate):
-                sleep(0)
+            # Nobody goes on writing once this has returned, be it because it was interrupted, here
+            # or while it waits.
+            pause = SHORTEST_PAUSE
+            while True:
+                try:
+                    if close(gate):
+                        break
+                    sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE)
+                except BaseException as error:
+                    errors.append(error)
         if errors:
             raise errors[0]
 
@@ -112,3 +119,11 @@ class RowThreads:
     def _cut(n_rows: int, n_runs: int) -> list[tuple[int, int]]:
         edges = np.linspace(0, n_rows, min(n_runs, n_rows) + 1).astype(int).tolist()
         return list(pairwise(edges))
+
+
+def _next(waiting: deque[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    """Return what is waited for next, None if that is nothing; another thread may be faster."""
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
