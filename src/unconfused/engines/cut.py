@@ -141,7 +141,8 @@ class RowCut:
     def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
         """Move the weights of every class c by ``steps[c] * direction``.
 
-        Returns the rows that changed their region, in order, and where they were before.
+        Returns the rows that changed their region, in order, and where they were before: two lists
+        that are written over when the weights move again.
         """
         columns = self._engine.rows.n_columns
         movers = np.flatnonzero(steps)
@@ -169,7 +170,7 @@ class RowCut:
         n_moved = self._look(bounds)
         self._movement.take_slot()
         self._outline_if_worth_it()
-        return self._moved[:n_moved].copy(), self._before[:n_moved].copy()
+        return self._moved[:n_moved], self._before[:n_moved]
 
     def _outline_if_worth_it(self) -> None:
         """Draw an outline once rows are read again and again; drop one that leaves much open."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
 
-FEW_TOGETHER, MANY_TOGETHER = 2**13, 2**17
+FEW_TOGETHER, MANY_TOGETHER = 2**12, 2**17
 """Rows that change cells at once where they are not sorted first; few if there are few."""
 
 

@@ -40,11 +40,11 @@ LISTS = 2**19
 FEW_SETS = 12
 """Sets of rows whose sums are held however little room there is."""
 
+HOLES = 0.04
+"""Share of what a fit may take that is left for holes between what is kept."""
+
 SMALL_SCORES = 2**20
 """Scores of all rows are kept if they take no more bytes than this."""
-
-FEW_SCORES = 2**16
-"""Bytes of scores that are kept however little room there is."""
 
 WORTH_OUTLINING = 2**21
 """Entries of all rows below which these stay in fast memory by themselves."""
@@ -112,8 +112,9 @@ def rows_with_scores(engine: LocalEngine, n_classes: int) -> int:
         return n_rows
     others = PER_ROW * n_rows + TABLES * 8 * n_classes * engine.n_codes + LISTS
     allowed = _allowed_bytes(engine, n_classes) + n_rows * each
+    allowed -= HOLES * (_bytes_of_rows(engine) + allowed)
     room = allowed - others - _bytes_of_sums(engine, n_classes)
-    return min(n_rows, max(FEW_SCORES, int(room)) // each)
+    return min(n_rows, max(0, int(room)) // each)
 
 
 def _bytes_of_sums(engine: LocalEngine, n_classes: int) -> int:
@@ -130,8 +131,11 @@ def _bytes_of_sums(engine: LocalEngine, n_classes: int) -> int:
 
 def _allowed_bytes(engine: LocalEngine, n_classes: int) -> float:
     """Return what a fit may take beside its rows and their scores."""
-    n_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
-    return float(BESIDE_ROWS * n_bytes + 64 * n_classes * engine.rows.n_columns)
+    return BESIDE_ROWS * _bytes_of_rows(engine) + 64 * n_classes * engine.rows.n_columns
+
+
+def _bytes_of_rows(engine: LocalEngine) -> int:
+    return int(engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize)
 
 
 def room_for_outline(engine: LocalEngine, n_classes: int) -> int:

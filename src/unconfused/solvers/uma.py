@@ -157,9 +157,9 @@ class UMA:
         state: UMAState,
     ) -> bool:
         """Make one update; return False when no pair is left that could make one."""
-        tables = partition.tables()
         selectable = ~np.eye(unmixing.n_classes, dtype=bool)
-        if self.tol is None:
+        tables = partition.tables() if self.tol is None else None
+        if tables is not None:
             # Which pairs stand out does not depend on the norms, which may be dear.
             no_norms = np.zeros_like(unmixing.matrix)
             selectable &= pair_statistics(tables, no_norms, unmixing, total).stands_out
@@ -185,6 +185,8 @@ class UMA:
                 strike_out_next(partition, self.selection, prior, norms, state.weights, selectable)
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
+        if tables is None:  # not before: with many classes it is much beside what norms take
+            tables = partition.tables()
         noise, significance = pair_noise(tables, (p, q), float(norms[p, q]), unmixing, total)
         state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
         if state.weights.any():
