@@ -97,7 +97,7 @@ def sparse_move(
 @compiled
 def move_counts_in_order(
     rows: IntArray, leaves: Any, joins: Any, weights: FloatArray, row_norms: FloatArray,
-    members: FloatArray, counts: FloatArray, squares: FloatArray,
+    members: IntArray, counts: FloatArray, squares: FloatArray,
 ) -> None:  # fmt: skip
     """Bring the tables of all cells, as one line each, up to date."""
     for k in range(len(rows)):

@@ -52,7 +52,7 @@ def list_moves(
 @compiled
 def move_counts(
     rows: IntArray, cells: IntArray, weights: FloatArray, row_norms: FloatArray,
-    members: FloatArray, counts: FloatArray, squares: FloatArray,
+    members: IntArray, counts: FloatArray, squares: FloatArray,
 ) -> None:  # fmt: skip
     """Bring the tables of all cells, as one line each, up to date with rows sorted by cell."""
     for k in range(len(rows)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -92,8 +92,8 @@ class Cells:
 
     def __init__(self, engine: LocalEngine, n_classes: int) -> None:
         self._engine = engine
-        self._shape = n_classes, engine.n_codes
-        self._members = np.zeros(self._shape)
+        self._shape, n_rows = (n_classes, engine.n_codes), engine.rows.n_rows
+        self._members: Any = np.zeros(self._shape, dtype=np.int32 if n_rows < 2**31 else np.int64)
         self._counts = np.zeros(self._shape)
         self._squares = np.zeros(self._shape)
         self._total = float(engine.weights.sum())
@@ -104,7 +104,7 @@ class Cells:
     def clear(self) -> None:
         """Forget all rows."""
         for table in (self._members, self._counts, self._squares):
-            table.fill(0.0)
+            table.fill(0)
 
     def shift(self, transfer: Transfer) -> None:
         """Move some rows."""
@@ -131,7 +131,7 @@ class Cells:
     @property
     def n_cells(self) -> int:
         """How many cells there are."""
-        return self._members.size
+        return int(self._members.size)
 
     @property
     def sizes(self) -> FloatArray:

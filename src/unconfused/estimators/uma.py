@@ -191,10 +191,14 @@ class UMAClassifier(NoisyLabelClassifier):
         state = self._resumed_state(data) if again else None
         unmixing = self._unmixing(data, self.classes, None)
         self.classes_ = data.labels.classes
-        self._pair_counts, self._order = data.pair_counts(), self.classes
+        self._order = self.classes
         # Later updates only chase noise (`tol`), but the first ones must not be too few either.
         try_means = self.tol == "auto" and self.init == "zero"
-        self._run(data, unmixing, state, self.max_iter, try_means)
+        try:
+            self._run(data, unmixing, state, self.max_iter, try_means)
+        finally:
+            # Interrupted or not. Not before: with many classes it is much beside what a run takes.
+            self._pair_counts = data.pair_counts()
         return self
 
     def partial_fit(
