@@ -1,7 +1,7 @@
 """Engines: the only part of the library that sees rows and columns."""
 
 from unconfused.engines._array_space import ArraySpace
-from unconfused.engines._quiet_blas import thread_pools
+from unconfused.engines.local.blas_threads import thread_pools
 from unconfused.engines.array_api import ArrayEngine
 from unconfused.engines.base import (
     BoundedPartition,

@@ -22,7 +22,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._rough import RoughVectors, across, lengths
 from unconfused.engines.base import CellTables
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.partition import LocalPartition
+from unconfused.engines.local.partition import LocalPartition
 
 Pair = tuple[int, int]
 Block = tuple[Any, IntArray, FloatArray]
@@ -241,7 +241,7 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
             assert command.unmixing is not None
             # The norm of a part's own vector is of no use: that of the sum is wanted.
             partition = LocalPartition(
-                part.engine, command.unmixing, command.alpha, for_norms=False
+                part.engine, command.unmixing, command.alpha
             )
             cut = Cut(partition, command.unmixing.n_classes)
             part.cuts[command.cut] = cut

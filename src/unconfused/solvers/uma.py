@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
-from unconfused.solvers.contest import contested_norms, strike_out_learnt, strike_out_next
 from unconfused.solvers.means import estimated_hits, start_at_means
+from unconfused.solvers.pair_bounds import sufficient_norms
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.significance import pair_noise, pair_statistics
 from unconfused.steps import StepRule, check_steps, snap_ties
@@ -165,9 +164,8 @@ class UMA:
             selectable &= pair_statistics(tables, no_norms, unmixing, total).stands_out
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
-        strike_out_learnt(partition, self.selection, state.weights, selectable)
-        for tries in count():
-            norms = contested_norms(partition, self.selection, prior, selectable, floor)
+        while True:
+            norms = sufficient_norms(partition, self.selection, prior, selectable, floor)
             if not np.all(np.isfinite(norms)):
                 raise ValueError("The sums over rows overflow: scale the features down.")
             selectable &= norms > floor
@@ -181,8 +179,6 @@ class UMA:
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # its error set is empty: nothing to learn from it
-            if tries > 0:  # where two were in vain, many may be
-                strike_out_next(partition, self.selection, prior, norms, state.weights, selectable)
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
         if tables is None:  # not before: with many classes it is much beside what norms take

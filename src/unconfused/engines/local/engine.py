@@ -11,14 +11,12 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines._moments import feature_squares, gram, gram_product
-from unconfused.engines._quiet_blas import quiet_blas
 from unconfused.engines.base import LikelihoodPass
-from unconfused.engines.lazy_partition import LazyPartition
-from unconfused.engines.partition import LocalPartition
-from unconfused.engines.room import is_lazy
-from unconfused.engines.row_threads import RowThreads
-from unconfused.engines.rows import wrap_rows
+from unconfused.engines.local.blas_threads import quiet_blas
+from unconfused.engines.local.moments import feature_squares, gram, gram_product
+from unconfused.engines.local.partition import LocalPartition
+from unconfused.engines.local.rows import wrap_rows
+from unconfused.engines.local.threads import RowThreads
 
 BLOCK_ROWS = 4096
 """Rows whose scores are held at once when the likelihood is measured."""
@@ -50,6 +48,8 @@ class LocalEngine:
         intercept: bool = True,
         n_threads: int = 1,
     ) -> None:
+        from unconfused.engines.local.kernels.rows import squared_norms
+
         self.rows = wrap_rows(X)
         self.codes = codes
         self.n_codes = n_codes
@@ -59,7 +59,7 @@ class LocalEngine:
         self.weights = np.ones(n_rows) if sample_weight is None else sample_weight
         self.in_threads = RowThreads(n_threads, self.rows)
         self.row_norms = np.empty(n_rows)
-        self.in_threads(lambda a, b: self.rows.squared_norms(a, b, self.row_norms))
+        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, self.row_norms))
         self.row_norms += intercept
         np.sqrt(self.row_norms, out=self.row_norms)
 
@@ -85,20 +85,11 @@ class LocalEngine:
         self.add(np.arange(self.rows.n_rows), self.codes, self.weights, sums)
         return sums
 
-    def dot(self, vector: FloatArray, out: FloatArray) -> None:
-        """Write the product of every row with a vector."""
-        columns = np.ascontiguousarray(vector[: self.rows.n_columns])
-        self.in_threads(lambda a, b: self.rows.dot(columns, a, b, out))
-        if self.intercept:
-            out += vector[-1]
-
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add each chosen row, times its weight, to its cell's sum."""
-        self.rows.add(rows, cells, weights, sums)
-        self.add_constant(cells, weights, sums)
+        from unconfused.engines.local.kernels.rows import add_rows
 
-    def add_constant(self, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
-        """Add the intercept's constant of rows with these weights to their cells' sums."""
+        add_rows(self.rows.stored, rows, cells, weights, sums)
         if self.intercept:
             sums[:, -1] += np.bincount(cells, weights, minlength=len(sums))
 
@@ -116,8 +107,6 @@ class LocalEngine:
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
-        if is_lazy(self, unmixing.n_classes):
-            return LazyPartition(self, unmixing, alpha)
         return LocalPartition(self, unmixing, alpha)
 
     def at_work(self) -> AbstractContextManager[None]:
@@ -169,7 +158,7 @@ class LocalEngine:
         first: int,
         last: int,
     ) -> LikelihoodPass:
-        from unconfused.engines._kernels import posterior
+        from unconfused.engines.local.kernels.likelihood import posterior
 
         columns = self.rows.n_columns
         gradient = np.zeros((len(weights), self.n_features))

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray
-from unconfused.engines.row_threads import RowThreads
-from unconfused.engines.rows import Rows
+from unconfused.engines.local.rows import Rows
+from unconfused.engines.local.threads import RowThreads
 
 BLOCK_BYTES = 16 * 2**20
 """Rows, as float64, and their products with vectors are held in blocks of about this size."""

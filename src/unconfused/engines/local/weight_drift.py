@@ -1,11 +1,11 @@
-"""How far every class's weights have moved since a row was last looked at.
+"""How far every class's weights have drifted since a row was last rescored.
 
-A row is looked at when its region could have changed, and stamped with the time. Until the weights
-of its best class b and of any rival c have together moved by more than its lead over its length,
-``|x| (|dw_b| + |dw_c|) > lead``, no rival can have overtaken: the row need not be looked at.
+A row x whose best class b leads every rival c by at least `lead` keeps its class, by the
+Cauchy-Schwarz bound, as long as ``|x| (|dw_b| + |dw_c|) < lead`` for all c, where dw is how far
+weights have moved since the row was scored. ``lead / |x|`` is its slack.
 
-What counts is how far the weights are from where they were then, not the length of the way: updates
-go back and forth. For that the last directions are kept, and times further back are forgotten.
+What counts is the distance between then and now, not the length of the path: updates go back and
+forth. For that the last directions are kept; rows scored longer ago are scored again.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 
 WINDOW = 64
-"""Times of looking that can be told apart; a row is looked at once in so many updates."""
+"""Times that are told apart: a row is rescored at least once in so many updates."""
 
 DIRECTION_BYTES = 8 * 2**20
-"""The directions kept are at most so large; with many features fewer of them are."""
+"""Most bytes of directions that are kept; with many features there are fewer of them."""
 
 ROUNDING = 1e-13
-"""Share of the squared length of the way that rounding may hide in a squared distance."""
+"""Share of a path's squared length that rounding may hide in a squared distance."""
 
 
-class Movement:
+class WeightDrift:
     """Distances of all classes' weights from what they were at each of the last times.
 
     Time is counted in moves. A time has a slot, taken over by another one `n_slots` moves later.
@@ -32,10 +32,10 @@ class Movement:
     Examples
     --------
     >>> import numpy as np
-    >>> movement = Movement(n_classes=3, n_features=2)
-    >>> movement.restart()
-    >>> movement.add(np.array([1.0, -1.0, 0.0]), np.array([3.0, 4.0]))
-    >>> movement.bounds()[0].round(3)
+    >>> drift = WeightDrift(n_classes=3, n_features=2)
+    >>> drift.restart()
+    >>> drift.add(np.array([1.0, -1.0, 0.0]), np.array([3.0, 4.0]))
+    >>> drift.bounds()[0].round(3)
     array([10., 10.,  5.], dtype=float32)
     """
 
@@ -47,14 +47,10 @@ class Movement:
 
         self._directions = np.zeros((self.n_slots, n_features))
         self._steps = np.zeros((self.n_slots, n_classes))
-        self._squared = self._no_distances(n_classes)
-        self._way = np.zeros((self.n_slots, n_classes))
+        self._squared = np.zeros((self.n_slots, n_classes))
+        self._path = np.zeros((self.n_slots, n_classes))
         self._void = np.zeros((self.n_slots, n_classes), dtype=bool)
         self.now = 0
-
-    def _no_distances(self, n_classes: int) -> FloatArray:
-        """Squared distances of a start, by slot first."""
-        return np.zeros((self.n_slots, n_classes))
 
     @property
     def slot(self) -> int:
@@ -73,39 +69,30 @@ class Movement:
         """Let rows be stamped with the present time."""
         slot = self.slot
         self.times[slot] = self.now
-        self._squared[slot] = self._way[slot] = 0.0
+        self._squared[slot] = self._path[slot] = 0.0
         self._void[slot] = False
 
     def add(self, steps: FloatArray, direction: FloatArray) -> None:
         """Let every class c move by ``steps[c] * direction``, and time pass."""
-        from unconfused.engines._movement_kernels import products_before
-
-        before = np.empty_like(self._steps)
-        length = products_before(self._directions, self._steps, direction, self.slot, before)
-        self._widen(steps, before, length)
-        self._way += np.abs(steps) * length**0.5
+        back = (self.slot - np.arange(self.n_slots)) % self.n_slots  # the latest slot first
+        moves = self._steps[back] * (self._directions @ direction)[back, np.newaxis]
+        products = np.empty_like(moves)
+        # With all that classes have moved since a slot's time: the slot's own move was before it.
+        products[back] = moves.cumsum(axis=0) - moves
+        length = float(direction @ direction)
+        self._squared += steps * (2.0 * products + steps * length)
+        self._path += np.abs(steps) * length**0.5
         self.now += 1
         self._directions[self.slot] = direction
         self._steps[self.slot] = steps
         self._void[self.slot] = True  # the directions since its old time are no longer all there
 
-    def _widen(self, steps: FloatArray, before: FloatArray, length: float) -> None:
-        """Bring distances up to date with a step along a direction of squared length `length`.
-
-        `before` holds the products of this direction with how far classes had moved, by slot.
-        """
-        self._squared += steps * (2.0 * before + steps * length)
-
-    def forget(self, classes: IntArray) -> None:
-        """Let no row of these best classes be safe that was looked at before."""
-        self._void[:, classes] = True
-
     def bounds(self, allowance: float = 0.0) -> FloatArray:
-        """Return how much budget a row must have left to be safe, by slot and best class.
+        """Return the slack that a row needs to keep its class, by slot and best class.
 
         `allowance` is added for rounding. It is infinite where nothing can be said.
         """
-        moved = np.sqrt(np.maximum(self._squared, 0.0) + ROUNDING * self._way**2)
+        moved = np.sqrt(np.maximum(self._squared, 0.0) + ROUNDING * self._path**2)
         rows = np.arange(self.n_slots)
         leader = moved.argmax(axis=1)
         largest = moved[rows, leader]

@@ -1,0 +1,163 @@
+"""Which region every row is in, kept up to date by rescoring few rows.
+
+A row keeps its class unseen until the weights have drifted further than its slack allows: see
+`weight_drift.py` for the bound and `kernels/rescore.py` for the loops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.local.weight_drift import WeightDrift
+
+if TYPE_CHECKING:
+    from unconfused.engines.local.engine import LocalEngine
+    from unconfused.engines.local.kernels.rescore import Scorer
+
+TIE = 1e-12
+"""Scores of a row closer than this share of their scale are tied."""
+
+SINGLE = 2.0**-24
+"""Relative error of a number kept in single precision."""
+
+PIECES_PER_THREAD = 4
+"""Pieces of rows a thread takes: the work per row is uneven."""
+
+
+class RowAssignment:
+    """Regions of the rows of an engine, for weights that move.
+
+    Parameters
+    ----------
+    engine : the rows
+    n_classes : number of classes
+    alpha : lead over all other classes that a row must have to be in a region
+    skip : whether rows that cannot have changed are passed over; the regions are the same
+    """
+
+    def __init__(
+        self, engine: LocalEngine, n_classes: int, alpha: float, *, skip: bool = True
+    ) -> None:
+        from unconfused.engines.local.kernels.rescore import RowState
+
+        self._engine, self._alpha, self._skip = engine, alpha, skip
+        n_rows, n_columns, own = engine.rows.n_rows, engine.rows.n_columns, engine.rows.dtype
+        class_type: Any = np.int16 if n_classes < 2**15 else np.int32
+        self.region: Any = np.zeros(n_rows, dtype=class_type)
+        """Best class of every row, -1 where its lead is less than alpha."""
+
+        self._state = RowState(
+            region=self.region,
+            # Without a margin best class and region are the same.
+            best=self.region if alpha == 0.0 else np.zeros(n_rows, dtype=class_type),
+            slack=np.empty(n_rows, dtype=np.float32),
+            slot=np.zeros(n_rows, dtype=np.uint8),
+            scores=np.empty((n_rows, n_classes), dtype=np.float32),
+            norms=engine.row_norms,
+        )
+        self._moved: Any = np.empty(n_rows, dtype=np.int32 if n_rows < 2**31 else np.int64)
+        self._before: Any = np.empty(n_rows, dtype=class_type)
+        self._weights = np.zeros((n_classes, n_columns))
+        self._constants = np.zeros(n_classes)
+        # In the rows' own precision; in double precision these are the same arrays.
+        self._own_weights = self._weights.astype(own, copy=False)
+        self._own_constants = self._constants.astype(own, copy=False)
+        sums = (engine.rows.longest + 2) * np.finfo(own).eps
+        self._closeness = float(sums + 6 * SINGLE)
+        """Scores closer than this share of their scale are not compared: the rounding of two sums
+        and of keeping them, and of the slack."""
+
+        self._squared_norms = np.zeros(n_classes)
+        self._drift = WeightDrift(n_classes, engine.n_features)
+        self._moved_at = np.zeros(n_classes, dtype=np.int64)
+        self._stale = np.zeros((self._drift.n_slots, n_classes + 1), dtype=np.int32)
+        self.n_rescored = 0
+        """How many rows were rescored last time."""
+
+    def restart(self, weights: FloatArray) -> None:
+        """Find all regions for these weights, (Q, features)."""
+        columns = self._engine.rows.n_columns
+        self._weights[:] = weights[:, :columns]
+        self._constants[:] = weights[:, columns] if self._engine.intercept else 0.0
+        self._own_weights[:] = self._weights
+        self._own_constants[:] = self._constants
+        self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
+        self._drift.restart()
+        self._state.best.fill(0)
+        self.region.fill(0)  # what a row is in before it is assigned does not matter, but is valid
+        self._moved_at.fill(1)  # later than the time 0 that all rows are stamped with
+        self._state.slot.fill(0)
+        self._state.slack.fill(-np.inf)
+        self._rescore(self._drift.bounds())
+        self._moved_at.fill(0)
+
+    def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
+        """Move the weights of every class c by ``steps[c] * direction``.
+
+        Returns the rows that changed their region, and where they were before.
+        """
+        columns, movers = self._engine.rows.n_columns, np.flatnonzero(steps)
+        for c in movers:
+            own = self._weights[c]
+            own += steps[c] * direction[:columns]
+            if self._engine.intercept:
+                self._constants[c] += steps[c] * direction[columns]
+            self._own_weights[c], self._own_constants[c] = own, self._constants[c]
+            self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
+        self._drift.add(steps, direction)
+        self._moved_at[movers] = self._drift.now
+        bounds = self._drift.bounds(4.0 * TIE * self._longest)
+        if not self._skip:
+            bounds.fill(np.inf)
+        moves = self._rescore(bounds)
+        self._drift.take_slot()
+        return moves
+
+    @property
+    def _longest(self) -> float:
+        """Norm of the longest weights."""
+        return float(np.sqrt(self._squared_norms.max()))
+
+    def _rescore(self, drift: FloatArray) -> tuple[IntArray, IntArray]:
+        """Assign the rows whose slack does not exceed the drift; return those that moved."""
+        from unconfused.engines.local.kernels.rescore import BATCH, Limits, list_stale, rescore
+
+        scorer, scale = self._scorer(), self._longest
+        list_stale(scorer.classes, self._moved_at, self._drift.times, self._stale)
+        limits = Limits(
+            drift=drift,
+            stale=self._stale,
+            alpha=self._alpha,
+            closeness=self._closeness * scale,
+            tie=TIE * scale,
+            now=self._drift.slot,
+        )
+        rows, state, threads = self._engine.rows.stored, self._state, self._engine.in_threads
+        # Whole batches, so that rows are taken together alike whatever the number of threads.
+        pieces = threads.pieces(PIECES_PER_THREAD * threads.n_threads, multiple_of=BATCH)
+        counts: dict[int, tuple[int, int]] = {}
+
+        def run(start: int, stop: int) -> None:
+            counts[start] = rescore(
+                rows, scorer, state, limits, start, stop, self._moved, self._before
+            )
+
+        threads.each(run, pieces)
+        self.n_rescored = sum(n_rescored for _, n_rescored in counts.values())
+        listed = [slice(start, start + counts[start][0]) for start, _ in pieces]
+        moved, before = ([of[part] for part in listed] for of in (self._moved, self._before))
+        return np.concatenate(moved), np.concatenate(before)
+
+    def _scorer(self) -> Scorer:
+        from unconfused.engines.local.kernels.rescore import Scorer
+
+        return Scorer(
+            self._own_weights,
+            self._own_constants,
+            self._weights,
+            self._constants,
+            np.arange(len(self._constants)),
+        )

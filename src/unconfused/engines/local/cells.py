@@ -1,0 +1,65 @@
+"""What the cells hold: counts, squares, and how much of each region has moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.base import CellTables
+
+if TYPE_CHECKING:
+    from unconfused.engines.local.engine import LocalEngine
+
+LOST = 1e-9
+"""Share of what all rows count that rounding may have taken from a cell."""
+
+
+class Cells:
+    """Tables of all cells, moved along with the rows."""
+
+    def __init__(self, engine: LocalEngine, n_classes: int) -> None:
+        from unconfused.engines.local.kernels.cells import Labelled, Tables
+
+        shape = (n_classes, engine.n_codes)
+        members = np.zeros(shape, dtype=np.int32 if engine.rows.n_rows < 2**31 else np.int64)
+        self._tables = Tables(members, np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        self._labelled = Labelled(engine.codes, engine.weights, engine.row_norms)
+        self._total = float(engine.weights.sum())
+        self._total_square = float(
+            np.einsum("i,i,i->", engine.weights, engine.row_norms, engine.row_norms)
+        )
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        for table in self._tables:
+            table.fill(0)
+
+    def move(self, rows: IntArray, before: IntArray, region: IntArray) -> None:
+        """Let rows change from one region to another; -1 is none."""
+        from unconfused.engines.local.kernels.cells import move_rows
+
+        move_rows(rows, before, region, self._labelled, self._tables)
+
+    def take_moved(self) -> FloatArray:
+        """Return the weighted norms of rows that left or joined since last time, (Q, S)."""
+        moved = self._tables.moved.copy()
+        self._tables.moved.fill(0.0)
+        return moved
+
+    def longest_sums(self, coefficients: FloatArray) -> FloatArray:
+        """Return what no unmixed sum of a region is longer than, (Q, Q).
+
+        By Cauchy-Schwarz rows of norms l and weights w have a sum no longer than the root of the
+        sums of w and of w l². What rounding has taken from these tables is made up for.
+        """
+        members, counts, squares, _ = self._tables
+        counts = np.maximum(counts, 0.0) + LOST * self._total
+        squares = np.maximum(squares, 0.0) + LOST * self._total_square
+        masses = np.where(members == 0, 0.0, np.sqrt(counts) * np.sqrt(squares))
+        return np.asarray(masses @ np.abs(coefficients))
+
+    def tables(self) -> CellTables:
+        """Return what the cells hold."""
+        return CellTables(self._tables.counts.copy(), self._tables.squares.copy())

@@ -1,0 +1,1 @@
+"""Compiled loops. Importing this folder compiles nothing; a loop is compiled when first called."""

@@ -1,0 +1,108 @@
+"""Compiled loops of the likelihood: the posterior of every row, and products of sparse rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray
+from unconfused.engines._compile import compiled
+
+
+@compiled
+def posterior(
+    scores: Any,
+    codes: Any,
+    row_weights: FloatArray,
+    mixing: FloatArray,
+    start: int,
+    stop: int,
+    table: FloatArray,
+) -> float:
+    """Turn scores of rows into the likelihood's gradient with respect to them, in place.
+
+    With P the softmax of a row's scores and R its posterior given the label, the gradient is the
+    row's weight times P - R. R is added up by label code in `table`; the weighted sum of
+    -log P(label) is returned.
+    """
+    n_classes = scores.shape[1]
+    loss = 0.0
+    shares = np.empty(n_classes)
+    for i in range(start, stop):
+        code, weight = codes[i], row_weights[i]
+        highest = -np.inf
+        for q in range(n_classes):
+            highest = max(highest, float(scores[i, q]))
+        total, seen = 0.0, 0.0
+        for q in range(n_classes):
+            shares[q] = np.exp(float(scores[i, q]) - highest)
+            total += shares[q]
+            seen += mixing[code, q] * shares[q]
+        if seen > 1e-280:
+            loss += weight * (np.log(total) - np.log(seen))
+            for q in range(n_classes):
+                responsible = mixing[code, q] * shares[q] / seen
+                table[code, q] += weight * responsible
+                scores[i, q] = weight * (shares[q] / total - responsible)
+            continue
+        # The label is all but impossible: only the likeliest class that allows it counts.
+        best, level = -1, -np.inf
+        for q in range(n_classes):
+            if mixing[code, q] > 0.0:
+                candidate = float(scores[i, q]) - highest + np.log(mixing[code, q])
+                if best < 0 or candidate > level:
+                    best, level = q, candidate
+        loss += weight * (np.log(total) - level)
+        table[code, best] += weight
+        for q in range(n_classes):
+            scores[i, q] = weight * (shares[q] / total - (1.0 if q == best else 0.0))
+    return loss
+
+
+@compiled
+def sparse_scores(rows: Any, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+    """Write the scores of rows start..stop into out[0..]; weights are (features, Q).
+
+    Four entries of a row at a time: a row's scores are fetched and stored a fourth as often.
+    """
+    data, indices, indptr = rows
+    n_classes = weights.shape[1]
+    for i in range(start, stop):
+        own = out[i - start]
+        own[:] = 0.0
+        k, end = indptr[i], indptr[i + 1]
+        while k + 4 <= end:
+            a, b, c, d = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+            of_a, of_b, of_c, of_d = data[k], data[k + 1], data[k + 2], data[k + 3]
+            for q in range(n_classes):
+                own[q] += (of_a * weights[a, q] + of_b * weights[b, q]) + (
+                    of_c * weights[c, q] + of_d * weights[d, q]
+                )
+            k += 4
+        while k < end:
+            a, of_a = indices[k], data[k]
+            for q in range(n_classes):
+                own[q] += of_a * weights[a, q]
+            k += 1
+
+
+@compiled
+def sparse_outer(rows: Any, values: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Add the products of rows start..stop with their values, (rows, Q), to out, (features, Q)."""
+    data, indices, indptr = rows
+    n_classes = out.shape[1]
+    for i in range(start, stop):
+        own = values[i - start]
+        k, end = indptr[i], indptr[i + 1]
+        while k + 2 <= end:
+            a, b = indices[k], indices[k + 1]
+            of_a, of_b = data[k], data[k + 1]
+            for q in range(n_classes):
+                out[a, q] += of_a * own[q]
+                out[b, q] += of_b * own[q]
+            k += 2
+        if k < end:
+            a, of_a = indices[k], data[k]
+            for q in range(n_classes):
+                out[a, q] += of_a * own[q]

@@ -1,0 +1,100 @@
+"""Compiled loops over single rows, the only ones that know dense rows from sparse ones.
+
+Rows come as a tuple: ``(X,)`` for an array, ``(data, indices, indptr)`` for CSR. Its length is known
+when a loop is compiled, so that only one of the two branches is.
+
+The entries of a sparse row are taken as slices counted from 0: of an index that might be negative
+the compiler would have to ask, for every entry, whether it counts from the end.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import FloatArray
+from unconfused.engines._compile import compiled
+from unconfused.engines.local.kernels.prefetch import LINE_BYTES, prefetch, prefetch_entry
+
+reassociating = partial(compiled, fastmath={"reassoc", "contract"})
+"""Compile a sum that may be taken in any order: that lets the compiler use vector registers."""
+
+FETCHED_LINES = 16
+"""Cache lines of a dense row fetched ahead; the processor fetches the rest by itself."""
+
+
+@compiled
+def fetch(rows: Any, i: int) -> None:
+    """Ask for the memory of a row that is needed soon: rows of a region lie scattered."""
+    if len(rows) == 1:
+        X = rows[0]
+        stride = LINE_BYTES // X.itemsize
+        for j in range(0, min(X.shape[1], FETCHED_LINES * stride), stride):
+            prefetch(X, i, j)
+    else:
+        data, indices, indptr = rows
+        first, last = indptr[i], indptr[i + 1]
+        for k in range(first, last, LINE_BYTES // data.itemsize):
+            prefetch_entry(data, k)
+        for k in range(first, last, LINE_BYTES // indices.itemsize):
+            prefetch_entry(indices, k)
+
+
+@reassociating
+def score_two(rows: Any, i: int, one: Any, two: Any, of_one: Any, of_two: Any) -> Any:
+    """Return a row's products with two vectors, added to two constants, in one pass over it."""
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(len(row)):
+            of_one += row[j] * one[j]
+            of_two += row[j] * two[j]
+    else:
+        data, indices, indptr = rows
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            of_one += values[k] * one[places[k]]
+            of_two += values[k] * two[places[k]]
+    return of_one, of_two
+
+
+@compiled
+def add_row(rows: Any, i: int, weight: float, total: FloatArray) -> None:
+    """Add a row, times its weight, to a sum."""
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(len(row)):
+            total[j] += weight * row[j]
+    else:
+        data, indices, indptr = rows
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            total[places[k]] += weight * values[k]
+
+
+@reassociating
+def squared_norms(rows: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Write the squared norms of rows start..stop."""
+    for i in range(start, stop):
+        total = 0.0
+        if len(rows) == 1:
+            row = rows[0][i]
+        else:
+            row = rows[0][rows[2][i] : rows[2][i + 1]]
+        for j in range(len(row)):
+            value = np.float64(row[j])
+            total += value * value
+        out[i] = total
+
+
+AHEAD = 4
+"""How many rows ahead one is fetched."""
+
+
+@compiled
+def add_rows(rows: Any, chosen: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
+    """Add each chosen row, times its weight, to its cell's sum."""
+    for k in range(len(chosen)):
+        fetch(rows, chosen[min(k + AHEAD, len(chosen) - 1)])
+        add_row(rows, chosen[k], weights[k], sums[cells[k]])

@@ -1,0 +1,141 @@
+"""The rows of a local engine, cut into cells; only what an update moved is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unconfused._matrix import Unmixing
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.base import CellTables
+from unconfused.engines.local.assignment import RowAssignment
+from unconfused.engines.local.cells import Cells
+from unconfused.engines.local.sums import cell_sums
+
+if TYPE_CHECKING:
+    from unconfused.engines.local.engine import LocalEngine
+
+SKIP_ROWS = True
+"""Whether rows that cannot have changed their region are passed over."""
+
+MOVES_PER_ROW = 8
+"""Moves, per row there is, after which tables and sums are made anew: rounding cannot pile up."""
+
+
+class LocalPartition:
+    """Rows cut into cells, with assignments, tables and sums kept between updates.
+
+    Norms are bounded: a vector is as long as when it was last measured, give or take the rows that
+    moved since (its slack), and no longer than all rows of its region would be in one direction.
+    """
+
+    def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
+        self._engine = engine
+        self._coefficients = np.ascontiguousarray(unmixing.coefficients)
+        n_classes = self._n_classes = unmixing.n_classes
+        self.total = float(engine.weights.sum())
+        self.n_features = engine.n_features
+        self._assignment = RowAssignment(engine, n_classes, alpha, skip=SKIP_ROWS)
+        self._cells = Cells(engine, n_classes)
+        self._sums = cell_sums(engine, self._coefficients, self._assignment.region)
+        self._squared_norms = np.zeros((n_classes, n_classes))
+        """Of unmixed sums, when they were last measured."""
+
+        self._slack = np.zeros((n_classes, n_classes))
+        """How far every unmixed sum may be from what it was then."""
+
+        self._versions = np.zeros(n_classes, dtype=np.int64)
+        self.everywhere = True
+        """Whether all weights are 0, and every region is that of all rows."""
+
+        self._outdated = True
+        self._n_moved = 0
+
+    def restart(self, weights: FloatArray) -> None:
+        """Cut afresh by these weights; with all of them 0, every row is in every class."""
+        self.everywhere = not weights.any()
+        self._outdated = True
+        if self.everywhere:
+            self._assignment.region.fill(0)
+        else:
+            self._assignment.restart(weights)
+
+    def move(self, steps: FloatArray, direction: FloatArray) -> None:
+        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
+        if self.everywhere:
+            self.restart(np.outer(steps, direction))
+            return
+        rows, before = self._assignment.move(steps, direction)
+        self._n_moved += len(rows)
+        if self._outdated or self._n_moved > MOVES_PER_ROW * self._engine.rows.n_rows:
+            self._outdated = True
+            return
+        self._cells.move(rows, before, self._assignment.region)
+        moved = self._cells.take_moved()
+        self._slack += moved @ np.abs(self._coefficients)
+        self._versions += moved.any(axis=1)
+
+    def tables(self) -> CellTables:
+        """Return what the cells hold."""
+        self._rebuild_if_outdated()
+        tables = self._cells.tables()
+        if not self.everywhere:
+            return tables
+        return CellTables(
+            self._for_every_class(tables.counts), self._for_every_class(tables.squares)
+        )
+
+    def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
+        from unconfused.engines.local.kernels.cells import bound_norms
+
+        self._rebuild_if_outdated()
+        norms = np.sqrt(self._squared_norms) / self.total
+        longest = self._cells.longest_sums(self._coefficients)
+        lower, upper = np.empty((2, *norms.shape))
+        bound_norms(norms, self._slack, longest, self.total, lower, upper)
+        if self.everywhere:
+            lower, upper = self._for_every_class(lower), self._for_every_class(upper)
+        return lower, upper
+
+    def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Make the norms of these pairs exact."""
+        self._rebuild_if_outdated()
+        if self.everywhere:
+            pairs = [(0, true) for _, true in pairs]
+        slack = self._slack
+        self._sums.measure([pair for pair in pairs if slack[pair] > 0], self._squared_norms, slack)
+
+    def update_vector(self, predicted: int, true: int) -> FloatArray:
+        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        self._rebuild_if_outdated()
+        return self._sums.unmixed(0 if self.everywhere else predicted, true) / self.total
+
+    def region_versions(self) -> IntArray:
+        """Return a number for every region, (Q,), that is another whenever its rows changed."""
+        self._rebuild_if_outdated()
+        return self._versions.copy()
+
+    def region_sums(self, predicted: int) -> FloatArray:
+        """Return the update vectors of a region as sums over rows, not means, (Q, features)."""
+        self._rebuild_if_outdated()
+        return self._sums.all_unmixed(0 if self.everywhere else predicted)
+
+    def _rebuild_if_outdated(self) -> None:
+        if not self._outdated:
+            return
+        region = self._assignment.region
+        self._cells.clear()
+        self._sums.clear()
+        self._cells.move(np.arange(len(region)), np.full_like(region, -1), region)
+        held = self._cells.take_moved().any(axis=1)
+        self._slack[:] = np.where(held, np.inf, 0.0)[:, np.newaxis]
+        self._squared_norms.fill(0.0)
+        self._versions += 1
+        self._n_moved = 0
+        self._outdated = False
+
+    def _for_every_class(self, table: FloatArray) -> FloatArray:
+        return np.tile(table[:1], (self._n_classes, 1))

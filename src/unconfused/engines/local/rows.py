@@ -1,0 +1,110 @@
+"""Rows in memory, dense or CSR, behind one small interface.
+
+This is where the two differ, with `kernels/rows.py`; nothing above knows which it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from unconfused._typing import FloatArray
+from unconfused._typing import Rows as Matrix
+
+
+class Rows(Protocol):
+    """Rows of features, without the intercept's constant."""
+
+    n_rows: int
+    n_columns: int
+    n_entries: int
+    dtype: Any
+    longest: int
+    """Most entries any row stores."""
+
+    stored: tuple[Any, ...]
+    """The arrays, as the compiled loops take them."""
+
+    brings_threads: bool
+    """Whether products with many vectors at once use several threads by themselves."""
+
+    score_dtype: Any
+    """What `scores` are calculated in."""
+
+    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the products of rows start..stop with weights, (features, Q)."""
+        ...
+
+    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        ...
+
+    def block(self, start: int, stop: int) -> Any:
+        """Return rows start..stop as a float64 array, or CSR array, to calculate with."""
+        ...
+
+
+class DenseRows:
+    """A C-ordered array, float32 or float64, used in place."""
+
+    brings_threads = True
+
+    def __init__(self, X: Matrix) -> None:
+        self._X = X
+        self.stored = (X,)
+        self.n_rows, self.n_columns = X.shape
+        self.n_entries, self.dtype = X.size, X.dtype
+        self.score_dtype = X.dtype  # a product in another precision would copy the rows
+        self.longest = X.shape[1]
+
+    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the products of rows start..stop with weights, (features, Q)."""
+        np.matmul(self._X[start:stop], weights.astype(self.dtype, copy=False), out=out)
+
+    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        out += (values.T @ self._X[start:stop]).T
+
+    def block(self, start: int, stop: int) -> Any:
+        """Return rows start..stop as a float64 array."""
+        return self._X[start:stop].astype(np.float64, copy=False)
+
+
+class SparseRows:
+    """A CSR matrix or array, float32 or float64, used in place."""
+
+    brings_threads = False
+
+    def __init__(self, X: Matrix) -> None:
+        self.stored = self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
+        self.n_rows, self.n_columns = X.shape
+        self.n_entries, self.dtype = X.nnz, X.dtype
+        self.score_dtype = np.dtype(np.float64)
+        self.longest = int(np.diff(X.indptr).max(initial=0))
+
+    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the products of rows start..stop with weights, (features, Q)."""
+        from unconfused.engines.local.kernels.likelihood import sparse_scores
+
+        sparse_scores(self.stored, weights, start, stop, out)
+
+    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        from unconfused.engines.local.kernels.likelihood import sparse_outer
+
+        sparse_outer(self.stored, values, start, stop, out)
+
+    def block(self, start: int, stop: int) -> Any:
+        """Return rows start..stop as a float64 CSR array."""
+        pointers = self._indptr[start : stop + 1]
+        entries = slice(pointers[0], pointers[-1])
+        data = self._data[entries].astype(np.float64, copy=False)
+        parts = (data, self._indices[entries], pointers - pointers[0])
+        return sparse.csr_array(parts, shape=(stop - start, self.n_columns))
+
+
+def wrap_rows(X: Any) -> Rows:
+    """Put the interface over an array or a CSR matrix, without copying it."""
+    return SparseRows(X) if sparse.issparse(X) else DenseRows(X)
