@@ -12,7 +12,7 @@ from distributed import Client
 
 from dask_timing import make_rows
 from unconfused import UMAClassifier, noise
-from unconfused.engines._dask_pool import PartPool
+from unconfused.engines.dask.pool import PartPool
 from unconfused.steps import STEPS
 
 

@@ -9,8 +9,8 @@ from problems import make_problem
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import BoundedPartition, LocalEngine
-from unconfused.engines._dask_parts import build_part, carry_out
-from unconfused.engines.dask import DaskEngine
+from unconfused.engines.dask.engine import DaskEngine
+from unconfused.engines.dask.parts import build_part, carry_out
 
 pytest.importorskip("dask", reason="needs the extra `dask`")
 
@@ -169,11 +169,11 @@ def test_what_workers_remember_may_be_lost(mishap, selection, monkeypatch):
 
 
 def test_references_may_outgrow_their_place(monkeypatch):
-    from unconfused.engines import _dask_partition
+    from unconfused.engines.dask import partition
 
     problem, pool, *_ = engines(4, 4)
     local = UMAClassifier(problem.C, max_iter=40).fit(problem.X, problem.y)
-    monkeypatch.setattr(_dask_partition, "REFERENCE_BYTES", 3 * 7 * 8)
+    monkeypatch.setattr(partition, "REFERENCE_BYTES", 3 * 7 * 8)
     engine = DaskEngine(pool, 7, True)
     monkeypatch.setattr(UMAClassifier, "_engine", lambda self, *data: engine)
     ours = UMAClassifier(problem.C, max_iter=40).fit(problem.X, problem.y)
@@ -181,9 +181,9 @@ def test_references_may_outgrow_their_place(monkeypatch):
 
 
 def test_references_asked_for_again_take_no_more_place(monkeypatch):
-    from unconfused.engines import _dask_partition
+    from unconfused.engines.dask import partition
 
-    monkeypatch.setattr(_dask_partition, "REFERENCE_BYTES", 16 * 7 * 8)  # of all pairs
+    monkeypatch.setattr(partition, "REFERENCE_BYTES", 16 * 7 * 8)  # of all pairs
     problem, _, engine, local_engine = engines(4, 4)
     ours = engine.partition(Unmixing(problem.C), 0.0)
     local = local_engine.partition(Unmixing(problem.C), 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from unconfused.engines._rough import RoughVectors, across, lengths
+from unconfused.engines.dask.rough import RoughVectors, across, lengths
 
 ENTRIES = st.floats(-1e150, 1e150, allow_subnormal=True)
 

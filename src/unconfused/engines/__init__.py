@@ -1,8 +1,8 @@
 """Engines: the only part of the library that sees rows and columns."""
 
-from unconfused.engines._array_space import ArraySpace
 from unconfused.engines._quiet_blas import thread_pools
-from unconfused.engines.array_api import ArrayEngine
+from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import (
     BoundedPartition,
     CellTables,

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._rough import RoughVectors, across, lengths
 from unconfused.engines.base import CellTables
+from unconfused.engines.dask.rough import RoughVectors, across, lengths
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.partition import LocalPartition
 

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from unconfused._typing import FloatArray
-from unconfused.engines._torch_tiles import TILE as TILE_OF_A_CODE
 from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.cuda.tiles import TILE as TILE_OF_A_CODE
 
 if TYPE_CHECKING:
-    from unconfused.engines.torch_cuda import TorchEngine
+    from unconfused.engines.cuda.engine import TorchEngine
 
 MOST_CLASSES, MOST_COLUMNS = 16, 256
 TILE, CLASSES_STRIDE = 32, 20

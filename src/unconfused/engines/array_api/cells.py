@@ -8,12 +8,12 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines._array_space import blocks
+from unconfused.engines.array_api.namespace import blocks
 from unconfused.engines.base import CellTables
 from unconfused.engines.cut import TIE
 
 if TYPE_CHECKING:
-    from unconfused.engines.array_api import ArrayEngine
+    from unconfused.engines.array_api.engine import ArrayEngine
 
 REBUILD_AFTER = 8
 """Cell sums are made anew once so many times all rows have moved: rounding cannot pile up."""

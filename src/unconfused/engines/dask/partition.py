@@ -26,10 +26,10 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
-from unconfused.engines._dask_pool import Pool
-from unconfused.engines._rough import RoughVectors, across, length, lengths
 from unconfused.engines.base import CellTables
+from unconfused.engines.dask.parts import Answer, Command, Pair, carry_out
+from unconfused.engines.dask.pool import Pool
+from unconfused.engines.dask.rough import RoughVectors, across, length, lengths
 
 ROUNDING = 1e-12
 """Share by which bounds are widened, as their terms are rounded."""
