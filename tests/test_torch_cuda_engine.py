@@ -77,7 +77,8 @@ def test_kernels_calculate_what_numpy_does():
     import torch
 
     # Triton decides when it is imported whether to compile or to interpret: a process of its own.
-    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    paths = [str(Path(__file__).parent), *sys.path]
+    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": os.pathsep.join(paths)}
     if not torch.cuda.is_available():
         settings["TRITON_INTERPRET"] = "1"
     command = [sys.executable, "-W", "error::UserWarning:unconfused", "-c", SCRIPT]

@@ -9,7 +9,7 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
-from unconfused.engines.cuda import one_read, tiles
+from unconfused.engines.cuda import tiles
 from unconfused.engines.cuda import triton_kernels as kernels
 from unconfused.engines.cuda.cells import TorchPartition
 from unconfused.engines.cuda.likelihood import can_measure, measure_fused
@@ -23,11 +23,6 @@ class TorchEngine(ArrayEngine):
 
     def __init__(self, X: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(X.contiguous(), *args, **kwargs)
-
-    @cached_property
-    def plans(self) -> dict[tuple[int, ...], one_read.Plan]:
-        """Passes of the likelihood that are recorded, by the shape of what labels say."""
-        return {}
 
     @cached_property
     def rows_by_code(self) -> tuple[Any, Any]:
@@ -66,8 +61,6 @@ class TorchEngine(ArrayEngine):
         """Measure weights against the labels."""
         if not can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
-        if one_read.can_read_once(self, len(weights)):
-            return one_read.measure_in_one_read(self, weights, mixing, code_weights)
         few = len(weights) <= tiles.MOST_CLASSES
         measure = tiles.measure_in_tiles if few else measure_fused
         return measure(self, weights, mixing, code_weights)
