@@ -50,7 +50,7 @@ def size(n_bytes: float) -> str:
 
 def traffic(found: dict[str, Any]) -> str:
     """Write what crosses in an update."""
-    head = ["Q", "d", "rows", "workers", "round trips", "vectors (most)", "rough ones (most)",
+    head = ["Q", "d", "rows", "workers", "round trips", "vectors (most)",
             "sent (most)", "answered (most)", "all vectors would be", "all weights"]  # fmt: skip
     lines = [
         [
@@ -60,7 +60,6 @@ def traffic(found: dict[str, Any]) -> str:
             f"{one['workers']}",
             f"{one['rounds']:.1f}",
             f"{one['vectors']:.1f} ({one['vectors_most']:.0f})",
-            f"{one['rough']:.1f} ({one['rough_most']:.0f})",
             f"{size(one['sent'])} ({size(one['sent_most'])})",
             f"{size(one['answered'])} ({size(one['answered_most'])})",
             size(8 * one["classes"] ** 2 * (one["columns"] + 1)),

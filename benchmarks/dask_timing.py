@@ -19,8 +19,8 @@ import numpy as np
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
 from unconfused.engines import LocalEngine
-from unconfused.engines._dask_pool import PartPool
-from unconfused.engines.dask import DaskEngine
+from unconfused.engines.dask.engine import DaskEngine
+from unconfused.engines.dask.pool import PartPool
 from unconfused.steps import STEPS
 
 BLOCK_ROWS = 500_000

@@ -12,7 +12,7 @@ from distributed import Client
 
 from dask_timing import make_rows
 from unconfused import UMAClassifier, noise
-from unconfused.engines._dask_pool import PartPool
+from unconfused.engines.dask.pool import PartPool
 from unconfused.steps import STEPS
 
 
@@ -23,15 +23,14 @@ def bytes_per_update(
     X, y = make_rows(n_rows, n_columns, n_classes)
     block = -(-n_rows // n_workers)
     X, y = X.rechunk((block, -1)), y.rechunk(block)
-    calls: list[tuple[int, int, int, int]] = []
+    calls: list[tuple[int, int, int]] = []
     whole = PartPool.ask
 
     def ask(self: PartPool, function: Any, arguments: Any) -> list[Any]:
         answers = whole(self, function, arguments)
         pairs = len(getattr(arguments[0], "pairs", ()))
-        rough = pairs * getattr(arguments[0], "roughly", False)
         sizes = (len(pickle.dumps(arguments[0])), len(pickle.dumps(answers[0])))
-        calls.append((*sizes, pairs - rough, rough))
+        calls.append((*sizes, pairs))
         return answers
 
     PartPool.ask = ask  # type: ignore[method-assign]
@@ -48,7 +47,7 @@ def bytes_per_update(
         PartPool.ask = whole  # type: ignore[method-assign]
     # The first update goes from no weights to some: what was known of the vectors is void.
     per_update = [np.sum(calls[start:stop], axis=0) for start, stop in pairwise(ends[1:])]
-    sent, answered, vectors, rough = np.array(per_update).T
+    sent, answered, vectors = np.array(per_update).T
     return {
         "rows": n_rows,
         "columns": n_columns,
@@ -58,8 +57,6 @@ def bytes_per_update(
         "rounds": float(np.diff(ends)[1:].mean()),
         "vectors": float(vectors.mean()),
         "vectors_most": float(vectors.max()),
-        "rough": float(rough.mean()),
-        "rough_most": float(rough.max()),
         "sent": float(sent.mean()),
         "sent_most": float(sent.max()),
         "answered": float(answered.mean()),

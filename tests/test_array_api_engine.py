@@ -6,7 +6,8 @@ from problems import make_problem
 from sklearn import config_context
 
 from unconfused import UMAClassifier, UnconfusedDiscriminantAnalysis, UnconfusedLogisticRegression
-from unconfused.engines import ArrayEngine, LocalEngine, _array_space, make_engine
+from unconfused.engines import ArrayEngine, LocalEngine, make_engine
+from unconfused.engines.array_api import namespace
 from unconfused.estimators._array_input import array_space
 from unconfused.steps import STEPS
 
@@ -41,7 +42,7 @@ def engines(put, seed=1, intercept=True, n=200):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_array_space, "BLOCK_BYTES", 8 * 6 * 30)
+    monkeypatch.setattr(namespace, "BLOCK_BYTES", 8 * 6 * 30)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -93,7 +94,7 @@ def test_same_pairs_and_weights(put, step, alpha):
 
 
 def test_rounding_does_not_pile_up(put, monkeypatch):
-    monkeypatch.setattr("unconfused.engines._array_cells.REBUILD_AFTER", 0)
+    monkeypatch.setattr("unconfused.engines.array_api.cells.REBUILD_AFTER", 0)
     problem = make_problem(3)
     fits = [
         UMAClassifier(problem.C, tol=1e-6, max_iter=30).fit(X, problem.y)

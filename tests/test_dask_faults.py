@@ -14,7 +14,7 @@ import pytest
 from problems import make_problem
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
-from unconfused.engines._dask_pool import PartPool
+from unconfused.engines.dask.pool import PartPool
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")

@@ -221,7 +221,7 @@ def test_the_order_dependent_learner_refuses():
 
 
 def test_rows_larger_than_memory_are_read_for_every_pass(monkeypatch):
-    from unconfused.engines import _dask_pool
+    from unconfused.engines.dask import pool
 
     problem = make_problem(14, n=N, Q=3)
     local = UMAClassifier(problem.C, max_iter=10).fit(problem.X, problem.y)
@@ -235,7 +235,7 @@ def test_rows_larger_than_memory_are_read_for_every_pass(monkeypatch):
     X = X.map_blocks(read, meta=np.empty((0, 0)))
     assert_same_uma(UMAClassifier(problem.C, max_iter=10).fit(X, y), local)
     assert sum(reads) == N
-    monkeypatch.setattr(_dask_pool, "SHARE_OF_MEMORY", 0.0)
+    monkeypatch.setattr(pool, "SHARE_OF_MEMORY", 0.0)
     assert_same_uma(UMAClassifier(problem.C, max_iter=10).fit(X, y), local)
     assert sum(reads) > 10 * N
 
@@ -248,7 +248,7 @@ def test_another_scheduler():
 
 
 def test_blocks_go_to_the_workers_that_have_them():
-    from unconfused.engines._dask_pool import _groups
+    from unconfused.engines.dask.pool import _groups
 
     sizes = np.array([10.0, 10.0, 0.0, 10.0, 10.0])
     slots = ["a", "b"]

@@ -17,17 +17,17 @@ from problems import make_problem
 from sklearn import set_config
 
 from unconfused._matrix import Unmixing
-from unconfused.engines import LocalEngine, torch_cuda
-from unconfused.engines import _torch_cells, _torch_likelihood, _torch_moves, _torch_tiles
+from unconfused.engines import LocalEngine
+from unconfused.engines.cuda import cells, engine, likelihood, moves, tiles
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma import UMA, UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)
-_torch_moves.PROGRAMS = 3  # lists longer than the programs
-_torch_moves.BINS = 16  # moves of several kinds in one list
-_torch_likelihood.CHUNK = _torch_tiles.CHUNK = 64
+moves.PROGRAMS = 3  # lists longer than the programs
+moves.BINS = 16  # moves of several kinds in one list
+likelihood.CHUNK = tiles.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -48,21 +48,21 @@ for dtype, alpha, step, selection, seed, Q, d, few in [
     (np.float64, 0.0, "perceptron", "error", 5, 2, 3, 32),  # no class is third
     (np.float64, 0.0, "perceptron", "error", 6, 3, 270, 2),  # two tiles of columns, "many" classes
 ]:
-    _torch_cells.FEW_CLASSES = few
+    cells.FEW_CLASSES = few
     n = 300 if d < 100 else 40
     problem = make_problem(seed, n=n, d=d, Q=Q)
     weight = np.random.RandomState(seed).randint(1, 4, n).astype(float)
     X = problem.X.astype(dtype)
     rows = torch.from_numpy(X).to(device)
     plain = LocalEngine(X, problem.y, Q, weight)
-    other = torch_cuda.TorchEngine(rows, problem.y, Q, weight, space=array_space(rows))
+    other = engine.TorchEngine(rows, problem.y, Q, weight, space=array_space(rows))
     np.testing.assert_allclose(other.code_sums(), plain.code_sums(), atol=1e-10)
     expected, found = (run(engine, problem, alpha, step, selection) for engine in (plain, other))
     assert len(found.records) > 5
     assert [r[:2] for r in found.records] == [r[:2] for r in expected.records]
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
     near = 1e-9 if dtype is np.float64 else 1e-5
-    for scale, _torch_tiles.MOST_CLASSES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
+    for scale, tiles.MOST_CLASSES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
         arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(Q)
         a, b = plain.likelihood(*arguments), other.likelihood(*arguments)
         np.testing.assert_allclose(b.loss, a.loss, rtol=near)
@@ -77,7 +77,8 @@ def test_kernels_calculate_what_numpy_does():
     import torch
 
     # Triton decides when it is imported whether to compile or to interpret: a process of its own.
-    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    paths = [str(Path(__file__).parent), *sys.path]
+    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": os.pathsep.join(paths)}
     if not torch.cuda.is_available():
         settings["TRITON_INTERPRET"] = "1"
     command = [sys.executable, "-W", "error::UserWarning:unconfused", "-c", SCRIPT]

@@ -1,22 +1,15 @@
 """Engines: the only part of the library that sees rows and columns."""
 
-from unconfused.engines._array_space import ArraySpace
-from unconfused.engines.local.blas_threads import thread_pools
-from unconfused.engines.array_api import ArrayEngine
-from unconfused.engines.base import (
-    BoundedPartition,
-    CellTables,
-    Engine,
-    LikelihoodPass,
-    Partition,
-)
+from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.array_api.namespace import ArraySpace
+from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
 from unconfused.engines.choose import make_engine
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.local.blas_threads import thread_pools
 
 __all__ = [
     "ArrayEngine",
     "ArraySpace",
-    "BoundedPartition",
     "CellTables",
     "Engine",
     "LikelihoodPass",

@@ -34,5 +34,5 @@ def _mind_all_sources(loop: Any) -> None:
 @cache
 def sources_stamp() -> str:
     """Return a text that is another for other sources of loops."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

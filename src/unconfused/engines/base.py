@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from unconfused._matrix import Unmixing
-from unconfused._typing import FloatArray, IntArray
+from unconfused._typing import FloatArray
+
+TIE = 1e-12
+"""Scores of a row closer than this share of their scale are tied: the lowest class wins."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,12 @@ class Partition(Protocol):
         """Return what the cells hold."""
         ...
 
-    def pair_norms(self) -> FloatArray:
-        """Return the norm of every update vector, (Q, Q)."""
+    def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
+        ...
+
+    def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Close the bounds on these pairs' norms, or bring them closer; ask until they are."""
         ...
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
@@ -81,42 +88,20 @@ class Partition(Protocol):
         ...
 
 
-@runtime_checkable
-class BoundedPartition(Partition, Protocol):
-    """A partition that knows bounds on the norms at once, and closer ones when asked for them."""
+class ExactNorms:
+    """The bounds of a partition that knows all norms at once."""
+
+    def pair_norms(self) -> FloatArray:
+        """Return the norm of every update vector, (Q, Q)."""
+        raise NotImplementedError
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
-        ...
+        """Return the norms twice: they are their own bounds."""
+        norms = self.pair_norms()
+        return norms, norms
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Bring the bounds on these pairs' norms closer; together, if asked often enough."""
-        ...
-
-
-class NarrowingPartition(Partition, Protocol):
-    """A bounded partition that can say some norms more closely at little cost."""
-
-    def narrow(self, regions: IntArray) -> bool:
-        """Bring the bounds on norms of regions closer where that takes little; say if it did."""
-        ...
-
-
-class TellingPartition(Partition, Protocol):
-    """A partition that can tell pairs that make no update, many at a time."""
-
-    def learnt_pairs(self, weights: FloatArray) -> list[tuple[int, int]]:
-        """Return pairs known to make no update: their vectors are clearly scored right.
-
-        There may be others. The weights, (Q, features), are those of the cut.
-        """
-        ...
-
-    def learnt_among(
-        self, pairs: Sequence[tuple[int, int]], weights: FloatArray
-    ) -> list[tuple[int, int]]:
-        """Return those of some pairs that clearly make no update, if that is quickly told."""
-        ...
+        """Do nothing: the norms are exact."""
 
 
 class Engine(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from unconfused._typing import FloatArray, IntArray, Rows
-from unconfused.engines._array_space import ArraySpace
-from unconfused.engines.array_api import ArrayEngine
+from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.local import LocalEngine
 
 
@@ -32,7 +32,7 @@ def _array_engine(space: ArraySpace) -> type[ArrayEngine]:
     """Return the engine with kernels for this kind of array, or the one for every kind."""
     on_cuda = getattr(space.device, "type", None) == "cuda"
     if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
-        from unconfused.engines.torch_cuda import TorchEngine
+        from unconfused.engines.cuda.engine import TorchEngine
 
         return TorchEngine
     return ArrayEngine

@@ -96,7 +96,7 @@ def _cut_array(n_rows: FloatArray, column: Labels, name: str) -> list[Any]:
 
 def homes_of(rows: Any, n_blocks: int) -> list[str | None]:
     """Find the worker that has each block in memory, where one has."""
-    from unconfused.engines._dask_pool import active_client
+    from unconfused.engines.dask.pool import active_client
 
     client = active_client()
     if client is None:

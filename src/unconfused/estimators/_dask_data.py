@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_non_negative
 from unconfused._labels import EncodedLabels, encode_labels, label_array, split_missing
 from unconfused._matrix import confusion_classes
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
-from unconfused.engines.dask import DaskRest, DaskRows
+from unconfused.engines.dask.engine import DaskRest, DaskRows
 from unconfused.estimators._dask_cut import cut_like, homes_of, row_blocks
 from unconfused.estimators._dask_labels import (
     merge_summaries,

@@ -15,7 +15,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
 from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
-from unconfused.engines.dask import DaskRest, DaskRows
+from unconfused.engines.dask.engine import DaskRest, DaskRows
 from unconfused.estimators._array_input import array_space, rows_at, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask

@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.local.weight_drift import WeightDrift
+from unconfused.engines.base import TIE
+from unconfused.engines.local.weight_drift import WeightDrift, used_slack
 
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
-    from unconfused.engines.local.kernels.rescore import Scorer
-
-TIE = 1e-12
-"""Scores of a row closer than this share of their scale are tied."""
-
 SINGLE = 2.0**-24
 """Relative error of a number kept in single precision."""
 
@@ -71,6 +67,9 @@ class RowAssignment:
         and of keeping them, and of the slack."""
 
         self._squared_norms = np.zeros(n_classes)
+        self._at_zero = np.ones(n_classes, dtype=bool)
+        """Classes whose weights have never moved from 0: all tied, so the lowest stands for all."""
+
         self._drift = WeightDrift(n_classes, engine.n_features)
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
         self._stale = np.zeros((self._drift.n_slots, n_classes + 1), dtype=np.int32)
@@ -85,13 +84,15 @@ class RowAssignment:
         self._own_weights[:] = self._weights
         self._own_constants[:] = self._constants
         self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
+        self._at_zero = ~weights.any(axis=1)
         self._drift.restart()
         self._state.best.fill(0)
         self.region.fill(0)  # what a row is in before it is assigned does not matter, but is valid
         self._moved_at.fill(1)  # later than the time 0 that all rows are stamped with
         self._state.slot.fill(0)
         self._state.slack.fill(-np.inf)
-        self._rescore(self._drift.bounds())
+        self._state.scores.fill(0.0)  # right for classes at 0, which are not scored
+        self._rescore(np.full_like(self._drift.distances(), np.inf))
         self._moved_at.fill(0)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
@@ -109,12 +110,29 @@ class RowAssignment:
             self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
         self._drift.add(steps, direction)
         self._moved_at[movers] = self._drift.now
-        bounds = self._drift.bounds(4.0 * TIE * self._longest)
+        self._leave_zero(movers)
+        drift = self._drift.distances(4.0 * TIE * self._longest)
         if not self._skip:
-            bounds.fill(np.inf)
-        moves = self._rescore(bounds)
+            drift.fill(np.inf)
+        moves = self._rescore(drift)
         self._drift.take_slot()
         return moves
+
+    def _leave_zero(self, movers: IntArray) -> None:
+        """Let the next class at 0 stand for the others where the lowest has moved."""
+        lowest = int(np.argmax(self._at_zero))
+        if not self._at_zero[lowest]:
+            return
+        self._at_zero[movers] = False
+        if not self._at_zero[lowest]:
+            self._drift.forget(lowest)  # the slack of its rows does not know of the others
+
+    def _contenders(self) -> IntArray:
+        """Return the classes that could be best for some row."""
+        # With a margin, a row must lead the tied classes too.
+        contends = ~self._at_zero if self._alpha == 0.0 else np.ones_like(self._at_zero)
+        contends[np.argmax(self._at_zero)] = True
+        return np.flatnonzero(contends)
 
     @property
     def _longest(self) -> float:
@@ -123,11 +141,13 @@ class RowAssignment:
 
     def _rescore(self, drift: FloatArray) -> tuple[IntArray, IntArray]:
         """Assign the rows whose slack does not exceed the drift; return those that moved."""
-        from unconfused.engines.local.kernels.rescore import BATCH, Limits, list_stale, rescore
+        from unconfused.engines.local.kernels.rescore import BATCH, Limits, Scorer, list_stale, rescore
 
-        scorer, scale = self._scorer(), self._longest
+        weights = self._own_weights, self._own_constants, self._weights, self._constants
+        scorer, scale = Scorer(*weights, self._contenders()), self._longest
         list_stale(scorer.classes, self._moved_at, self._drift.times, self._stale)
         limits = Limits(
+            used_slack=used_slack(drift),
             drift=drift,
             stale=self._stale,
             alpha=self._alpha,
@@ -150,14 +170,3 @@ class RowAssignment:
         listed = [slice(start, start + counts[start][0]) for start, _ in pieces]
         moved, before = ([of[part] for part in listed] for of in (self._moved, self._before))
         return np.concatenate(moved), np.concatenate(before)
-
-    def _scorer(self) -> Scorer:
-        from unconfused.engines.local.kernels.rescore import Scorer
-
-        return Scorer(
-            self._own_weights,
-            self._own_constants,
-            self._weights,
-            self._constants,
-            np.arange(len(self._constants)),
-        )

@@ -12,7 +12,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
 from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.cells import Cells
-from unconfused.engines.local.sums import cell_sums
+from unconfused.engines.local.memory_plan import cell_sums
 
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
@@ -73,6 +73,7 @@ class LocalPartition:
             self._outdated = True
             return
         self._cells.move(rows, before, self._assignment.region)
+        self._sums.move(rows, before)
         moved = self._cells.take_moved()
         self._slack += moved @ np.abs(self._coefficients)
         self._versions += moved.any(axis=1)
@@ -129,7 +130,9 @@ class LocalPartition:
         region = self._assignment.region
         self._cells.clear()
         self._sums.clear()
-        self._cells.move(np.arange(len(region)), np.full_like(region, -1), region)
+        rows, nowhere = np.arange(len(region)), np.full_like(region, -1)
+        self._cells.move(rows, nowhere, region)
+        self._sums.move(rows, nowhere)
         held = self._cells.take_moved().any(axis=1)
         self._slack[:] = np.where(held, np.inf, 0.0)[:, np.newaxis]
         self._squared_norms.fill(0.0)

@@ -35,8 +35,8 @@ class WeightDrift:
     >>> drift = WeightDrift(n_classes=3, n_features=2)
     >>> drift.restart()
     >>> drift.add(np.array([1.0, -1.0, 0.0]), np.array([3.0, 4.0]))
-    >>> drift.bounds()[0].round(3)
-    array([10., 10.,  5.], dtype=float32)
+    >>> drift.distances()[0].round(3)
+    array([5., 5., 0.], dtype=float32)
     """
 
     def __init__(self, n_classes: int, n_features: int) -> None:
@@ -87,19 +87,35 @@ class WeightDrift:
         self._steps[self.slot] = steps
         self._void[self.slot] = True  # the directions since its old time are no longer all there
 
-    def bounds(self, allowance: float = 0.0) -> FloatArray:
-        """Return the slack that a row needs to keep its class, by slot and best class.
+    def forget(self, best: int) -> None:
+        """Let no row with this best class be safe that was scored before."""
+        self._void[:, best] = True
+
+    def distances(self, allowance: float = 0.0) -> FloatArray:
+        """Return how far every class is from where it was, (slots, Q), and at most that.
 
         `allowance` is added for rounding. It is infinite where nothing can be said.
         """
         moved = np.sqrt(np.maximum(self._squared, 0.0) + ROUNDING * self._path**2)
-        rows = np.arange(self.n_slots)
-        leader = moved.argmax(axis=1)
-        largest = moved[rows, leader]
-        others = np.repeat(largest[:, np.newaxis], moved.shape[1], axis=1)
-        moved_but_leader = moved.copy()
-        moved_but_leader[rows, leader] = -1.0
-        others[rows, leader] = moved_but_leader.max(axis=1)
-        bounds = (moved + others) * (1.0 + 1e-6) + allowance
-        bounds[self._void] = np.inf
-        return np.asarray(bounds, dtype=np.float32)
+        moved = moved * (1.0 + 1e-6) + allowance
+        moved[self._void] = np.inf
+        return np.asarray(moved, dtype=np.float32)
+
+
+def used_slack(distances: FloatArray) -> FloatArray:
+    """Return the slack that a row needs to keep its class, by slot and best class, (slots, Q).
+
+    That is the distance of its best class and the largest of any other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> used_slack(np.array([[5.0, 3.0, 0.0]]))
+    array([[8., 8., 5.]])
+    """
+    slots, leader = np.arange(len(distances)), distances.argmax(axis=1)
+    others = np.repeat(distances[slots, leader][:, np.newaxis], distances.shape[1], axis=1)
+    but_leader = distances.copy()
+    but_leader[slots, leader] = -1.0
+    others[slots, leader] = but_leader.max(axis=1)
+    return distances + others

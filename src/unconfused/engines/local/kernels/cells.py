@@ -13,6 +13,11 @@ LONGER = 1.0 + 1e-7
 """What a bound on a length is widened by: the rounding of a sum of many lengths."""
 
 
+ROUNDING = 3e-7
+"""Share of its longest possible length by which a norm made of products may be off: half of the
+digits."""
+
+
 class Labelled(NamedTuple):
     """What counts of a row beside its entries."""
 
@@ -73,6 +78,6 @@ def bound_norms(
         for q in range(norms.shape[1]):
             lower[p, q] = upper[p, q] = norms[p, q]
             if slack[p, q] > 0.0:
-                off = slack[p, q] * LONGER / total
+                off = (slack[p, q] * LONGER + ROUNDING * longest[p, q]) / total
                 upper[p, q] = min(norms[p, q] + off, longest[p, q] * LONGER / total)
                 lower[p, q] = min(max(norms[p, q] - off, 0.0), upper[p, q])

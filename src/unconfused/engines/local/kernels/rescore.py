@@ -66,8 +66,11 @@ class Scorer(NamedTuple):
 class Limits(NamedTuple):
     """Up to where an assignment stands."""
 
-    drift: Any
+    used_slack: Any
     """How much slack a row needs to keep its class unseen, by slot and best class."""
+
+    drift: Any
+    """How far the weights of every class have moved since each slot's time."""
 
     stale: Any
     """The classes that moved since each slot's time; the first entry is their number."""
@@ -96,10 +99,11 @@ def rescore(
     `before`. Returns how many changed, and how many were rescored.
     """
     chosen = np.empty(BATCH, dtype=moved.dtype)
-    exact = np.empty(len(scorer.exact_constants))
+    exact, contenders = np.empty(len(scorer.classes)), np.empty_like(scorer.classes)
     n_moved, n_rescored = 0, 0
     for first in range(start, stop, BATCH):
-        found = find(state, limits.drift, first, min(first + BATCH, stop), chosen)
+        found = find(state, limits.used_slack, first, min(first + BATCH, stop), chosen)
+        found = overtaken(scorer.classes, state, limits, found)
         n_rescored += len(found)
         score_stale(rows, scorer, state, limits.stale, found)
         at = start + n_moved
@@ -107,19 +111,20 @@ def rescore(
         n_moved += n_changed
         for k in range(n_close):
             i, at = found[k], start + n_moved
-            score_exactly(rows, i, scorer, exact)
+            classes = list_contenders(i, scorer, state, limits, contenders)
+            score_exactly(rows, i, scorer, classes, exact)
             moved[at], before[at] = i, state.region[i]
-            n_moved += assign_exactly(i, scorer.classes, exact, state, limits)
+            n_moved += assign_exactly(i, classes, exact, state, limits)
     return n_moved, n_rescored
 
 
 @compiled
-def find(state: RowState, drift: Any, start: int, stop: int, chosen: Any) -> Any:
+def find(state: RowState, used_slack: Any, start: int, stop: int, chosen: Any) -> Any:
     """Return the rows of start..stop whose slack is used up, the first part of `chosen`."""
     unsafe = np.empty(stop - start, dtype=np.uint8)
     slot, best, slack = state.slot[start:stop], state.best[start:stop], state.slack[start:stop]
     # The table is read as one line, at unsigned places: so the compiler takes many rows at a time.
-    n_classes, used_up = np.uint32(drift.shape[1]), drift.reshape(-1)
+    n_classes, used_up = np.uint32(used_slack.shape[1]), used_slack.reshape(-1)
     for k in range(len(unsafe)):
         unsafe[k] = not (slack[k] > used_up[np.uint32(slot[k]) * n_classes + np.uint32(best[k])])
     found = 0
@@ -131,28 +136,60 @@ def find(state: RowState, drift: Any, start: int, stop: int, chosen: Any) -> Any
 
 
 @compiled
+def overtaken(classes: IntArray, state: RowState, limits: Limits, chosen: Any) -> Any:
+    """Return those of chosen rows that some class may really have overtaken, by its own drift.
+
+    Slack is measured against the class that drifted furthest, which is seldom one that is close.
+    Kept scores are read in a fraction of the time of a row.
+    """
+    if limits.alpha > 0.0:
+        return chosen
+    found, closeness, smallest = 0, np.float32(limits.closeness), np.float32(SMALLEST)
+    for k in range(len(chosen)):
+        i = chosen[k]
+        b, scores, drift = state.best[i], state.scores[i], limits.drift[state.slot[i]]
+        # A little more than its norm: the products round. What the best class has at least, but
+        # for the rounding of all scores, and what any other has at most.
+        norm = np.float32(state.norms[i] * 1.000001)
+        least = scores[b] - norm * (drift[b] + closeness) - smallest
+        may_change = not (state.slack[i] > 0.0)
+        for c in classes:
+            may_change |= (not (scores[c] + norm * drift[c] < least)) & (c != b)
+        chosen[found] = i
+        found += may_change
+    return chosen[:found]
+
+
+@compiled
 def score_stale(rows: Any, scorer: Scorer, state: RowState, stale: Any, chosen: Any) -> None:
     """Score chosen rows anew for the classes that moved since, two classes a pass."""
-    tile = 1 if len(rows) == 1 else SPARSE_TILE
-    n_chosen, slot, scores = len(chosen), state.slot, state.scores
-    weights, constants = scorer.weights, scorer.constants
-    for start in range(0, n_chosen, tile):
-        stop = min(start + tile, n_chosen)
-        fetch(rows, chosen[min(start + AHEAD, n_chosen - 1)])
-        most = 0
-        for k in range(start, stop):
-            most = max(most, stale[slot[chosen[k]], 0])
+    n_chosen = len(chosen)
+    if len(rows) == 1:
+        for k in range(n_chosen):
+            fetch(rows, chosen[min(k + AHEAD, n_chosen - 1)])
+            classes = stale[state.slot[chosen[k]]]
+            for m in range(1, classes[0] + 1, 2):
+                score_listed(rows, chosen[k], scorer, classes, m, state.scores)
+        return
+    for start in range(0, n_chosen, SPARSE_TILE):
+        tile, most = chosen[start : start + SPARSE_TILE], 0
+        for i in tile:
+            most = max(most, stale[state.slot[i], 0])
         for m in range(1, most + 1, 2):
-            for k in range(start, stop):
-                i = chosen[k]
-                classes = stale[slot[i]]
-                last = classes[0]
-                if m <= last:
-                    # Past the end of the list its last class is scored again.
-                    a, b = classes[m], classes[min(m + 1, last)]
-                    scores[i, a], scores[i, b] = score_two(
-                        rows, i, weights[a], weights[b], constants[a], constants[b]
-                    )
+            for i in tile:
+                classes = stale[state.slot[i]]
+                if m <= classes[0]:
+                    score_listed(rows, i, scorer, classes, m, state.scores)
+
+
+@compiled
+def score_listed(rows: Any, i: int, scorer: Scorer, classes: Any, m: int, scores: Any) -> None:
+    """Score a row for the m-th class of a list and the next; past its end, the last one again."""
+    weights, constants = scorer.weights, scorer.constants
+    a, b = classes[m], classes[min(m + 1, classes[0])]
+    scores[i, a], scores[i, b] = score_two(
+        rows, i, weights[a], weights[b], constants[a], constants[b]
+    )
 
 
 @compiled
@@ -181,8 +218,7 @@ def assign(
         room = lead - near
         if alpha > 0.0:
             room = min(room, abs(lead - alpha) - near)
-        # Where scores could overflow, or have lost digits, single precision says nothing.
-        usable = limits.tie > TINY and TINY < limits.tie * norms[i] < HUGE
+        usable = is_usable(limits.tie * norms[i], limits.tie)
         if not (usable and room > 0.0 and np.isfinite(room)):
             chosen[n_close], chosen[k] = i, chosen[n_close]
             n_close += 1
@@ -199,12 +235,37 @@ def assign(
 
 
 @compiled
-def score_exactly(rows: Any, i: int, scorer: Scorer, out: FloatArray) -> None:
-    """Write a row's scores in double precision."""
-    classes, weights, constants = scorer.classes, scorer.exact_weights, scorer.exact_constants
+def list_contenders(i: int, scorer: Scorer, state: RowState, limits: Limits, out: Any) -> Any:
+    """Return the classes that could be a row's best or second, in order, the first part of `out`."""
+    width = limits.tie * state.norms[i]
+    scores, classes = state.scores[i], scorer.classes
+    highest, runner_up = LOWEST, LOWEST
+    for c in classes:
+        runner_up = max(runner_up, min(highest, scores[c]))
+        highest = max(highest, scores[c])
+    least = runner_up - 2.0 * (limits.closeness * state.norms[i] + SMALLEST)
+    usable = is_usable(width, limits.tie) and np.isfinite(least) and np.isfinite(highest)
+    count = 0
+    for c in classes:
+        if not usable or scores[c] >= least:
+            out[count] = c
+            count += 1
+    return out[:count]
+
+
+@compiled
+def is_usable(width: float, tie: float) -> bool:
+    """Say whether single precision says anything: scores neither overflow nor lose their digits."""
+    return tie > TINY and TINY < width < HUGE
+
+
+@compiled
+def score_exactly(rows: Any, i: int, scorer: Scorer, classes: Any, out: FloatArray) -> None:
+    """Write a row's scores for some classes in double precision."""
+    weights, constants, last = scorer.exact_weights, scorer.exact_constants, len(classes) - 1
     for m in range(0, len(classes), 2):
-        a, b = classes[m], classes[min(m + 1, len(classes) - 1)]
-        out[m], out[min(m + 1, len(classes) - 1)] = score_two(
+        a, b = classes[m], classes[min(m + 1, last)]
+        out[m], out[min(m + 1, last)] = score_two(
             rows, i, weights[a], weights[b], constants[a], constants[b]
         )
 

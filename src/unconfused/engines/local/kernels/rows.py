@@ -74,6 +74,33 @@ def add_row(rows: Any, i: int, weight: float, total: FloatArray) -> None:
 
 
 @reassociating
+def dot_row(rows: Any, i: int, line: FloatArray) -> float:
+    """Return a row's product with a vector."""
+    total = 0.0
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(len(row)):
+            total += row[j] * line[j]
+    else:
+        data, indices, indptr = rows
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            total += values[k] * line[places[k]]
+    return total
+
+
+@compiled
+def clear_row(rows: Any, i: int, line: FloatArray) -> None:
+    """Make a vector 0 wherever a row has entries."""
+    if len(rows) == 1:
+        line[:] = 0.0
+    else:
+        _, indices, indptr = rows
+        for place in indices[indptr[i] : indptr[i + 1]]:
+            line[place] = 0.0
+
+
+@reassociating
 def squared_norms(rows: Any, start: int, stop: int, out: FloatArray) -> None:
     """Write the squared norms of rows start..stop."""
     for i in range(start, stop):

@@ -2,16 +2,13 @@
 
 The norm of an update vector z is that of a sum over workers, which no worker knows. Sending every
 worker's Q x Q vectors would cost Q x Q x d numbers for each update. But an update moves z only a
-little from what it was when the client last asked for it. With a reference r near to what it was,
-the same on all workers, that much is known cheaply:
+little from r, what it was when the client last asked for it. With r, the reference, on all workers:
 
     |z|^2 = (r.z / |r|)^2 + |across|^2
 
-Here r.z adds up over workers, and the part of z across r is at most as long as that of what it was
-(the offset) and those of all workers' own changes together. So two Q x Q tables bound every norm,
-with an error of second order, and only pairs that could still be the one looked for are asked for:
-first in one byte an entry, which is off by a percent or so, and exactly where that is not enough.
-A reference need not be exact either, and has one byte an entry too.
+Here r.z adds up over workers, and the part of z across r is at most as long as those of all
+workers' own changes together. So two Q x Q tables bound every norm, with an error of second order,
+and only pairs that could still be the one looked for are asked for.
 """
 
 from __future__ import annotations
@@ -26,10 +23,9 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines._dask_parts import Answer, Command, Pair, carry_out
-from unconfused.engines._dask_pool import Pool
-from unconfused.engines._rough import RoughVectors, across, length, lengths
 from unconfused.engines.base import CellTables
+from unconfused.engines.dask.parts import Answer, Command, Pair, carry_out, lengths
+from unconfused.engines.dask.pool import Pool
 
 ROUNDING = 1e-12
 """Share by which bounds are widened, as their terms are rounded."""
@@ -52,21 +48,15 @@ class DaskPartition:
         self._step: tuple[FloatArray, FloatArray] | None = None
         self._answer: Answer | None = None
         self._in_doubt = False
-        self._news: tuple[tuple[Pair, ...], RoughVectors] | None = None
+        self._news: tuple[tuple[Pair, ...], FloatArray] | None = None
         self._referred = np.zeros((n_classes, n_classes), dtype=bool)
         """Which pairs have a reference."""
 
         self._lengths = np.zeros((n_classes, n_classes))
         """Norms of the references; 0 where there is none."""
 
-        self._offsets = np.zeros((n_classes, n_classes))
-        """What update sums, as they were when asked for, had across their references."""
-
         self._vectors: dict[Pair, FloatArray] = {}
-        """Update sums as they are now, of pairs asked for exactly."""
-
-        self._measured: dict[Pair, tuple[float, float]] = {}
-        """Their norms, and those of pairs asked for roughly, with what they may be off by."""
+        """Update sums as they are now, of pairs asked for."""
 
         self.restart(self._weights)
 
@@ -100,74 +90,39 @@ class DaskPartition:
         assert distances is not None
         norms = self._lengths
         along = np.abs(np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0))
-        distances = distances + self._offsets
         slack = ROUNDING * (norms + along + distances)
         lower = np.maximum(along - slack, 0.0)
         upper = np.hypot(along, distances) + slack
-        for pair, (norm, error) in self._measured.items():
-            lower[pair], upper[pair] = norm - error, norm + error
+        for pair in self._vectors:  # asked for since the last step: these are the references
+            lower[pair] = upper[pair] = norms[pair]
         if self._everywhere:
             lower, upper = np.tile(lower[:1], (len(lower), 1)), np.tile(upper[:1], (len(upper), 1))
         return lower / self._total, upper / self._total
 
     def measure(self, pairs: Sequence[Pair]) -> None:
-        """Ask for these update vectors, so that the bounds on their norms close.
-
-        One alone is asked for exactly. Of several it is enough, the first time, to know nearly
-        how long they are: most of them turn out not to be the longest.
-        """
-        places = {self._place(pair): None for pair in pairs if not self._knows(pair)}
-        new = tuple(place for place in places if place not in self._measured)
-        roughly = len(places) > 1 and len(new) > 0
-        self._ask(new if roughly else tuple(places), roughly)
-
-    def pair_norms(self) -> FloatArray:
-        """Return the norm of every update vector, (Q, Q); asks for all vectors not yet known."""
-        n_classes = self._unmixing.n_classes
-        lower, upper = self.norm_bounds()
-        while np.any(lower < upper):  # a lost worker can make known ones unknown again
-            pairs = {self._place(pair): None for pair in np.ndindex(n_classes, n_classes)}
-            self._ask(tuple(pair for pair in pairs if not self._knows(pair)), roughly=False)
-            lower, upper = self.norm_bounds()
-        return upper
+        """Ask for these update vectors, so that the bounds on their norms close."""
+        self._ask(pairs)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
-        pair = self._place((predicted, true))
-        if not self._knows(pair):
-            self._ask((pair,), roughly=False)
-        return self._vectors[pair] / self._total
+        self._ask([(predicted, true)])
+        return self._vectors[self._place((predicted, true))] / self._total
 
-    def _ask(self, pairs: tuple[Pair, ...], roughly: bool) -> None:
-        """Get update sums from all parts; what they come to is the new reference, roughly."""
-        if not pairs:
+    def _ask(self, pairs: Sequence[Pair]) -> None:
+        """Get update sums not known yet from all parts; they are the new references."""
+        places = {self._place(pair): None for pair in pairs}
+        wanted = tuple(place for place in places if place not in self._vectors)
+        if not wanted:
             return
         self._cut_rows()
-        answer = self._cut_rows(pairs=pairs, roughly=roughly)
+        sums = self._cut_rows(pairs=wanted).vectors
         self._in_doubt = True  # until it is noted here what they were asked
-        sums = answer.sums()
-        norms = lengths(sums)
-        errors = answer.errors
-        if roughly:
-            errors = np.where(np.isfinite(norms), errors + ROUNDING * (norms + errors), 0.0)
-        else:
-            self._vectors.update(zip(pairs, sums, strict=True))
-        # What was asked for roughly a moment ago has its reference.
-        new = [k for k, pair in enumerate(pairs) if pair not in self._measured]
-        self._measured.update(zip(pairs, zip(norms, errors, strict=True), strict=True))
-        if new:
-            whole = len(new) == len(pairs)
-            self._refer_to([pairs[k] for k in new], sums if whole else sums[new], errors[new])
+        self._vectors.update(zip(wanted, sums, strict=True))
+        rows, columns = zip(*wanted, strict=True)
+        self._lengths[rows, columns] = lengths(sums)
+        self._referred[rows, columns] = True
+        self._news = wanted, sums
         self._in_doubt = False
-
-    def _refer_to(self, pairs: list[Pair], sums: FloatArray, errors: FloatArray) -> None:
-        rough = RoughVectors.of(sums)
-        for k, pair in enumerate(pairs):  # one by one: there may be as many as Q x Q
-            reference = rough[k]
-            self._lengths[pair] = length(reference)
-            self._offsets[pair] = length(across(sums[k], reference)) + errors[k]
-            self._referred[pair] = True
-        self._news = tuple(pairs), rough
 
     @property
     def _everywhere(self) -> bool:
@@ -177,12 +132,9 @@ class DaskPartition:
         """Return the pair that stands for this one: all regions are one while weights are 0."""
         return (0, pair[1]) if self._everywhere else pair
 
-    def _knows(self, pair: Pair) -> bool:
-        return self._place(pair) in self._vectors
-
     def _change(self, step: tuple[FloatArray, FloatArray] | None) -> None:
         self._step, self._answer = step, None
-        self._vectors, self._measured = {}, {}
+        self._vectors = {}
 
     def _forget(self) -> None:
         """Drop all references, here and with the next command on the workers."""
@@ -190,14 +142,11 @@ class DaskPartition:
         self._news = None
         self._referred.fill(False)
         self._lengths.fill(0.0)
-        self._offsets.fill(0.0)
-        self._vectors, self._measured = {}, {}
+        self._vectors = {}
         if self._answer is not None:  # distances from what is forgotten mean nothing
             self._answer = replace(self._answer, products=None, distances=None)
 
-    def _cut_rows(
-        self, drift: bool = False, pairs: tuple[Pair, ...] = (), roughly: bool = False
-    ) -> Answer:
+    def _cut_rows(self, drift: bool = False, pairs: tuple[Pair, ...] = ()) -> Answer:
         """Have all parts cut by the current weights, and add up what they say."""
         known = self._answer
         if known is not None and not pairs and (known.products is not None or not drift):
@@ -209,7 +158,7 @@ class DaskPartition:
         self._serial += 1
         self._in_doubt = True
         while True:
-            commands = [self._command(i in behind, drift, pairs, roughly) for i in parts]
+            commands = [self._command(i in behind, drift, pairs) for i in parts]
             answers = self._pool.ask(carry_out, commands)
             behind = {i for i in parts if answers[i] is None}
             if not behind:
@@ -234,9 +183,7 @@ class DaskPartition:
             return True
         return not self._pool.kept or (self._answer is None and self._step is None)
 
-    def _command(
-        self, restart: bool, drift: bool, pairs: tuple[Pair, ...], roughly: bool
-    ) -> Command:
+    def _command(self, restart: bool, drift: bool, pairs: tuple[Pair, ...]) -> Command:
         steps, direction = self._step or (None, None)
         return Command(
             cut=self._cut,
@@ -250,6 +197,5 @@ class DaskPartition:
             direction=None if restart or self._answer is not None else direction,
             references=self._news,
             pairs=pairs,
-            roughly=roughly,
             drift=drift,
         )

@@ -17,15 +17,15 @@ import torch
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines import _torch_moves
-from unconfused.engines import _triton_answers as answers
-from unconfused.engines import _triton_kernels as kernels
-from unconfused.engines._array_cells import REBUILD_AFTER, ArrayPartition
-from unconfused.engines._torch_moves import Moves, power_of_two
-from unconfused.engines.cut import TIE
+from unconfused.engines.array_api.cells import REBUILD_AFTER, ArrayPartition
+from unconfused.engines.cuda import moves
+from unconfused.engines.cuda import triton_answers as answers
+from unconfused.engines.cuda import triton_kernels as kernels
+from unconfused.engines.cuda.moves import Moves, power_of_two
+from unconfused.engines.base import TIE
 
 if TYPE_CHECKING:
-    from unconfused.engines.torch_cuda import TorchEngine
+    from unconfused.engines.cuda.engine import TorchEngine
 
 FOLLOW_ROWS, FOLLOW_WARPS = 128, 4
 MEASURE_PAIRS, ANSWER_COLUMNS = 8, 128
@@ -183,7 +183,7 @@ class TorchPartition(ArrayPartition):
         )  # fmt: skip
         classes = power_of_two(self._n_classes)
         together = SETTLE_SCORES[classes > FEW_CLASSES]
-        kernels.settle[(_torch_moves.PROGRAMS,)](
+        kernels.settle[(moves.PROGRAMS,)](
             self._scores, self._settings, engine.row_norms, *kept,
             n_rows, *self._moves.sizes, max(1, together // classes), classes,
             num_warps=min(8, max(1, classes // together)),

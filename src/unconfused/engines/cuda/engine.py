@@ -7,13 +7,13 @@ from typing import Any
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines import _torch_one_read, _torch_tiles
-from unconfused.engines import _triton_kernels as kernels
-from unconfused.engines._torch_cells import TorchPartition
-from unconfused.engines._torch_likelihood import can_measure, measure_fused
-from unconfused.engines._torch_moves import Moves, power_of_two
-from unconfused.engines.array_api import ArrayEngine
+from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.cuda import tiles
+from unconfused.engines.cuda import triton_kernels as kernels
+from unconfused.engines.cuda.cells import TorchPartition
+from unconfused.engines.cuda.likelihood import can_measure, measure_fused
+from unconfused.engines.cuda.moves import Moves, power_of_two
 
 PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
 
@@ -25,11 +25,6 @@ class TorchEngine(ArrayEngine):
         super().__init__(X.contiguous(), *args, **kwargs)
 
     @cached_property
-    def plans(self) -> dict[tuple[int, ...], _torch_one_read.Plan]:
-        """Passes of the likelihood that are recorded, by the shape of what labels say."""
-        return {}
-
-    @cached_property
     def rows_by_code(self) -> tuple[Any, Any]:
         """Label codes in order, and the rows that have them."""
         codes, order = self.row_codes.sort()
@@ -38,7 +33,7 @@ class TorchEngine(ArrayEngine):
     @cached_property
     def tiles_by_code(self) -> tuple[Any, Any]:
         """Rows in tiles of one label code, and the codes of the tiles."""
-        return _torch_tiles.tiles_by_code(self.row_codes, self.n_codes)
+        return tiles.tiles_by_code(self.row_codes, self.n_codes)
 
     def project(self, direction: Any, out: Any) -> None:
         """Write the product of every row with a vector whose last entry is the intercept's."""
@@ -66,8 +61,6 @@ class TorchEngine(ArrayEngine):
         """Measure weights against the labels."""
         if not can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
-        if _torch_one_read.can_read_once(self, len(weights)):
-            return _torch_one_read.measure_in_one_read(self, weights, mixing, code_weights)
-        few = len(weights) <= _torch_tiles.MOST_CLASSES
-        measure = _torch_tiles.measure_in_tiles if few else measure_fused
+        few = len(weights) <= tiles.MOST_CLASSES
+        measure = tiles.measure_in_tiles if few else measure_fused
         return measure(self, weights, mixing, code_weights)

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from unconfused._typing import FloatArray
-from unconfused.engines import _triton_tiles as kernels
-from unconfused.engines._torch_likelihood import padded, send
-from unconfused.engines._torch_moves import power_of_two
 from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.cuda import triton_tiles as kernels
+from unconfused.engines.cuda.likelihood import padded, send
+from unconfused.engines.cuda.moves import power_of_two
 
 if TYPE_CHECKING:
-    from unconfused.engines.torch_cuda import TorchEngine
+    from unconfused.engines.cuda.engine import TorchEngine
 
 TILE = 128
 """Rows of a tile, all of one label code."""

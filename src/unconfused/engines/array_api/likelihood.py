@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import FloatArray
-from unconfused.engines._array_space import ArraySpace, blocks
+from unconfused.engines.array_api.namespace import ArraySpace, blocks
 from unconfused.engines.base import LikelihoodPass
 
 if TYPE_CHECKING:
-    from unconfused.engines.array_api import ArrayEngine
+    from unconfused.engines.array_api.engine import ArrayEngine
 
 ALL_BUT_IMPOSSIBLE = 1e-280
 """Below this chance of its label, only the likeliest class that allows the label counts."""

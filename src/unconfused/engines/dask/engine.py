@@ -12,10 +12,10 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._dask_partition import DaskPartition
-from unconfused.engines._dask_parts import ask_engine
-from unconfused.engines._dask_pool import PartPool, Pool, RestPool, part_builder
 from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.dask.partition import DaskPartition
+from unconfused.engines.dask.parts import ask_engine
+from unconfused.engines.dask.pool import PartPool, Pool, RestPool, part_builder
 from unconfused.engines.local import LocalEngine
 
 

@@ -1,6 +1,6 @@
 """Loops over rows on a CUDA device, fused so that the rows are read once.
 
-They calculate what `_array_cells` says, and nothing else. Triton passes a Python float in single
+They calculate what `array_api.cells` says, and nothing else. Triton passes a Python float in single
 precision, so what must be exact comes in arrays.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from unconfused.engines._triton_moves import note, take_spots
+from unconfused.engines.cuda.triton_moves import note, take_spots
 
 NO_CLASS = tl.constexpr(2147483647)
 

@@ -8,18 +8,17 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines._array_space import blocks
-from unconfused.engines.base import CellTables
-from unconfused.engines.cut import TIE
+from unconfused.engines.array_api.namespace import blocks
+from unconfused.engines.base import TIE, CellTables, ExactNorms
 
 if TYPE_CHECKING:
-    from unconfused.engines.array_api import ArrayEngine
+    from unconfused.engines.array_api.engine import ArrayEngine
 
 REBUILD_AFTER = 8
 """Cell sums are made anew once so many times all rows have moved: rounding cannot pile up."""
 
 
-class ArrayPartition:
+class ArrayPartition(ExactNorms):
     """Cells of rows: one row of scores per class, one column of sums per feature."""
 
     def __init__(self, engine: ArrayEngine, unmixing: Unmixing, alpha: float) -> None:

@@ -19,7 +19,6 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._rough import RoughVectors, across, lengths
 from unconfused.engines.base import CellTables
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.local.partition import LocalPartition
@@ -46,15 +45,15 @@ class Cut:
         """Own update sums as they were when the client last asked for them."""
 
         self._references: dict[Pair, FloatArray] = {}
-        """The same over all parts, roughly, as the client sent it: alike on every worker."""
+        """The same over all parts, as the client sent it."""
 
         self._drawn_up = np.full(self._tables.shape[1], -1)
         """Version of every region when it was last compared; -1 if never since references came."""
 
-    def refer_to(self, pairs: Sequence[Pair], references: RoughVectors) -> None:
+    def refer_to(self, pairs: Sequence[Pair], references: FloatArray) -> None:
         """Take what the client made of the sums of all parts."""
         # Copies: a row of an array would keep all of it.
-        self._references.update(zip(pairs, map(np.copy, references.values()), strict=True))
+        self._references.update(zip(pairs, map(np.copy, references), strict=True))
         self._drawn_up[[predicted for predicted, _ in pairs]] = -1
 
     def ask(self, pairs: Sequence[Pair]) -> FloatArray:
@@ -89,6 +88,22 @@ class Cut:
         return self._tables.copy()
 
 
+def lengths(vectors: FloatArray) -> FloatArray:
+    """Return the Euclidean norm of every vector."""
+    norms: FloatArray = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
+    return norms
+
+
+def across(vector: FloatArray, direction: FloatArray) -> FloatArray:
+    """Return what a vector has across a direction: all of it if that is 0."""
+    with np.errstate(over="ignore", invalid="ignore"):  # seen, and told, by whoever chooses
+        square = direction @ direction
+        if not square > 0:
+            return vector
+        rest: FloatArray = vector - (direction @ vector) / square * direction
+    return rest
+
+
 @dataclass(frozen=True)
 class Command:
     """What the client wants from every part."""
@@ -110,14 +125,11 @@ class Command:
     alpha: float = 0.0
     steps: FloatArray | None = None
     direction: FloatArray | None = None
-    references: tuple[tuple[Pair, ...], RoughVectors] | None = None
+    references: tuple[tuple[Pair, ...], FloatArray] | None = None
     """New ones, of pairs that were asked for last."""
 
     pairs: tuple[Pair, ...] = ()
     """Pairs whose update vectors are wanted."""
-
-    roughly: bool = False
-    """Whether one byte an entry is enough of them."""
 
     drift: bool = False
     """Whether it is wanted how far all update vectors are from their references."""
@@ -130,11 +142,8 @@ class Answer:
     tables: CellTables | None
     """What the cells hold; not where nothing but vectors was asked for."""
 
-    vectors: FloatArray | RoughVectors
+    vectors: FloatArray
     """Sums (not means) of the pairs asked for, (pairs, features)."""
-
-    errors: FloatArray
-    """How far these are from the true ones, at most, (pairs,)."""
 
     products: FloatArray | None = None
     """Products of the update sums with the references, (Q, Q); 0 without a reference."""
@@ -142,16 +151,11 @@ class Answer:
     distances: FloatArray | None = None
     """How far the own update sums are from those last asked for, or from 0, across references."""
 
-    def sums(self) -> FloatArray:
-        """Return the vectors as numbers, however they were sent."""
-        return self.vectors.values() if isinstance(self.vectors, RoughVectors) else self.vectors
-
     def __add__(self, other: Answer) -> Answer:
         """Join the answers of two parts."""
         return Answer(
             _plus(self.tables, other.tables),
-            self.sums() + other.sums(),
-            self.errors + other.errors,
+            self.vectors + other.vectors,
             _plus(self.products, other.products),
             _plus(self.distances, other.distances),
         )
@@ -227,11 +231,9 @@ def carry_out(part: Part, command: Command) -> Answer | None:
         if cut is None:
             return None
         own = cut.ask(command.pairs)
-        rough = RoughVectors.of(own) if command.roughly else None
-        errors = lengths(own - rough.values()) if rough else np.zeros(len(own))
         products, distances = cut.drift() if command.drift else (None, None)
         tables = cut.partition.tables() if command.drift or not command.pairs else None
-        return Answer(tables, rough or own, errors, products, distances)
+        return Answer(tables, own, products, distances)
 
 
 def _up_to_date(part: Part, command: Command) -> Cut | None:

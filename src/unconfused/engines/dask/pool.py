@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._dask_parts import Part, ask_without, build_part
+from unconfused.engines.dask.parts import Part, ask_without, build_part
 
 SHARE_OF_MEMORY = 0.5
 """Without a cluster, rows are kept in memory while they fit into this share of it."""

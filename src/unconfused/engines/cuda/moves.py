@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from unconfused.engines import _triton_moves as kernels
+from unconfused.engines.cuda import triton_moves as kernels
 
 if TYPE_CHECKING:
-    from unconfused.engines.torch_cuda import TorchEngine
+    from unconfused.engines.cuda.engine import TorchEngine
 
 BINS = 2**17
 """Lists that moves are put on, by kind; a power of 2."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines._array_cells import ArrayPartition
-from unconfused.engines._array_likelihood import measure
-from unconfused.engines._array_space import ArraySpace, blocks
+from unconfused.engines.array_api.cells import ArrayPartition
+from unconfused.engines.array_api.likelihood import measure
+from unconfused.engines.array_api.namespace import ArraySpace, blocks
 from unconfused.engines.base import LikelihoodPass
 
 

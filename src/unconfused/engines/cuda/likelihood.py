@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import FloatArray
-from unconfused.engines import _triton_likelihood as kernels
-from unconfused.engines._torch_moves import power_of_two
 from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.cuda import triton_likelihood as kernels
+from unconfused.engines.cuda.moves import power_of_two
 
 if TYPE_CHECKING:
-    from unconfused.engines.torch_cuda import TorchEngine
+    from unconfused.engines.cuda.engine import TorchEngine
 
 PULL_ROWS, PULL_GROUPS, PULL_WARPS = 2, 64, 1
 CHUNK = 4096

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from unconfused.engines._triton_likelihood import posterior_of
+from unconfused.engines.cuda.triton_likelihood import posterior_of
 
 
 @triton.jit

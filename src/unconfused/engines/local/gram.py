@@ -1,0 +1,101 @@
+"""Gram matrices of the sums within every region, where the sums themselves do not fit.
+
+With text, the sums of all cells would take gigabytes; their inner products within a region are all
+that norms need. When rows leave or join a region, its Gram matrix follows by products with these
+rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.local.sums import SumsOnDemand
+
+if TYPE_CHECKING:
+    from unconfused.engines.local.engine import LocalEngine
+
+BLAS_GAIN = 8
+"""How many times faster a product is in BLAS than in a loop over rows."""
+
+
+class GramSums(SumsOnDemand):
+    """The Gram matrix of every region's sums, brought up to date when the region is measured."""
+
+    def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
+        super().__init__(engine, coefficients, region)
+        n_classes, n_codes = coefficients.shape[1], engine.n_codes
+        self._grams = np.zeros((n_classes, n_codes, n_codes))
+        self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
+        """Which rows every Gram matrix counts."""
+
+        per_row = BLAS_GAIN * max(1, engine.rows.n_entries // engine.rows.n_rows)
+        self._most_moved = n_codes * engine.n_features / per_row
+        """Rows that may have moved until to start again takes less than to follow."""
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._grams.fill(0.0)
+        self._counted.fill(False)
+
+    def measure(
+        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
+    ) -> None:
+        """Write the squared norms of all unmixed sums of these pairs' regions; slack is then 0."""
+        regions = sorted({predicted for predicted, _ in pairs})
+        self._update(regions)
+        coefficients = self._coefficients
+        for region in regions:
+            squared = np.einsum("sq,sq->q", coefficients, self._grams[region] @ coefficients)
+            squared_norms[region] = np.maximum(squared, 0.0)
+            slack[region] = 0.0
+
+    def _update(self, regions: list[int]) -> None:
+        """Bring the Gram matrices of regions up to date with the rows that left or joined them."""
+        again, followed = [], []
+        for region in regions:
+            inside = self._region == region
+            changed = np.flatnonzero(inside != self._counted[region])
+            if len(changed) > self._most_moved:
+                again.append((region,))
+            elif len(changed):
+                followed.append((region, inside, changed))
+            self._counted[region] = inside
+        self._engine.in_threads.each(self._start_again, again)
+        self._follow(followed)
+
+    def _start_again(self, region: int) -> None:
+        codes, sums = self.sums_of(region)
+        self._grams[region] = 0.0
+        self._grams[region][np.ix_(codes, codes)] = sums @ sums.T
+
+    def _follow(self, moves: list[tuple[int, FloatArray, IntArray]]) -> None:
+        """Add the products of rows that moved, (region, its rows now, those that moved) each."""
+        from unconfused.engines.local.kernels.gram import Moved, add_products
+
+        engine, n_codes, work = self._engine, self._engine.n_codes, []
+        halves = np.zeros((len(moves), n_codes, n_codes))
+        for half, (_, inside, changed) in zip(halves, moves, strict=True):
+            members = np.flatnonzero(inside)
+            members = members[np.argsort(engine.codes[members], kind="stable")]
+            ends = np.searchsorted(engine.codes[members], np.arange(n_codes + 1))
+            weights = np.where(inside[changed], 1.0, -1.0) * engine.weights[changed]
+            moved = Moved(changed, engine.codes[changed], weights)
+            # Codes of about as many rows for every thread; a code without rows has a cost too.
+            costs = ends + np.arange(n_codes + 1) * len(changed)
+            shares = np.linspace(0, costs[-1], engine.in_threads.n_threads + 1)
+            for some in pairwise(np.searchsorted(costs, shares)):
+                work.append((members, ends, moved, some, half))
+
+        def run(members: IntArray, ends: IntArray, moved: Moved, some: IntArray, half: FloatArray) -> None:
+            line = np.zeros(engine.n_features)
+            settings = (engine.weights, engine.intercept, *some, line, half)
+            add_products(engine.rows.stored, members, ends, moved, *settings)
+
+        engine.in_threads.each(run, work)
+        for half, (region, *_) in zip(halves, moves, strict=True):
+            self._grams[region] += half + half.T
