@@ -9,10 +9,9 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
-from unconfused.engines.cuda import tiles
+from unconfused.engines.cuda import likelihood
 from unconfused.engines.cuda import triton_kernels as kernels
 from unconfused.engines.cuda.cells import TorchPartition
-from unconfused.engines.cuda.likelihood import can_measure, measure_fused
 from unconfused.engines.cuda.moves import Moves, power_of_two
 
 PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
@@ -25,15 +24,9 @@ class TorchEngine(ArrayEngine):
         super().__init__(X.contiguous(), *args, **kwargs)
 
     @cached_property
-    def rows_by_code(self) -> tuple[Any, Any]:
-        """Label codes in order, and the rows that have them."""
-        codes, order = self.row_codes.sort()
-        return codes, order
-
-    @cached_property
     def tiles_by_code(self) -> tuple[Any, Any]:
         """Rows in tiles of one label code, and the codes of the tiles."""
-        return tiles.tiles_by_code(self.row_codes, self.n_codes)
+        return likelihood.tiles_by_code(self.row_codes, self.n_codes)
 
     def project(self, direction: Any, out: Any) -> None:
         """Write the product of every row with a vector whose last entry is the intercept's."""
@@ -59,8 +52,6 @@ class TorchEngine(ArrayEngine):
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
         """Measure weights against the labels."""
-        if not can_measure(self, len(weights)):
+        if not likelihood.can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
-        few = len(weights) <= tiles.MOST_CLASSES
-        measure = tiles.measure_in_tiles if few else measure_fused
-        return measure(self, weights, mixing, code_weights)
+        return likelihood.measure(self, weights, mixing, code_weights)
