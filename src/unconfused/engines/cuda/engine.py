@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.engine import ArrayEngine
@@ -28,11 +30,13 @@ class TorchEngine(ArrayEngine):
         """Rows in tiles of one label code, and the codes of the tiles."""
         return likelihood.tiles_by_code(self.row_codes, self.n_codes)
 
-    def project(self, direction: Any, out: Any) -> None:
-        """Write the product of every row with a vector whose last entry is the intercept's."""
+    def project(self, direction: FloatArray, out: Any) -> None:
+        """Write the product of every row with a vector, (features,)."""
+        # The kernel wants an intercept, if only 0.
+        vector = self.space.put(np.append(direction, [] if self.intercept else 0.0))
         tile = min(PROJECT_COLUMNS, power_of_two(self.n_columns))
         kernels.project[(-(-self.n_rows // PROJECT_ROWS),)](
-            self.X, direction, out, self.n_rows, self.n_columns, PROJECT_ROWS, tile,
+            self.X, vector, out, self.n_rows, self.n_columns, PROJECT_ROWS, tile,
             num_warps=PROJECT_WARPS,
         )  # fmt: skip
 

@@ -75,6 +75,10 @@ class Moves:
         self.counters.zero_()
         self._bin_counts.zero_()
 
+    def count(self) -> int:
+        """Return how many rows moved; waits for the device."""
+        return int(self.counters) >> 32
+
     def note_all(self, region: Any) -> None:
         """Let every row enter its region from nowhere."""
         self.clear()
