@@ -18,15 +18,14 @@ from sklearn import set_config
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.cuda import cells, engine, likelihood, moves
+from unconfused.engines.cuda import cells, engine, likelihood
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma import UMA, UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)
-moves.PROGRAMS = 3  # lists longer than the programs
-moves.BINS = 16  # moves of several kinds in one list
+cells.SETTLE_PROGRAMS = engine.ADD_PROGRAMS = 3  # lists longer than the programs
 likelihood.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 

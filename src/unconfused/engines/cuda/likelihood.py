@@ -11,7 +11,7 @@ from unconfused._typing import FloatArray
 from unconfused.engines.array_api.likelihood import logarithms
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.cuda import triton_likelihood as kernels
-from unconfused.engines.cuda.moves import power_of_two
+from unconfused.engines.cuda.triton_kernels import power_of_two
 
 if TYPE_CHECKING:
     from unconfused.engines.cuda.engine import TorchEngine
