@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
+from unconfused.engines.products import KeptProducts
+from unconfused.engines.rows import DenseRows, SparseRows
+from unconfused.engines.sums import SumsOnDemand
 
 from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import BoundedPartition, products, room
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.products import KeptProducts
-from unconfused.engines.rows import DenseRows, SparseRows
-from unconfused.engines.sums import SumsOnDemand
 from unconfused.solvers import contest, uma
 from unconfused.steps import snap_ties
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
+from unconfused.engines.late_sums import LateSums
+from unconfused.engines.snapshots import Snapshots
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import BoundedPartition, room, snapshots
-from unconfused.engines.late_sums import LateSums
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.snapshots import Snapshots
 
 storages = st.sampled_from([np.asarray, sparse.csr_array])
 

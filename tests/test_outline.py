@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from test_row_skipping import by_rival, dtypes, exact_regions, make_rows, seeds
+from unconfused.engines.cut import RowCut
+from unconfused.engines.outline import Outline
 
 from unconfused import UMAClassifier
 from unconfused.engines import LocalEngine, cut, outline, rivals, room
-from unconfused.engines.cut import RowCut
-from unconfused.engines.outline import Outline
 
 
 @pytest.fixture(autouse=True)

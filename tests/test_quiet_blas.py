@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
+from unconfused.engines._quiet_blas import quiet_blas
 
 from unconfused import UMAClassifier, noise
-from unconfused.engines._quiet_blas import quiet_blas
 from unconfused.engines.local import LocalEngine
 
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
+from unconfused.engines.cut import RowCut
 
 from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine, movement, partition, rivals, row_threads
-from unconfused.engines.cut import RowCut
 from unconfused.steps import STEPS
 
 seeds = st.integers(0, 2**16)

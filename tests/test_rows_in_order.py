@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
+from unconfused.engines.row_threads import RowThreads
+from unconfused.engines.rows import DenseRows
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import late_sums, room, row_threads, sums
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.row_threads import RowThreads
-from unconfused.engines.rows import DenseRows
 
 
 @given(

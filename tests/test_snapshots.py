@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
+from unconfused.engines.snapshots import Snapshots
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import room, row_threads, snapshots
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.snapshots import Snapshots
 
 
 def make_snapshots(n, n_kept=3, seed=0, intercept=True):

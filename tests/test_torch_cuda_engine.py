@@ -18,16 +18,15 @@ from sklearn import set_config
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.cuda import cells, engine, likelihood, moves, tiles
+from unconfused.engines.cuda import cells, engine, likelihood
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma import UMA, UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)
-moves.PROGRAMS = 3  # lists longer than the programs
-moves.BINS = 16  # moves of several kinds in one list
-likelihood.CHUNK = tiles.CHUNK = 64
+cells.SETTLE_PROGRAMS = engine.ADD_PROGRAMS = 3  # lists longer than the programs
+likelihood.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -62,7 +61,7 @@ for dtype, alpha, step, selection, seed, Q, d, few in [
     assert [r[:2] for r in found.records] == [r[:2] for r in expected.records]
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
     near = 1e-9 if dtype is np.float64 else 1e-5
-    for scale, tiles.MOST_CLASSES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
+    for scale, likelihood.MOST_IN_TILES in [(1.0, 128), (500.0, 128), (1.0, 3), (500.0, 3)]:
         arguments = scale * expected.weights, np.ascontiguousarray(problem.C.T), np.ones(Q)
         a, b = plain.likelihood(*arguments), other.likelihood(*arguments)
         np.testing.assert_allclose(b.loss, a.loss, rtol=near)

@@ -12,11 +12,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from unconfused.engines.cut import RowCut
+from unconfused.engines.snapshots import Snapshots
 
 from engine.data import Problem, dense, isotropic, letter
 from engine.peers import ours
-from unconfused.engines.cut import RowCut
-from unconfused.engines.snapshots import Snapshots
 
 
 def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:

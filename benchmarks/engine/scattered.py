@@ -12,10 +12,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from unconfused.engines._look_kernels import dense_refresh
 
 from engine.data import dense
 from engine.measuring import read_seconds
-from unconfused.engines._look_kernels import dense_refresh
 
 REPEATS = 25
 

@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, softmax
 
 from unconfused._typing import FloatArray
+from unconfused.engines.array_api.likelihood import logarithms, posterior
 
 LARGEST_POWER = 20.0
 """Probabilities are raised to at most this power, and at least to its inverse."""
@@ -17,10 +18,11 @@ ROWS_FOR_THE_POWER = 20_000
 
 def posterior_given(probability: FloatArray, evidence: FloatArray) -> FloatArray:
     """Bring in the evidence, the chance of what was seen given each true class, by Bayes' rule."""
-    joint = probability * evidence
-    totals = joint.sum(axis=1, keepdims=True)
-    # A label that C calls impossible here says nothing: keep the row's own probabilities.
-    return np.where(totals > 0, joint / np.where(totals > 0, totals, 1.0), probability)
+    # Evidence that no class of the row allows says nothing: keep the row's own probabilities.
+    allowed = ((probability > 0) & (evidence > 0)).any(axis=1, keepdims=True)
+    log_evidence = logarithms(np.where(allowed, evidence, 1.0))
+    found: FloatArray = posterior(np, logarithms(probability), log_evidence)[2]
+    return found
 
 
 def sharpen(probability: FloatArray, power: float) -> FloatArray:

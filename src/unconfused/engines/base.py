@@ -153,7 +153,7 @@ class Engine(Protocol):
         Parameters
         ----------
         weights : (Q, features)
-        mixing : (S, Q), the chance of each label code given each true class
+        mixing : (S, Q), the chance of each label code given each true class; not 0 for all of them
         code_weights : (S,), what a row with each code counts, times its own weight
         """
         ...

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import encode_labels
+from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.engines.array_api.likelihood import logarithms, posterior, softmax
 from unconfused.estimators._array_input import array_space, like, to_numpy
 from unconfused.estimators._base import one_column
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
@@ -22,15 +24,18 @@ class SoftmaxClassifier(NoisyLabelClassifier):
     @lazy_on_dask
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every true class for every row, (n, Q)."""
+        scores = self._scores(X)
+        space = array_space(scores)
+        found: FloatArray = softmax(np if space is None else space.xp, scores)[1]
+        return found
+
+    def _scores(self, X: Any) -> Any:
+        """Return the score of every class for every row, (n, Q), in float64 where there is one."""
         scores = self.decision_function(X)
         space = array_space(scores)
         xp: Any = np if space is None else space.xp
         scores = np.asarray(scores, dtype=np.float64) if space is None else space.exact(scores)
-        if scores.ndim == 1:
-            scores = xp.stack([xp.zeros_like(scores), scores], axis=1)
-        shares = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-        found: FloatArray = shares / xp.sum(shares, axis=1, keepdims=True)
-        return found
+        return xp.stack([xp.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
 
     @lazy_on_dask
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -52,16 +57,12 @@ class SoftmaxClassifier(NoisyLabelClassifier):
 
             lazily: FloatArray = lazy_label_posterior(self, X, y)
             return lazily
-        probabilities = self.predict_proba(X)
-        shares = to_numpy(probabilities)
+        scores = self._scores(X)
         labels = encode_labels(
             one_column(y), classes=self.classes_, missing_label=self.missing_label
         )
-        seen = labels.observed >= 0
-        joint = shares.copy()
-        joint[seen] *= self.confusion_[:, labels.observed[seen]].T
-        totals = joint.sum(axis=1, keepdims=True)
-        # A label that C calls impossible here says nothing: keep the row's own probabilities.
-        found = np.where(totals > 0, joint / np.where(totals > 0, totals, 1), shares)
-        posterior: FloatArray = like(found, probabilities)
-        return posterior
+        # No label says nothing of the classes; it is found at -1, the last.
+        chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
+        log_chances = logarithms(chances)[labels.observed]
+        found: FloatArray = like(posterior(np, to_numpy(scores), log_chances)[2], scores)
+        return found

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import FloatArray
-from unconfused.engines.array_api.namespace import ArraySpace, blocks
+from unconfused.engines.array_api.namespace import blocks
 from unconfused.engines.base import LikelihoodPass
 
 if TYPE_CHECKING:
     from unconfused.engines.array_api.engine import ArrayEngine
-
-ALL_BUT_IMPOSSIBLE = 1e-280
-"""Below this chance of its label, only the likeliest class that allows the label counts."""
 
 
 def measure(
@@ -26,17 +23,17 @@ def measure(
     # Products in the rows' own precision: another one would copy the rows.
     by_feature = xp.astype(space.put(weights[:, :columns].T), dtype)
     offsets = space.put(weights[:, columns] if engine.intercept else np.zeros(len(weights)))
-    chances, counted = space.put(mixing), space.put(code_weights)
+    log_chances, counted = space.put(logarithms(mixing)), space.put(code_weights)
     loss, table = space.zeros(1), space.zeros(*mixing.shape)
     slope, offset_slope = space.zeros(columns, len(weights)), space.zeros(len(weights))
     for start, stop in blocks(engine.n_rows, max(columns, 4 * len(weights))):
         rows, codes = engine.X[start:stop, :], engine.row_codes[start:stop]
         own = engine.row_weights[start:stop] * xp.take(counted, codes, axis=0)
         scores = space.exact(rows @ by_feature) + offsets
-        losses, shares, posterior = _posterior(space, scores, xp.take(chances, codes, axis=0))
+        losses, shares, given = posterior(xp, scores, xp.take(log_chances, codes, axis=0))
         loss = loss + xp.sum(own * losses)
-        table = table + space.sum_by_cell(own[:, None] * posterior, codes, mixing.shape[0])
-        pull = own[:, None] * (shares - posterior)
+        table = table + space.sum_by_cell(own[:, None] * given, codes, mixing.shape[0])
+        pull = own[:, None] * (shares - given)
         slope = slope + space.exact(rows.T @ xp.astype(pull, dtype))
         offset_slope = offset_slope + xp.sum(pull, axis=0)
     gradient = engine.host(slope).T
@@ -45,21 +42,27 @@ def measure(
     return LikelihoodPass(float(engine.host(loss)[0]), gradient, engine.host(table))
 
 
-def _posterior(space: ArraySpace, scores: Any, chances: Any) -> tuple[Any, Any, Any]:
-    """Return -log P(label), P(class) and P(class | label) of every row."""
-    xp = space.xp
-    scores = scores - xp.max(scores, axis=1, keepdims=True)
-    shares = xp.exp(scores)
-    total = xp.sum(shares, axis=1)
-    joint = chances * shares
-    seen = xp.sum(joint, axis=1)
-    likely = seen > ALL_BUT_IMPOSSIBLE
-    divisor = xp.where(likely, seen, 1.0)
-    possible = chances > 0
-    levels = xp.where(possible, scores + xp.log(xp.where(possible, chances, 1.0)), -xp.inf)
-    best = xp.argmax(levels, axis=1)
-    classes = xp.arange(scores.shape[1], dtype=best.dtype, device=space.device)
-    alone = space.exact(classes[None, :] == best[:, None])
-    posterior = xp.where(likely[:, None], joint / divisor[:, None], alone)
-    level = xp.where(likely, xp.log(divisor), xp.max(levels, axis=1))
-    return xp.log(total) - level, shares / total[:, None], posterior
+def posterior(xp: Any, scores: Any, log_chances: Any) -> tuple[Any, Any, Any]:
+    """Return -log P(label), P(class) and P(class | label) of every row.
+
+    A row's label has the chance exp(`log_chances`) given each class, -inf for none; at least one
+    must be finite. All sums are of exponentials from which the largest is taken out before.
+    """
+    scores = scores - xp.max(scores, axis=1, keepdims=True)  # the loss is their difference
+    log_total, shares = softmax(xp, scores)
+    log_seen, responsible = softmax(xp, scores + log_chances)
+    return log_total - log_seen, shares, responsible
+
+
+def softmax(xp: Any, levels: Any) -> tuple[Any, Any]:
+    """Return the logarithm of the sum of exponentials of every row, and their shares of it."""
+    highest = xp.max(levels, axis=1, keepdims=True)
+    shares = xp.exp(levels - highest)
+    total = xp.sum(shares, axis=1, keepdims=True)
+    return (highest + xp.log(total))[:, 0], shares / total
+
+
+def logarithms(chances: FloatArray) -> FloatArray:
+    """Return logarithms, -inf of 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(chances)

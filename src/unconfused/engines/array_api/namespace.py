@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,22 @@ class ArraySpace:
         xp = self.xp
         order = xp.argsort(cells)
         edges = xp.searchsorted(xp.take(cells, order, axis=0), self.indices(n_cells + 1))
-        running = xp.cumulative_sum(xp.take(values, order, axis=0), axis=0, include_initial=True)
-        at_edges = xp.take(running, edges, axis=0)
-        return at_edges[1:, ...] - at_edges[:-1, ...]
+        at_edges = xp.take(self._running_sums(xp.take(values, order, axis=0)), edges, axis=0)
+        return at_edges[1:, :] - at_edges[:-1, :]
+
+    def _running_sums(self, values: Any) -> Any:
+        """Return the sums of the first 0, 1, 2, ... rows of `values`.
+
+        Within runs of rows, then over the runs: on a GPU a column's running sum is one thread's
+        work, so there must be many short ones.
+        """
+        xp, (n_rows, columns) = self.xp, values.shape
+        length = isqrt(n_rows) + 1  # rows 0 to n_rows, the first of them empty, in runs of this
+        first, last = self.zeros(1, columns), self.zeros(length * length - n_rows - 1, columns)
+        runs = xp.reshape(xp.concat([first, values, last]), (length, length, columns))
+        within = xp.cumulative_sum(runs, axis=1)
+        before = xp.cumulative_sum(within[:, -1, :], axis=0) - within[:, -1, :]
+        return xp.reshape(within + before[:, None, :], (length * length, columns))
 
 
 def blocks(n_rows: int, width: int) -> Iterator[tuple[int, int]]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
-from unconfused.engines.cuda import tiles
+from unconfused.engines.cuda import likelihood
 from unconfused.engines.cuda import triton_kernels as kernels
 from unconfused.engines.cuda.cells import TorchPartition
-from unconfused.engines.cuda.likelihood import can_measure, measure_fused
-from unconfused.engines.cuda.moves import Moves, power_of_two
+from unconfused.engines.cuda.triton_moves import add_moves
 
 PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
+ADD_PROGRAMS, ADD_GROUP, ADD_COLUMNS, ADD_WARPS = 132 * 16, 16, 256, 2
 
 
 class TorchEngine(ArrayEngine):
@@ -25,31 +27,43 @@ class TorchEngine(ArrayEngine):
         super().__init__(X.contiguous(), *args, **kwargs)
 
     @cached_property
-    def rows_by_code(self) -> tuple[Any, Any]:
-        """Label codes in order, and the rows that have them."""
-        codes, order = self.row_codes.sort()
-        return codes, order
-
-    @cached_property
     def tiles_by_code(self) -> tuple[Any, Any]:
         """Rows in tiles of one label code, and the codes of the tiles."""
-        return tiles.tiles_by_code(self.row_codes, self.n_codes)
+        return likelihood.tiles_by_code(self.row_codes, self.n_codes)
 
-    def project(self, direction: Any, out: Any) -> None:
-        """Write the product of every row with a vector whose last entry is the intercept's."""
-        tile = min(PROJECT_COLUMNS, power_of_two(self.n_columns))
+    def project(self, direction: FloatArray, out: Any) -> None:
+        """Write the product of every row with a vector, (features,)."""
+        # The kernel wants an intercept, if only 0.
+        vector = self.space.put(np.append(direction, [] if self.intercept else 0.0))
+        tile = min(PROJECT_COLUMNS, kernels.power_of_two(self.n_columns))
         kernels.project[(-(-self.n_rows // PROJECT_ROWS),)](
-            self.X, direction, out, self.n_rows, self.n_columns, PROJECT_ROWS, tile,
+            self.X, vector, out, self.n_rows, self.n_columns, PROJECT_ROWS, tile,
             num_warps=PROJECT_WARPS,
         )  # fmt: skip
 
     @cached_property
     def _code_sums(self) -> FloatArray:
-        sums = self.space.zeros(self.n_codes, self.n_columns + 2)
-        moves = Moves(self, 1)
-        moves.note_all(self.row_codes.to(self.space.xp.int32) * 0)
-        moves.add_to(sums)
+        sums, everywhere = self.space.zeros(self.n_codes, self.n_columns + 2), 0 * self.row_codes
+        self.shift(self.space.indices(self.n_rows), everywhere - 1, everywhere, sums)
         return self.host(sums[:, : self.n_features])
+
+    def shift(self, rows: Any, left: Any, entered: Any, sums: Any) -> None:
+        """Take rows from the sums of the regions they left, add them where they came; -1 is none.
+
+        A cell's sum has the columns of the rows, then the weight, then the squared norm.
+        """
+        if not len(rows):
+            return
+        n_regions, columns = len(sums) // self.n_codes, self.n_columns
+        regions = (left.long() + 1) * (n_regions + 1) + entered.long() + 1
+        kinds, order = (regions * self.n_codes + self.row_codes[rows]).sort()
+        tile = min(ADD_COLUMNS, kernels.power_of_two(columns))
+        n_tiles = -(-columns // tile)
+        programs = max(1, min(ADD_PROGRAMS, -(-len(rows) // ADD_GROUP)) // n_tiles)
+        add_moves[(programs, n_tiles)](
+            self.X, rows[order], kinds, self.row_weights, self.squared_norms, sums,
+            len(rows), columns, n_regions, self.n_codes, ADD_GROUP, tile, num_warps=ADD_WARPS,
+        )  # fmt: skip
 
     def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
         """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
@@ -59,8 +73,6 @@ class TorchEngine(ArrayEngine):
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
         """Measure weights against the labels."""
-        if not can_measure(self, len(weights)):
+        if not likelihood.can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
-        few = len(weights) <= tiles.MOST_CLASSES
-        measure = tiles.measure_in_tiles if few else measure_fused
-        return measure(self, weights, mixing, code_weights)
+        return likelihood.measure(self, weights, mixing, code_weights)

@@ -1,25 +1,38 @@
-"""One pass of the likelihood over a torch tensor in single precision on a CUDA device."""
+"""One pass of the likelihood over float32 rows on a CUDA device."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from unconfused._typing import FloatArray
+from unconfused.engines.array_api.likelihood import logarithms
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.cuda import triton_likelihood as kernels
-from unconfused.engines.cuda.moves import power_of_two
+from unconfused.engines.cuda.triton_kernels import power_of_two
 
 if TYPE_CHECKING:
     from unconfused.engines.cuda.engine import TorchEngine
 
-PULL_ROWS, PULL_GROUPS, PULL_WARPS = 2, 64, 1
+TILE = 128
+"""Rows of a tile, all of one label code."""
+
+MOST_IN_TILES = 128
+"""With more classes, the scores of a tile do not fit into a multiprocessor's registers."""
+
+MOST_SCORES = 4 * 2**30
+"""Scores held at once; beyond, the pass goes block by block (`array_api.likelihood`)."""
+
 CHUNK = 4096
 """Rows whose part of the gradient is summed in single precision."""
 
-MOST_SCORES = 4 * 2**30
-"""Scores held at once; beyond, the pass goes block by block (`measure`)."""
+SLOTS = 256
+"""Numbers that the loss is summed in."""
+
+PULL_ROWS, PULL_WARPS = 2, 1
+SLOPE_ROWS, SLOPE_COLUMNS, SLOPE_CLASSES, SLOPE_STAGES, SLOPE_WARPS = 32, 128, 32, 3, 4
 
 
 def can_measure(engine: TorchEngine, n_classes: int) -> bool:
@@ -28,46 +41,93 @@ def can_measure(engine: TorchEngine, n_classes: int) -> bool:
     return bool(single and engine.n_rows * n_classes <= MOST_SCORES)
 
 
-def measure_fused(
+def tiles_by_code(codes: Any, n_codes: int) -> tuple[Any, Any]:
+    """List the rows by label code, in tiles filled up with -1; return also the tiles' codes."""
+    in_order, rows = codes.sort()
+    counts = in_order.bincount(minlength=n_codes)
+    tiles = (counts + (TILE - 1)) // TILE
+    starts = (tiles.cumsum(0) - tiles) * TILE - (counts.cumsum(0) - counts)
+    places = torch.arange(len(rows), device=codes.device) + starts[in_order]
+    listed = rows.new_full((int(tiles.sum()) * TILE,), -1)
+    listed[places] = rows
+    return listed, torch.repeat_interleave(tiles)
+
+
+def measure(
     engine: TorchEngine, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
 ) -> LikelihoodPass:
     """Make one pass over the rows; see `Engine.likelihood`."""
-    space, columns, (n_codes, n_classes) = engine.space, engine.n_columns, mixing.shape
-    width = padded(n_classes)
-    by_feature = np.zeros((columns, width))
-    by_feature[:, :n_classes] = weights[:, :columns].T
+    columns, (n_codes, n_classes) = engine.n_columns, mixing.shape
     offsets = weights[:, columns] if engine.intercept else np.zeros(n_classes)
-    by_feature, offsets, chances, counted = send(engine, by_feature, offsets, mixing, code_weights)
-    pulls = engine.X @ by_feature
-    programs = -(-engine.n_rows // (PULL_ROWS * PULL_GROUPS))
-    losses, found = space.zeros(programs), space.zeros(n_classes * (1 + n_codes))
-    codes, order = engine.rows_by_code
-    kernels.scores_to_pulls[(programs,)](
-        pulls, offsets, order, codes, engine.row_weights, chances, counted,
-        losses, found, found[n_classes:], engine.n_rows, n_classes, width,
-        PULL_GROUPS, PULL_ROWS, power_of_two(width), num_warps=PULL_WARPS,
-    )  # fmt: skip
-    slope = _outer_sum(pulls, engine.X)[:n_classes]
-    parts = [losses.sum().reshape(1), slope.reshape(-1), found]
-    answer = engine.host(space.xp.concat(parts))
-    loss, slope, offset_slope, table = np.split(answer, np.cumsum([1, slope.numel(), n_classes]))
+    sent = _send(engine, weights[:, :columns], offsets, logarithms(mixing), code_weights)
+    sizes = [n_classes * columns, SLOTS, n_classes, n_codes * n_classes]
+    found = engine.space.zeros(sum(sizes))
+    slope, *sums = found.split(sizes)
+    if n_classes <= MOST_IN_TILES:
+        _add_slopes(engine, _pulls_by_tile(engine, sent, sums), slope, n_classes)
+    else:
+        pulls = _pulls_of_many(engine, sent, sums)
+        slope += _outer_sum(pulls, engine.X)[:n_classes].reshape(-1)
+    slope, losses, offset_slope, table = np.split(engine.host(found), np.cumsum(sizes[:-1]))
     gradient = slope.reshape(n_classes, columns)
     if engine.intercept:
         gradient = np.column_stack([gradient, offset_slope])
-    return LikelihoodPass(float(loss[0]), gradient, table.reshape(mixing.shape))
+    return LikelihoodPass(float(losses.sum()), gradient, table.reshape(mixing.shape))
 
 
-def padded(n_classes: int) -> int:
-    """Return how wide a row of scores is made: products of odd widths are much slower."""
-    return -(-n_classes // 16) * 16
-
-
-def send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
+def _send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
     """Bring arrays to the device in single precision, in one transfer."""
     flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
     there = engine.space.xp.asarray(flat, device=engine.space.device)
     pieces = there.split([array.size for array in arrays])
     return [piece.reshape(array.shape) for piece, array in zip(pieces, arrays, strict=True)]
+
+
+def _padded(n_classes: int) -> int:
+    """Return how wide a row of scores is made: products of odd widths are much slower."""
+    return -(-n_classes // 16) * 16
+
+
+def _pulls_by_tile(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
+    """Return the loss's gradient by the scores, (n, padded classes); add up losses and tables."""
+    by_class, offsets, logs, counted = sent
+    n_classes, width = len(by_class), _padded(len(by_class))
+    pulls = engine.X.new_empty((engine.n_rows, width))
+    order, tile_codes = engine.tiles_by_code
+    # Rows and columns of a product, its stages and its warps: what measured best.
+    rows, step, stages, warps = (128, 32, 3, 8) if n_classes > 64 else (64, 32, 4, 4)
+    kernels.pulls_by_tile[(len(order) // rows,)](
+        engine.X, by_class, offsets, order, tile_codes, engine.row_weights, logs, counted,
+        pulls, *sums, engine.n_columns, n_classes, width,
+        SLOTS, TILE, rows, step, power_of_two(width), stages, num_warps=warps,
+    )  # fmt: skip
+    return pulls
+
+
+def _add_slopes(engine: TorchEngine, pulls: Any, slope: Any, n_classes: int) -> None:
+    """Add the sum over rows of pull times row."""
+    (n_rows, width), columns = pulls.shape, engine.n_columns
+    tile, block = min(SLOPE_COLUMNS, power_of_two(columns, 16)), min(SLOPE_CLASSES, width)
+    grid = -(-columns // tile) * -(-width // block), -(-n_rows // CHUNK)
+    kernels.add_slopes[grid](
+        engine.X, pulls, slope, n_rows, columns, n_classes, width,
+        CHUNK, SLOPE_ROWS, tile, block, SLOPE_STAGES, num_warps=SLOPE_WARPS,
+    )  # fmt: skip
+
+
+def _pulls_of_many(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
+    """Do the same with products of whole matrices, for classes that do not fit into a tile."""
+    by_class, offsets, logs, counted = sent
+    n_classes, width = len(by_class), _padded(len(by_class))
+    by_feature = by_class.new_zeros((engine.n_columns, width))
+    by_feature[:, :n_classes] = by_class.T
+    pulls = engine.X @ by_feature
+    order, tile_codes = engine.tiles_by_code
+    kernels.scores_to_pulls[(len(tile_codes),)](
+        pulls, offsets, order, tile_codes, engine.row_weights, logs, counted,
+        *sums, n_classes, width, SLOTS, TILE, PULL_ROWS, power_of_two(width), num_warps=PULL_WARPS,
+    )  # fmt: skip
+    return pulls
 
 
 def _outer_sum(pulls: Any, X: Any) -> Any:

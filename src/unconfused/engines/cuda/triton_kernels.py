@@ -9,9 +9,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from unconfused.engines.cuda.triton_moves import note, take_spots
-
 NO_CLASS = tl.constexpr(2147483647)
+
+
+def power_of_two(n: int, least: int = 1) -> int:
+    """Return the smallest power of 2 that is at least n."""
+    return max(least, 1 << max(0, n - 1).bit_length())
 
 
 @triton.jit
@@ -67,20 +70,12 @@ def follow(
     third,
     bound,
     waiting,
-    counters,
-    codes,
-    moves,
-    move_bins,
-    move_ranks,
-    bin_counts,
+    n_waiting,
     n_rows,
     n_classes,
-    n_codes,
-    SHARES: tl.constexpr,
-    BINS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Move the scores that change, and list the rows that move with them.
+    """Move the scores that change, and the rows that clearly change their class with them.
 
     `top`, `second` and `third` are the scores of a row's class, of its rival and of the next one,
     `bound` is at least that of every other class. While the best is further from the rest than a
@@ -139,15 +134,11 @@ def follow(
     sure = (own >= 0) & (lead > tl.maximum(allowance, tl.load(settings + 1)))
     tl.store(rival + rows, after, mask=inside & sure & (after != runner))
     tl.store(next_rival + rows, last, mask=inside & sure & (last != chaser))
-    changes = inside & sure & (best != own)
-    tl.store(region + rows, best, mask=changes)
+    tl.store(region + rows, best, mask=inside & sure & (best != own))
     unsure = inside & (sure == 0)
-    spots, places = take_spots(changes, unsure, counters)
-    tl.store(waiting + places, rows.to(tl.int32), mask=unsure)
-    note(
-        changes, rows, spots, own, best, codes, moves, move_bins, move_ranks, bin_counts,
-        n_classes, n_codes, SHARES, BINS,
-    )  # fmt: skip
+    flags = unsure.to(tl.int32)
+    before = tl.atomic_add(n_waiting, tl.sum(flags, axis=0), sem="relaxed")
+    tl.store(waiting + before + tl.cumsum(flags, axis=0) - flags, rows.to(tl.int32), mask=unsure)
 
 
 @triton.jit
@@ -163,27 +154,19 @@ def settle(
     third,
     bound,
     waiting,
-    counters,
-    codes,
-    moves,
-    move_bins,
-    move_ranks,
-    bin_counts,
+    n_waiting,
     n_rows,
     n_classes,
-    n_codes,
-    SHARES: tl.constexpr,
-    BINS: tl.constexpr,
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
 ):
-    """Find the class of every row that waits and its rival, and list those that moved."""
-    n_waiting = (tl.load(counters) & 0xFFFFFFFF).to(tl.int32)
+    """Find the class of every row that waits, and its rivals."""
+    count = tl.load(n_waiting)
     classes = tl.arange(0, CLASSES)
     least = float("-inf")
-    for start in range(tl.program_id(0) * ROWS, n_waiting, tl.num_programs(0) * ROWS):
+    for start in range(tl.program_id(0) * ROWS, count, tl.num_programs(0) * ROWS):
         places = start + tl.arange(0, ROWS)
-        inside = places < n_waiting
+        inside = places < count
         rows = tl.load(waiting + places, mask=inside, other=0).to(tl.int64)
         allowance = tl.load(settings) * tl.load(norms + rows, mask=inside, other=0.0)
         mask = (classes < n_classes)[:, None] & inside[None, :]
@@ -202,18 +185,10 @@ def settle(
         last = tl.minimum(last, n_classes - 1)  # of two classes none is third
         others = tl.max(tl.where(classes[:, None] == last[None, :], least, score), axis=0)
         wide = own_score - mid >= tl.load(settings + 1) - allowance
-        new = tl.where(wide, best, -1)
-        old = tl.load(region + rows, mask=inside, other=-1)
-        tl.store(region + rows, new, mask=inside)
+        tl.store(region + rows, tl.where(wide, best, -1), mask=inside)
         tl.store(rival + rows, after, mask=inside)
         tl.store(next_rival + rows, last, mask=inside)
         tl.store(top + rows, own_score, mask=inside)
         tl.store(second + rows, mid, mask=inside)
         tl.store(third + rows, low, mask=inside)
         tl.store(bound + rows, others, mask=inside)
-        moving = inside & (new != old)
-        spots, _ = take_spots(moving, moving & (inside == 0), counters)
-        note(
-            moving, rows, spots, old, new, codes, moves, move_bins, move_ranks, bin_counts,
-            n_classes, n_codes, SHARES, BINS,
-        )  # fmt: skip

@@ -1,6 +1,9 @@
-"""The likelihood of labels on a CUDA device, for rows in single precision.
+"""The likelihood of labels on a CUDA device, for float32 rows.
 
-Scores and gradient are products of matrices; this is what happens in between.
+With few classes, products are made tile by tile on the tensor cores, which know numbers of 11 bits:
+every number is cut into two such, and three of the four products are summed, which leaves float32's
+accuracy. `order` lists the rows in tiles of `TILE` of one label code each, filled up with -1;
+`width` is what a row of scores or pulls takes, at least the number of classes: the rest becomes 0.
 """
 
 from __future__ import annotations
@@ -8,32 +11,48 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-NEGLIGIBLE = tl.constexpr(1e-30)
-"""Below this chance of its label, logarithms are worth their price."""
+
+@triton.jit
+def _softmax(levels):
+    """Return the logarithm of the sum of exponentials of every row, and their shares of it."""
+    highest = tl.max(levels, axis=1)
+    shares = tl.exp(levels - highest[:, None])
+    total = tl.sum(shares, axis=1)
+    return highest + tl.log(total), shares * (1.0 / total)[:, None]
 
 
 @triton.jit
-def posterior_of(scores, chances):
+def posterior_of(scores, log_chances):
     """Return -log P(label), P(class) - P(class | label) and P(class | label) of every row."""
-    scores = scores - tl.max(scores, axis=1)[:, None]
-    shares = tl.exp(scores)
-    total = tl.sum(shares, axis=1)
-    joint = chances * shares
-    seen = tl.sum(joint, axis=1)
-    likely = seen > NEGLIGIBLE
-    divisor = tl.where(likely, seen, 1.0)
-    posterior = joint * (1.0 / divisor)[:, None]
-    level = tl.log(divisor)
-    if tl.min(likely.to(tl.int32), axis=0) == 0:
-        possible = chances > 0
-        logs = tl.log(tl.where(possible, chances, 1.0))
-        levels = tl.where(possible, scores + logs, float("-inf"))
-        highest = tl.max(levels, axis=1)
-        among = tl.exp(levels - highest[:, None])
-        together = tl.sum(among, axis=1)
-        posterior = tl.where(likely[:, None], posterior, among * (1.0 / together)[:, None])
-        level = tl.where(likely, level, highest + tl.log(together))
-    return tl.log(total) - level, shares * (1.0 / total)[:, None] - posterior, posterior
+    scores = scores - tl.max(scores, axis=1)[:, None]  # the loss is a difference of two of them
+    log_total, shares = _softmax(scores)
+    log_seen, posterior = _softmax(scores + log_chances)
+    return log_total - log_seen, shares - posterior, posterior
+
+
+@triton.jit
+def _add_up(
+    losses,
+    offset_slope,
+    table,
+    loss,
+    pulls,
+    posterior,
+    code,
+    n_classes,
+    SLOTS: tl.constexpr,
+    CLASSES: tl.constexpr,
+):
+    """Add what a program found, in float64, to the sums over all rows.
+
+    Many programs add to the same few numbers: the loss, which all do, is kept in slots.
+    """
+    classes = tl.arange(0, CLASSES)
+    known = classes < n_classes
+    tl.atomic_add(losses + tl.program_id(0) % SLOTS, tl.sum(loss.to(tl.float64), axis=0))
+    tl.atomic_add(offset_slope + classes, tl.sum(pulls, axis=0).to(tl.float64), mask=known)
+    share = tl.sum(posterior, axis=0).to(tl.float64)
+    tl.atomic_add(table + code * n_classes + classes, share, mask=known)
 
 
 @triton.jit
@@ -41,63 +60,132 @@ def scores_to_pulls(
     scores,
     offsets,
     order,
-    codes,
+    tile_codes,
     weights,
-    chances,
+    log_chances,
     counted,
     losses,
     offset_slope,
     table,
-    n_rows,
     n_classes,
     width,
-    GROUPS: tl.constexpr,
+    SLOTS: tl.constexpr,
+    TILE: tl.constexpr,
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
 ):
-    """Turn scores into the loss's gradient by them, in place; rows are taken by label code.
-
-    `width` is what a row of scores takes, at least the number of classes; the rest becomes 0.
-    """
+    """Turn scores into the loss's gradient by them, in place, a tile of rows per program."""
     classes = tl.arange(0, CLASSES)
     known = classes < n_classes
     offset = tl.load(offsets + classes, mask=known, other=float("-inf"))
-    begin = tl.program_id(0).to(tl.int64) * GROUPS * ROWS
-    first = tl.load(codes + begin)
-    alike = first == tl.load(codes + tl.minimum(begin + GROUPS * ROWS, n_rows) - 1)
-    common = tl.load(chances + first * n_classes + classes, mask=known, other=0.0)
+    begin = tl.program_id(0).to(tl.int64) * TILE
+    code = tl.load(tile_codes + tl.program_id(0))
+    logs = tl.load(log_chances + code * n_classes + classes, mask=known, other=float("-inf"))
+    counts = tl.load(counted + code)
     offset_pulls = tl.zeros([ROWS, CLASSES], tl.float32)
     together = tl.zeros([ROWS, CLASSES], tl.float32)
     loss = tl.zeros([ROWS], tl.float64)
-    for group in range(GROUPS):
-        places = begin + group * ROWS + tl.arange(0, ROWS)
-        inside = places < n_rows
-        rows = tl.load(order + places, mask=inside, other=0)
-        code = tl.load(codes + places, mask=inside, other=0)
-        own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32)
-        own = own * tl.load(counted + code)
-        if alike:
-            chance = tl.broadcast_to(common[None, :], [ROWS, CLASSES])
-        else:
-            entries = chances + code[:, None] * n_classes + classes[None, :]
-            chance = tl.load(entries, mask=known[None, :], other=0.0)
+    for first in range(0, TILE, ROWS):
+        rows = tl.load(order + begin + first + tl.arange(0, ROWS))
+        inside = rows >= 0
+        own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32) * counts
         at = scores + rows[:, None] * width + classes[None, :]
         mask = inside[:, None] & (classes < width)[None, :]
         score = tl.load(at, mask=mask, other=0.0) + offset[None, :]
-        lost, pull, posterior = posterior_of(score, chance)
-        loss += (own * lost).to(tl.float64)
+        lost, pull, posterior = posterior_of(score, logs[None, :])
         pull = own[:, None] * pull
         tl.store(at, pull, mask=mask)
+        loss += (own * lost).to(tl.float64)
         offset_pulls += pull
-        posterior = own[:, None] * posterior
-        if alike:
-            together += posterior
-        else:
-            cells = table + code[:, None] * n_classes + classes[None, :]
-            tl.atomic_add(cells, posterior.to(tl.float64), mask=mask & known[None, :])
-    tl.store(losses + tl.program_id(0), tl.sum(loss, axis=0))
-    pulled = tl.sum(offset_pulls.to(tl.float64), axis=0)
-    tl.atomic_add(offset_slope + classes, pulled, mask=known)
-    if alike:
-        shared = tl.sum(together.to(tl.float64), axis=0)
-        tl.atomic_add(table + first * n_classes + classes, shared, mask=known)
+        together += own[:, None] * posterior
+    _add_up(
+        losses, offset_slope, table, loss, offset_pulls, together, code, n_classes, SLOTS, CLASSES
+    )
+
+
+@triton.jit
+def pulls_by_tile(
+    X,
+    by_class,
+    offsets,
+    order,
+    tile_codes,
+    weights,
+    log_chances,
+    counted,
+    pulls,
+    losses,
+    offset_slope,
+    table,
+    n_columns,
+    n_classes,
+    width,
+    SLOTS: tl.constexpr,
+    TILE: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CLASSES: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """Write the loss's gradient by the scores of every row, `ROWS` of a tile per program."""
+    begin = tl.program_id(0).to(tl.int64) * ROWS
+    rows = tl.load(order + begin + tl.arange(0, ROWS))
+    inside = rows >= 0
+    rows = tl.maximum(rows, 0)
+    classes = tl.arange(0, CLASSES)
+    known = classes < n_classes
+    score = tl.zeros([ROWS, CLASSES], tl.float32)
+    for first in tl.range(0, n_columns, COLUMNS, num_stages=STAGES):
+        columns = first + tl.arange(0, COLUMNS)
+        there = columns < n_columns
+        at = X + rows[:, None] * n_columns + columns[None, :]
+        x = tl.load(at, mask=there[None, :], other=0.0)
+        at = by_class + classes[None, :] * n_columns + columns[:, None]
+        w = tl.load(at, mask=there[:, None] & known[None, :], other=0.0)
+        score = tl.dot(x, w, score, input_precision="tf32x3")
+    score += tl.load(offsets + classes, mask=known, other=float("-inf"))[None, :]
+    code = tl.load(tile_codes + begin // TILE)
+    logs = tl.load(log_chances + code * n_classes + classes, mask=known, other=float("-inf"))
+    lost, pull, posterior = posterior_of(score, logs[None, :])
+    own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32) * tl.load(counted + code)
+    pull = own[:, None] * pull
+    at = pulls + rows[:, None] * width + classes[None, :]
+    tl.store(at, pull, mask=inside[:, None] & (classes < width)[None, :])
+    posterior = own[:, None] * posterior
+    loss = own * lost
+    _add_up(losses, offset_slope, table, loss, pull, posterior, code, n_classes, SLOTS, CLASSES)
+
+
+@triton.jit
+def add_slopes(
+    X,
+    pulls,
+    slope,
+    n_rows,
+    n_columns,
+    n_classes,
+    width,
+    CHUNK: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CLASSES: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """Add pull times row over `CHUNK` rows, in float32, to the slope, in float64."""
+    blocks = tl.cdiv(width, CLASSES)
+    classes = tl.program_id(0) % blocks * CLASSES + tl.arange(0, CLASSES)
+    columns = tl.program_id(0) // blocks * COLUMNS + tl.arange(0, COLUMNS)
+    there = columns < n_columns
+    begin = tl.program_id(1).to(tl.int64) * CHUNK
+    total = tl.zeros([CLASSES, COLUMNS], tl.float32)
+    for first in tl.range(0, CHUNK, ROWS, num_stages=STAGES):
+        rows = begin + first + tl.arange(0, ROWS)
+        inside = rows < n_rows
+        at = X + rows[:, None] * n_columns + columns[None, :]
+        x = tl.load(at, mask=inside[:, None] & there[None, :], other=0.0)
+        at = pulls + rows[:, None] * width + classes[None, :]
+        pull = tl.load(at, mask=inside[:, None] & (classes < width)[None, :], other=0.0)
+        total = tl.dot(tl.trans(pull), x, total, input_precision="tf32x3")
+    at = slope + classes[:, None] * n_columns + columns[None, :]
+    mask = there[None, :] & (classes < n_classes)[:, None]
+    tl.atomic_add(at, total.to(tl.float64), mask=mask)

@@ -242,9 +242,7 @@ def _up_to_date(part: Part, command: Command) -> Cut | None:
         if cut is None:
             assert command.unmixing is not None
             # The norm of a part's own vector is of no use: that of the sum is wanted.
-            partition = LocalPartition(
-                part.engine, command.unmixing, command.alpha
-            )
+            partition = LocalPartition(part.engine, command.unmixing, command.alpha)
             cut = Cut(partition, command.unmixing.n_classes)
             part.cuts[command.cut] = cut
         cut.serial = -1  # in case it is interrupted

@@ -84,7 +84,7 @@ class RowAssignment:
         self._own_weights[:] = self._weights
         self._own_constants[:] = self._constants
         self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
-        self._at_zero = ~weights.any(axis=1)
+        self._at_zero = np.asarray(~weights.any(axis=1))
         self._drift.restart()
         self._state.best.fill(0)
         self.region.fill(0)  # what a row is in before it is assigned does not matter, but is valid
@@ -141,7 +141,13 @@ class RowAssignment:
 
     def _rescore(self, drift: FloatArray) -> tuple[IntArray, IntArray]:
         """Assign the rows whose slack does not exceed the drift; return those that moved."""
-        from unconfused.engines.local.kernels.rescore import BATCH, Limits, Scorer, list_stale, rescore
+        from unconfused.engines.local.kernels.rescore import (
+            BATCH,
+            Limits,
+            Scorer,
+            list_stale,
+            rescore,
+        )
 
         weights = self._own_weights, self._own_constants, self._weights, self._constants
         scorer, scale = Scorer(*weights, self._contenders()), self._longest

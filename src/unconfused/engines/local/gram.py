@@ -88,12 +88,15 @@ class GramSums(SumsOnDemand):
             # Codes of about as many rows for every thread; a code without rows has a cost too.
             costs = ends + np.arange(n_codes + 1) * len(changed)
             shares = np.linspace(0, costs[-1], engine.in_threads.n_threads + 1)
-            for some in pairwise(np.searchsorted(costs, shares)):
-                work.append((members, ends, moved, some, half))
+            for codes in pairwise(np.searchsorted(costs, shares)):
+                work.append((members, ends, moved, codes, half))
 
-        def run(members: IntArray, ends: IntArray, moved: Moved, some: IntArray, half: FloatArray) -> None:
+        def run(
+            members: IntArray, ends: IntArray, moved: Moved, codes: tuple[int, int],
+            half: FloatArray,
+        ) -> None:  # fmt: skip
             line = np.zeros(engine.n_features)
-            settings = (engine.weights, engine.intercept, *some, line, half)
+            settings = (engine.weights, engine.intercept, *codes, line, half)
             add_products(engine.rows.stored, members, ends, moved, *settings)
 
         engine.in_threads.each(run, work)

@@ -42,4 +42,4 @@ def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
     """
     n_rows = engine.rows.n_rows
     row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
-    return row_bytes / 2 + (3 * n_classes - 24) * n_rows + 64 * n_classes * engine.n_features
+    return float(row_bytes) / 2 + (3 * n_classes - 24) * n_rows + 64 * n_classes * engine.n_features

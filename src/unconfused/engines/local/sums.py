@@ -55,7 +55,7 @@ class SumsOnDemand:
         weights = self._coefficients[self._engine.codes[rows], true] * self._engine.weights[rows]
         out = np.zeros((1, self._engine.n_features))
         self._engine.add(rows, np.zeros(len(rows), dtype=np.intp), weights, out)
-        return out[0]
+        return np.asarray(out[0])
 
     def all_unmixed(self, region: int) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""

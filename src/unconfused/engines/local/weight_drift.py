@@ -118,4 +118,4 @@ def used_slack(distances: FloatArray) -> FloatArray:
     but_leader = distances.copy()
     but_leader[slots, leader] = -1.0
     others[slots, leader] = but_leader.max(axis=1)
-    return distances + others
+    return np.asarray(distances + others)

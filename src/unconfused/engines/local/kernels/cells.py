@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines._compile import compiled
 

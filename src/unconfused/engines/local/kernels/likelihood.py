@@ -28,7 +28,7 @@ def posterior(
     """
     n_classes = scores.shape[1]
     loss = 0.0
-    shares = np.empty(n_classes)
+    shares, levels = np.empty(n_classes), np.empty(n_classes)
     for i in range(start, stop):
         code, weight = codes[i], row_weights[i]
         highest = -np.inf
@@ -46,17 +46,20 @@ def posterior(
                 table[code, q] += weight * responsible
                 scores[i, q] = weight * (shares[q] / total - responsible)
             continue
-        # The label is all but impossible: only the likeliest class that allows it counts.
-        best, level = -1, -np.inf
+        # The label is all but impossible: take the largest exponential out of its sum, too.
+        level = -np.inf
         for q in range(n_classes):
-            if mixing[code, q] > 0.0:
-                candidate = float(scores[i, q]) - highest + np.log(mixing[code, q])
-                if best < 0 or candidate > level:
-                    best, level = q, candidate
-        loss += weight * (np.log(total) - level)
-        table[code, best] += weight
+            levels[q] = float(scores[i, q]) - highest + np.log(mixing[code, q])
+            level = max(level, levels[q])
+        seen = 0.0
         for q in range(n_classes):
-            scores[i, q] = weight * (shares[q] / total - (1.0 if q == best else 0.0))
+            levels[q] = np.exp(levels[q] - level)
+            seen += levels[q]
+        loss += weight * (np.log(total) - level - np.log(seen))
+        for q in range(n_classes):
+            responsible = levels[q] / seen
+            table[code, q] += weight * responsible
+            scores[i, q] = weight * (shares[q] / total - responsible)
     return loss
 
 

@@ -1,4 +1,4 @@
-"""Compiled loops that assign rows to their best class, rescoring only rows that may have changed it.
+"""Compiled loops that assign rows to their best class, rescoring only rows that may change it.
 
 Scores are kept in single precision, and for rows of single precision also summed in it. That tells
 which class is best for nearly all rows. Those too close to call, by a bound on all rounding, are
@@ -236,7 +236,7 @@ def assign(
 
 @compiled
 def list_contenders(i: int, scorer: Scorer, state: RowState, limits: Limits, out: Any) -> Any:
-    """Return the classes that could be a row's best or second, in order, the first part of `out`."""
+    """Return the classes that could be a row's best or second, the first part of `out`."""
     width = limits.tie * state.norms[i]
     scores, classes = state.scores[i], scorer.classes
     highest, runner_up = LOWEST, LOWEST
@@ -299,7 +299,7 @@ def assign_exactly(
     state.slot[i] = limits.now
     # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
     state.slack[i] = np.inf if state.norms[i] == 0.0 else -1.0
-    return changed
+    return bool(changed)
 
 
 @compiled

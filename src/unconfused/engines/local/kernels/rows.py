@@ -1,7 +1,7 @@
 """Compiled loops over single rows, the only ones that know dense rows from sparse ones.
 
-Rows come as a tuple: ``(X,)`` for an array, ``(data, indices, indptr)`` for CSR. Its length is known
-when a loop is compiled, so that only one of the two branches is.
+Rows come as a tuple: ``(X,)`` for an array, ``(data, indices, indptr)`` for CSR. Its length is
+known when a loop is compiled, so that only one of the two branches is.
 
 The entries of a sparse row are taken as slices counted from 0: of an index that might be negative
 the compiler would have to ask, for every entry, whether it counts from the end.
@@ -32,14 +32,14 @@ def fetch(rows: Any, i: int) -> None:
         X = rows[0]
         stride = LINE_BYTES // X.itemsize
         for j in range(0, min(X.shape[1], FETCHED_LINES * stride), stride):
-            prefetch(X, i, j)
+            prefetch(X, i, j)  # type: ignore[call-arg]
     else:
         data, indices, indptr = rows
         first, last = indptr[i], indptr[i + 1]
         for k in range(first, last, LINE_BYTES // data.itemsize):
-            prefetch_entry(data, k)
+            prefetch_entry(data, k)  # type: ignore[call-arg]
         for k in range(first, last, LINE_BYTES // indices.itemsize):
-            prefetch_entry(indices, k)
+            prefetch_entry(indices, k)  # type: ignore[call-arg]
 
 
 @reassociating
@@ -105,12 +105,9 @@ def squared_norms(rows: Any, start: int, stop: int, out: FloatArray) -> None:
     """Write the squared norms of rows start..stop."""
     for i in range(start, stop):
         total = 0.0
-        if len(rows) == 1:
-            row = rows[0][i]
-        else:
-            row = rows[0][rows[2][i] : rows[2][i + 1]]
-        for j in range(len(row)):
-            value = np.float64(row[j])
+        row = rows[0][i] if len(rows) == 1 else rows[0][rows[2][i] : rows[2][i + 1]]
+        for entry in row:
+            value = np.float64(entry)
             total += value * value
         out[i] = total
 
