@@ -118,15 +118,15 @@ def test_all_are_the_softmax_of_score_and_log_chance(implementation, scores, cha
     with np.errstate(divide="ignore"):
         levels = scores + np.log(chances)
     expected = softmax(levels, axis=1)
-    pulls = softmax(scores, axis=1) - expected
+    residuals = softmax(scores, axis=1) - expected
     losses = logsumexp(scores, axis=1) - logsumexp(levels, axis=1)
     loss, gradient, found = measure(scores, chances)
     np.testing.assert_allclose(found, expected, rtol=0, atol=near)
-    np.testing.assert_allclose(gradient, pulls, rtol=0, atol=near)
+    np.testing.assert_allclose(gradient, residuals, rtol=0, atol=near)
     np.testing.assert_allclose(loss, losses.sum(), rtol=near, atol=10 * near)
     loss, gradient, found = measure(scores[:, order], chances[:, order])
     np.testing.assert_allclose(found, expected[:, order], rtol=0, atol=near)
-    np.testing.assert_allclose(gradient, pulls[:, order], rtol=0, atol=near)
+    np.testing.assert_allclose(gradient, residuals[:, order], rtol=0, atol=near)
     np.testing.assert_allclose(loss, losses.sum(), rtol=near, atol=10 * near)
 
 

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion, noise
 from unconfused.engines import LocalEngine, local
 from unconfused.solvers.likelihood import Likelihood, _Objective
-from unconfused.solvers.matrix import MatrixObjective
+from unconfused.solvers.refine_confusion import MatrixObjective
 
 TIGHT = {"tol": 1e-9, "max_iter": 5000}
 

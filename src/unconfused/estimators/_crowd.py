@@ -16,7 +16,7 @@ from unconfused.confusion.votes import Votes, votes_from_wide
 from unconfused.engines import Engine
 from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.metric import metric_of
+from unconfused.solvers.preconditioner import preconditioner_of
 
 ROUNDS = 50
 """At most so many turns between weights and matrices."""
@@ -179,7 +179,9 @@ def fit_votes(
     for turn in range(ROUNDS):
         seen = rows.through(matrices)
         if settings.metric is None:
-            settings = replace(settings, metric=metric_of(seen.engine, n_classes, settings.l2))
+            settings = replace(
+                settings, metric=preconditioner_of(seen.engine, n_classes, settings.l2)
+            )
         done = len(state.objective)
         state = settings.run(seen.engine, state, seen.evidence)
         # With the scale back in, the objective of one turn can be compared with the next's.

@@ -17,7 +17,7 @@ from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
 from unconfused.estimators._seen import Seen
 from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.metric import Metric, metric_of
+from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
 
 FEW_COUNTS = 1000
@@ -76,7 +76,7 @@ class LikelihoodFits(SoftmaxClassifier):
     def _with_metric(self, data: NoisyData) -> NoisyData:
         """Find coordinates to take steps in, once for all fits to these rows."""
         engine = self._engine_without(data, None)
-        metric = metric_of(engine, len(data.labels.classes), float(self.l2))
+        metric = preconditioner_of(engine, len(data.labels.classes), float(self.l2))
         return replace(data, metric=metric)
 
     def _refines(self, known: KnownConfusion) -> bool:
@@ -95,7 +95,7 @@ class LikelihoodFits(SoftmaxClassifier):
         fit_without: FitWithout,
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
-        metric: Metric | None = None,
+        metric: Preconditioner | None = None,
     ) -> None:
         """Fit again to the classes that rows probably have (in place)."""
         if not self.relabel or state.interrupted:

@@ -19,7 +19,7 @@ from unconfused.engines.dask.engine import DaskRest, DaskRows
 from unconfused.estimators._array_input import array_space, rows_at, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask
-from unconfused.solvers.metric import Metric
+from unconfused.solvers.preconditioner import Preconditioner
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class NoisyData:
     X: Rows
     labels: EncodedLabels
     sample_weight: FloatArray | None
-    metric: Metric | None = field(default=None, kw_only=True)
+    metric: Preconditioner | None = field(default=None, kw_only=True)
     """Coordinates for fits of the likelihood, once they were found."""
 
     @property

@@ -17,10 +17,10 @@ import numpy as np
 from unconfused._matrix import label_chances, loses_a_class
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
-from unconfused.solvers.descent import descend
-from unconfused.solvers.matrix import MOST_STEPS, Measure, find_matrix
-from unconfused.solvers.metric import Metric, metric_of
+from unconfused.solvers.lbfgs import descend
+from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.progress import Progress
+from unconfused.solvers.refine_confusion import MOST_STEPS, Measure, find_matrix
 
 SETTLED = 2e-3
 """C has settled when no entry moved by more than this in a turn."""
@@ -97,7 +97,7 @@ class Likelihood:
     verbose: int = 0
     turns: int = 5
     matrix_steps: int = MOST_STEPS
-    metric: Metric | None = None
+    metric: Preconditioner | None = None
 
     def values(
         self, engine: Engine, matrix: FloatArray, weights: FloatArray, factors: Sequence[float]
@@ -211,10 +211,10 @@ class _Objective:
         self._last: tuple[FloatArray, FloatArray, LikelihoodPass] | None = None
 
     @cached_property
-    def metric(self) -> Metric:
+    def metric(self) -> Preconditioner:
         """Coordinates to take steps in."""
         given = self._settings.metric
-        return given or metric_of(self._engine, self._n_classes, self._settings.l2)
+        return given or preconditioner_of(self._engine, self._n_classes, self._settings.l2)
 
     def measure_multiples(self, weights: FloatArray) -> tuple[Measure, FloatArray]:
         """Return how to measure multiples of weights, and what to take the multiples of.

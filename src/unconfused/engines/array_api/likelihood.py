@@ -33,9 +33,9 @@ def measure(
         losses, shares, given = posterior(xp, scores, xp.take(log_chances, codes, axis=0))
         loss = loss + xp.sum(own * losses)
         table = table + space.sum_by_cell(own[:, None] * given, codes, mixing.shape[0])
-        pull = own[:, None] * (shares - given)
-        slope = slope + space.exact(rows.T @ xp.astype(pull, dtype))
-        offset_slope = offset_slope + xp.sum(pull, axis=0)
+        residual = own[:, None] * (shares - given)
+        slope = slope + space.exact(rows.T @ xp.astype(residual, dtype))
+        offset_slope = offset_slope + xp.sum(residual, axis=0)
     gradient = engine.host(slope).T
     if engine.intercept:
         gradient = np.column_stack([gradient, engine.host(offset_slope)])

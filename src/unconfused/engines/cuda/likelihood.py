@@ -66,8 +66,8 @@ def measure(
     if n_classes <= MOST_IN_TILES:
         _add_slopes(engine, _pulls_by_tile(engine, sent, sums), slope, n_classes)
     else:
-        pulls = _pulls_of_many(engine, sent, sums)
-        slope += _outer_sum(pulls, engine.X)[:n_classes].reshape(-1)
+        residuals = _residuals_of_many(engine, sent, sums)
+        slope += _outer_sum(residuals, engine.X)[:n_classes].reshape(-1)
     slope, losses, offset_slope, table = np.split(engine.host(found), np.cumsum(sizes[:-1]))
     gradient = slope.reshape(n_classes, columns)
     if engine.intercept:
@@ -92,50 +92,50 @@ def _pulls_by_tile(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any
     """Return the loss's gradient by the scores, (n, padded classes); add up losses and tables."""
     by_class, offsets, logs, counted = sent
     n_classes, width = len(by_class), _padded(len(by_class))
-    pulls = engine.X.new_empty((engine.n_rows, width))
+    residuals = engine.X.new_empty((engine.n_rows, width))
     order, tile_codes = engine.tiles_by_code
     # Rows and columns of a product, its stages and its warps: what measured best.
     rows, step, stages, warps = (128, 32, 3, 8) if n_classes > 64 else (64, 32, 4, 4)
     kernels.pulls_by_tile[(len(order) // rows,)](
         engine.X, by_class, offsets, order, tile_codes, engine.row_weights, logs, counted,
-        pulls, *sums, engine.n_columns, n_classes, width,
+        residuals, *sums, engine.n_columns, n_classes, width,
         SLOTS, TILE, rows, step, power_of_two(width), stages, num_warps=warps,
     )  # fmt: skip
-    return pulls
+    return residuals
 
 
-def _add_slopes(engine: TorchEngine, pulls: Any, slope: Any, n_classes: int) -> None:
-    """Add the sum over rows of pull times row."""
-    (n_rows, width), columns = pulls.shape, engine.n_columns
+def _add_slopes(engine: TorchEngine, residuals: Any, slope: Any, n_classes: int) -> None:
+    """Add the sum over rows of residual times row."""
+    (n_rows, width), columns = residuals.shape, engine.n_columns
     tile, block = min(SLOPE_COLUMNS, power_of_two(columns, 16)), min(SLOPE_CLASSES, width)
     grid = -(-columns // tile) * -(-width // block), -(-n_rows // CHUNK)
     kernels.add_slopes[grid](
-        engine.X, pulls, slope, n_rows, columns, n_classes, width,
+        engine.X, residuals, slope, n_rows, columns, n_classes, width,
         CHUNK, SLOPE_ROWS, tile, block, SLOPE_STAGES, num_warps=SLOPE_WARPS,
     )  # fmt: skip
 
 
-def _pulls_of_many(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
+def _residuals_of_many(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
     """Do the same with products of whole matrices, for classes that do not fit into a tile."""
     by_class, offsets, logs, counted = sent
     n_classes, width = len(by_class), _padded(len(by_class))
     by_feature = by_class.new_zeros((engine.n_columns, width))
     by_feature[:, :n_classes] = by_class.T
-    pulls = engine.X @ by_feature
+    residuals = engine.X @ by_feature
     order, tile_codes = engine.tiles_by_code
     kernels.scores_to_pulls[(len(tile_codes),)](
-        pulls, offsets, order, tile_codes, engine.row_weights, logs, counted,
+        residuals, offsets, order, tile_codes, engine.row_weights, logs, counted,
         *sums, n_classes, width, SLOTS, TILE, PULL_ROWS, power_of_two(width), num_warps=PULL_WARPS,
     )  # fmt: skip
-    return pulls
+    return residuals
 
 
-def _outer_sum(pulls: Any, X: Any) -> Any:
-    """Return the sum over rows of pull times row: in single precision over `CHUNK` rows only."""
+def _outer_sum(residuals: Any, X: Any) -> Any:
+    """Return the sum of residual times row: in single precision over `CHUNK` rows only."""
     whole = len(X) // CHUNK * CHUNK
-    total = (pulls[whole:].T @ X[whole:]).double()
+    total = (residuals[whole:].T @ X[whole:]).double()
     if whole:
         shape = (whole // CHUNK, CHUNK, -1)
-        chunks = pulls[:whole].reshape(shape).transpose(1, 2) @ X[:whole].reshape(shape)
+        chunks = residuals[:whole].reshape(shape).transpose(1, 2) @ X[:whole].reshape(shape)
         total += chunks.sum(dim=0, dtype=total.dtype)
     return total

@@ -3,7 +3,7 @@
 With few classes, products are made tile by tile on the tensor cores, which know numbers of 11 bits:
 every number is cut into two such, and three of the four products are summed, which leaves float32's
 accuracy. `order` lists the rows in tiles of `TILE` of one label code each, filled up with -1;
-`width` is what a row of scores or pulls takes, at least the number of classes: the rest becomes 0.
+`width` is what a row of scores or residuals takes, at least the number of classes: the rest is 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _add_up(
     offset_slope,
     table,
     loss,
-    pulls,
+    residuals,
     posterior,
     code,
     n_classes,
@@ -50,7 +50,7 @@ def _add_up(
     classes = tl.arange(0, CLASSES)
     known = classes < n_classes
     tl.atomic_add(losses + tl.program_id(0) % SLOTS, tl.sum(loss.to(tl.float64), axis=0))
-    tl.atomic_add(offset_slope + classes, tl.sum(pulls, axis=0).to(tl.float64), mask=known)
+    tl.atomic_add(offset_slope + classes, tl.sum(residuals, axis=0).to(tl.float64), mask=known)
     share = tl.sum(posterior, axis=0).to(tl.float64)
     tl.atomic_add(table + code * n_classes + classes, share, mask=known)
 
@@ -92,11 +92,11 @@ def scores_to_pulls(
         at = scores + rows[:, None] * width + classes[None, :]
         mask = inside[:, None] & (classes < width)[None, :]
         score = tl.load(at, mask=mask, other=0.0) + offset[None, :]
-        lost, pull, posterior = posterior_of(score, logs[None, :])
-        pull = own[:, None] * pull
-        tl.store(at, pull, mask=mask)
+        lost, residual, posterior = posterior_of(score, logs[None, :])
+        residual = own[:, None] * residual
+        tl.store(at, residual, mask=mask)
         loss += (own * lost).to(tl.float64)
-        offset_pulls += pull
+        offset_pulls += residual
         together += own[:, None] * posterior
     _add_up(
         losses, offset_slope, table, loss, offset_pulls, together, code, n_classes, SLOTS, CLASSES
@@ -113,7 +113,7 @@ def pulls_by_tile(
     weights,
     log_chances,
     counted,
-    pulls,
+    residuals,
     losses,
     offset_slope,
     table,
@@ -146,20 +146,20 @@ def pulls_by_tile(
     score += tl.load(offsets + classes, mask=known, other=float("-inf"))[None, :]
     code = tl.load(tile_codes + begin // TILE)
     logs = tl.load(log_chances + code * n_classes + classes, mask=known, other=float("-inf"))
-    lost, pull, posterior = posterior_of(score, logs[None, :])
+    lost, residual, posterior = posterior_of(score, logs[None, :])
     own = tl.load(weights + rows, mask=inside, other=0.0).to(tl.float32) * tl.load(counted + code)
-    pull = own[:, None] * pull
-    at = pulls + rows[:, None] * width + classes[None, :]
-    tl.store(at, pull, mask=inside[:, None] & (classes < width)[None, :])
+    residual = own[:, None] * residual
+    at = residuals + rows[:, None] * width + classes[None, :]
+    tl.store(at, residual, mask=inside[:, None] & (classes < width)[None, :])
     posterior = own[:, None] * posterior
     loss = own * lost
-    _add_up(losses, offset_slope, table, loss, pull, posterior, code, n_classes, SLOTS, CLASSES)
+    _add_up(losses, offset_slope, table, loss, residual, posterior, code, n_classes, SLOTS, CLASSES)
 
 
 @triton.jit
 def add_slopes(
     X,
-    pulls,
+    residuals,
     slope,
     n_rows,
     n_columns,
@@ -171,7 +171,7 @@ def add_slopes(
     CLASSES: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Add pull times row over `CHUNK` rows, in float32, to the slope, in float64."""
+    """Add residual times row over `CHUNK` rows, in float32, to the slope, in float64."""
     blocks = tl.cdiv(width, CLASSES)
     classes = tl.program_id(0) % blocks * CLASSES + tl.arange(0, CLASSES)
     columns = tl.program_id(0) // blocks * COLUMNS + tl.arange(0, COLUMNS)
@@ -183,9 +183,9 @@ def add_slopes(
         inside = rows < n_rows
         at = X + rows[:, None] * n_columns + columns[None, :]
         x = tl.load(at, mask=inside[:, None] & there[None, :], other=0.0)
-        at = pulls + rows[:, None] * width + classes[None, :]
-        pull = tl.load(at, mask=inside[:, None] & (classes < width)[None, :], other=0.0)
-        total = tl.dot(tl.trans(pull), x, total, input_precision="tf32x3")
+        at = residuals + rows[:, None] * width + classes[None, :]
+        residual = tl.load(at, mask=inside[:, None] & (classes < width)[None, :], other=0.0)
+        total = tl.dot(tl.trans(residual), x, total, input_precision="tf32x3")
     at = slope + classes[:, None] * n_columns + columns[None, :]
     mask = there[None, :] & (classes < n_classes)[:, None]
     tl.atomic_add(at, total.to(tl.float64), mask=mask)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from unconfused._typing import FloatArray
-from unconfused.solvers.metric import Metric
+from unconfused.solvers.preconditioner import Preconditioner
 
 MEMORY, SHORT_MEMORY = 20, 8
 """Steps that are remembered. The more, the fewer steps; but each step costs as many passes over
@@ -75,7 +75,7 @@ class _Point:
 def descend(
     measure: Measure,
     start: FloatArray,
-    metric: Metric,
+    metric: Preconditioner,
     max_steps: int,
     tol: float,
     after_step: AfterStep,

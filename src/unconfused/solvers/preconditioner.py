@@ -31,7 +31,7 @@ ROUNDING = 1e-9
 """Share of a feature's square below which its variance is not to be told from 0."""
 
 
-class Metric(Protocol):
+class Preconditioner(Protocol):
     """A change of coordinates, applied to the weights of every class, (Q, features)."""
 
     def to_weights(self, coordinates: FloatArray) -> FloatArray:
@@ -48,7 +48,7 @@ class Metric(Protocol):
 
 
 @dataclass(frozen=True)
-class DiagonalMetric:
+class DiagonalPreconditioner:
     """Every feature on a scale of its own; `roots` are of the curvature along it, (features,)."""
 
     roots: FloatArray
@@ -67,7 +67,7 @@ class DiagonalMetric:
 
 
 @dataclass(frozen=True)
-class FullMetric:
+class FullPreconditioner:
     """Features that go together taken apart; the curvature is ``root' root``, root triangular."""
 
     root: FloatArray
@@ -90,7 +90,7 @@ class FullMetric:
 
 
 @dataclass(frozen=True)
-class CentredMetric:
+class CentredPreconditioner:
     """Features seen from their means, so that the intercept does not go together with any.
 
     Parameters
@@ -100,7 +100,7 @@ class CentredMetric:
     root : of the curvature along the intercept, which is the last weight
     """
 
-    features: Metric
+    features: Preconditioner
     centre: FloatArray
     root: float
 
@@ -127,7 +127,7 @@ class CentredMetric:
         return slope
 
 
-def metric_of(engine: Engine, n_classes: int, l2: float) -> Metric:
+def preconditioner_of(engine: Engine, n_classes: int, l2: float) -> Preconditioner:
     """Return coordinates that suit these rows under this penalty.
 
     The curvature is that of weights 0, where each class has the same chance, halved: it falls as a
@@ -141,25 +141,25 @@ def metric_of(engine: Engine, n_classes: int, l2: float) -> Metric:
         squares = engine.feature_squares()[:d] / total
         centre = engine.code_sums().sum(axis=0)[:d] / total if engine.intercept else np.zeros(d)
         roots = _roots(share * _variances(squares, centre) + l2)
-        features: Metric = DiagonalMetric(roots)
+        features: Preconditioner = DiagonalPreconditioner(roots)
     else:
         moment = engine.second_moment() / total
         centre = moment[-1, :d] if engine.intercept else np.zeros(d)
         features = _taken_apart(moment[:d, :d], centre, share, l2)
     if not engine.intercept:
         return features
-    return CentredMetric(features, centre, float(np.sqrt(share)))
+    return CentredPreconditioner(features, centre, float(np.sqrt(share)))
 
 
-def _taken_apart(moment: FloatArray, centre: FloatArray, share: float, l2: float) -> Metric:
+def _taken_apart(moment: FloatArray, centre: FloatArray, share: float, l2: float) -> Preconditioner:
     variances = _variances(np.diag(moment), centre)
     roots = _roots(share * variances + l2)
     correlation = share * (moment - np.outer(centre, centre)) / np.outer(roots, roots)
     np.fill_diagonal(correlation, 1.0 + SMALLEST)
     try:
-        return FullMetric(cholesky(correlation) * roots)
+        return FullPreconditioner(cholesky(correlation) * roots)
     except (LinAlgError, ValueError):  # nearly the same features, or entries beyond all measure
-        return DiagonalMetric(roots)
+        return DiagonalPreconditioner(roots)
 
 
 def _variances(squares: FloatArray, centre: FloatArray) -> FloatArray:

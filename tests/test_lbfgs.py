@@ -15,13 +15,18 @@ from unconfused import ConfusionWarning, UnconfusedLogisticRegression, noise
 from unconfused._matrix import label_chances
 from unconfused.engines import LocalEngine, _moments
 from unconfused.estimators import _likelihood_fits
-from unconfused.solvers import descent, metric
-from unconfused.solvers.descent import descend
-from unconfused.solvers.metric import CentredMetric, DiagonalMetric, FullMetric, metric_of
+from unconfused.solvers import lbfgs, preconditioner
+from unconfused.solvers.lbfgs import descend
+from unconfused.solvers.preconditioner import (
+    CentredPreconditioner,
+    DiagonalPreconditioner,
+    FullPreconditioner,
+    preconditioner_of,
+)
 
 
 def plain(n):
-    return DiagonalMetric(np.ones(n))
+    return DiagonalPreconditioner(np.ones(n))
 
 
 def follow(measure, start, coordinates, max_steps=500, tol=1e-8):
@@ -52,9 +57,9 @@ def test_a_bowl_is_as_easy_however_long_and_oblique(seed, n, kind):
     hessian = (axes * 10.0 ** rng.uniform(-4, 4, n)) @ axes.T
     goal, start = rng.randn(2, n), rng.randn(2, n)
     coordinates = (
-        FullMetric(np.linalg.cholesky(hessian).T)
+        FullPreconditioner(np.linalg.cholesky(hessian).T)
         if kind == "full"
-        else DiagonalMetric(np.sqrt(np.diag(hessian)))
+        else DiagonalPreconditioner(np.sqrt(np.diag(hessian)))
     )
 
     def bowl(weights):
@@ -71,9 +76,11 @@ def test_a_bowl_is_as_easy_however_long_and_oblique(seed, n, kind):
 def test_coordinates_lead_to_weights_and_back(seed, kind):
     rng = np.random.RandomState(seed)
     root = np.triu(rng.randn(4, 4)) + 5 * np.eye(4)
-    coordinates = FullMetric(root) if kind == "full" else DiagonalMetric(np.diag(root))
+    coordinates = (
+        FullPreconditioner(root) if kind == "full" else DiagonalPreconditioner(np.diag(root))
+    )
     if kind == "centred":
-        coordinates = CentredMetric(FullMetric(root[:3, :3]), rng.randn(3), 2.0)
+        coordinates = CentredPreconditioner(FullPreconditioner(root[:3, :3]), rng.randn(3), 2.0)
     weights, gradient, step = rng.randn(3, 4), rng.randn(3, 4), 1e-3 * rng.randn(3, 4)
     there = coordinates.to_coordinates(weights)
     np.testing.assert_allclose(coordinates.to_weights(there), weights)
@@ -90,7 +97,7 @@ def test_one_at_rest_is_left_alone_and_the_end_of_the_steps_is_told():
 
 
 def test_a_memory_that_is_full_forgets_the_oldest(monkeypatch):
-    monkeypatch.setattr(descent, "MEMORY", 3)
+    monkeypatch.setattr(lbfgs, "MEMORY", 3)
     path, ended = follow(valley, np.zeros((1, 10)), plain(10))
     assert ended and len(path) > 10
     assert path[-1][1] < 1e-12
@@ -125,15 +132,15 @@ def test_few_features_are_taken_apart_and_many_are_scaled(intercept, monkeypatch
     engine = LocalEngine(X, codes, 2, intercept=intercept)
 
     def kind(n_classes):
-        found = metric_of(engine, n_classes, 1e-4)
-        assert isinstance(found, CentredMetric) == intercept
+        found = preconditioner_of(engine, n_classes, 1e-4)
+        assert isinstance(found, CentredPreconditioner) == intercept
         return type(found.features if intercept else found)
 
-    assert kind(2) is FullMetric
-    monkeypatch.setattr(metric, "FEW_FEATURES", 5)
-    monkeypatch.setattr(metric, "FEATURES_PER_CLASS", 5)
-    assert kind(2) is DiagonalMetric
-    assert kind(5) is FullMetric
+    assert kind(2) is FullPreconditioner
+    monkeypatch.setattr(preconditioner, "FEW_FEATURES", 5)
+    monkeypatch.setattr(preconditioner, "FEATURES_PER_CLASS", 5)
+    assert kind(2) is DiagonalPreconditioner
+    assert kind(5) is FullPreconditioner
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -143,11 +150,11 @@ def test_coordinates_make_the_curvature_at_0_round(few, monkeypatch):
     if few:
         X[:, 1] += 8 * X[:, 3]  # goes together with another
     else:
-        monkeypatch.setattr(metric, "FEW_FEATURES", 0)
-        monkeypatch.setattr(metric, "FEATURES_PER_CLASS", 0)
+        monkeypatch.setattr(preconditioner, "FEW_FEATURES", 0)
+        monkeypatch.setattr(preconditioner, "FEATURES_PER_CLASS", 0)
         X = 50 + np.linalg.qr(X - X.mean(axis=0))[0] * [1, 10, 0.1, 3]
     engine = LocalEngine(X, np.arange(300) % 3, 3)
-    there = metric_of(engine, 3, 0.0)
+    there = preconditioner_of(engine, 3, 0.0)
     bend = np.stack([there.slope(row) for row in (engine.second_moment() / 300)[:, np.newaxis]])
     bend = np.stack([there.slope(row) for row in bend[:, 0].T[:, np.newaxis]])[:, 0]
     np.testing.assert_allclose(bend / bend[-1, -1], np.eye(5), atol=0.03)
@@ -233,7 +240,9 @@ def test_saying_nothing_leaves_the_matrix_alone(order):
 def test_features_need_not_be_scaled(load, monkeypatch):
     X, y = load(return_X_y=True)
     even = UnconfusedLogisticRegression(l2=1e-4).fit(X, y)
-    monkeypatch.setattr(_likelihood_fits, "metric_of", lambda engine, *_: plain(engine.n_features))
+    monkeypatch.setattr(
+        _likelihood_fits, "preconditioner_of", lambda engine, *_: plain(engine.n_features)
+    )
     uneven = UnconfusedLogisticRegression(l2=1e-4, max_iter=10_000).fit(X, y)
     assert even.n_iter_ < 150 and 5 * even.n_iter_ < uneven.n_iter_
     assert even.history_["objective"][-1] <= uneven.history_["objective"][-1] + 1e-4
