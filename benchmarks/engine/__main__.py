@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from engine import growth
 from engine.data import Problem, dense, named, text
 from engine.measuring import Measured, in_turn, peak_bytes, read_seconds
-from engine.peers import literal, next_to_nothing, ours, weights_difference, whole_fits
+from engine.peers import literal, next_to_nothing, ours, plain, weights_difference, whole_fits
 from engine.table import save, show
 
 HERE = Path(__file__).resolve().parents[1]
@@ -29,6 +30,8 @@ def measure(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     read = read_seconds(problem.X)
     updates = options.updates
     fits = {f"ours, {updates} updates": ours(problem, updates, tol=1e-9)}
+    if not sparse.issparse(problem.X):
+        fits[f"plain incremental, {updates} updates"] = plain(problem, updates)
     few = options.literal_updates or updates
     difference = weights_difference(problem, problem, few)
     fits[f"literal, {few} updates"] = literal(problem, few)

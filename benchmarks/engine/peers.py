@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 from engine.data import Problem, dense, text
 from engine.literal import LiteralUMA
 from engine.measuring import Fit
+from engine.plain import PlainUMA
 from unconfused import UMAClassifier
 
 SVC_ENTRIES = 30_000_000
@@ -49,6 +50,21 @@ def literal(problem: Problem, max_iter: int) -> Fit:
         model = LiteralUMA(problem.confusion, max_iter, problem.intercept)
         model.fit(problem.X, problem.y)
         weights = model.weights
+
+        def predict(X: Any) -> np.ndarray:
+            return np.asarray((X @ weights[:, :-1].T + weights[:, -1]).argmax(axis=1))
+
+        return predict, model.n_iter_
+
+    return fit
+
+
+def plain(problem: Problem, max_iter: int) -> Fit:
+    """Make UMA incremental, with whole-array products: what one would write in an afternoon."""
+
+    def fit() -> Any:
+        model = PlainUMA(problem.confusion, max_iter, problem.intercept)
+        weights = model.fit(problem.X, problem.y).weights
 
         def predict(X: Any) -> np.ndarray:
             return np.asarray((X @ weights[:, :-1].T + weights[:, -1]).argmax(axis=1))
