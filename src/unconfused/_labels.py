@@ -164,7 +164,7 @@ def encode_labels(
     automatic = isinstance(missing_label, str) and missing_label == "auto"
     if automatic:
         observed_missing |= _minus_one_in_observed(observed, observed_missing, named)
-    shown = np.unique(observed[~observed_missing])
+    shown = _distinct(_present(observed, observed_missing))
     if y_true is None:
         truth, truth_missing = observed, np.ones(len(observed), dtype=bool)
     else:
@@ -173,7 +173,7 @@ def encode_labels(
             raise ValueError(f"y_true has {len(truth)} labels but y has {len(observed)}.")
         if automatic:
             truth_missing |= _minus_one_in_truth(truth, truth_missing, shown, named)
-    true_shown = np.unique(truth[~truth_missing])
+    true_shown = _distinct(_present(truth, truth_missing))
     if named is None:
         named = _union(shown, true_shown)
     return EncodedLabels(
@@ -181,6 +181,22 @@ def encode_labels(
         observed=_codes(observed, observed_missing, named, "y"),
         truth=_codes(truth, truth_missing, named, "y_true"),
     )
+
+
+def _present(labels: Labels, missing: BoolArray) -> Labels:
+    """Return the labels that are there, without a copy if all are."""
+    return labels[~missing] if missing.any() else labels
+
+
+def _distinct(labels: Labels) -> Labels:
+    """Return the sorted distinct labels; integers of a small range are counted, not sorted."""
+    if labels.dtype.kind not in "iu" or not len(labels):
+        return np.unique(labels)
+    low, high = int(labels.min()), int(labels.max())
+    if high - low >= len(labels):
+        return np.unique(labels)
+    counts = np.bincount((labels - labels.dtype.type(low)).astype(np.intp, copy=False))
+    return (np.flatnonzero(counts) + low).astype(labels.dtype)
 
 
 def known_truth(
@@ -194,7 +210,7 @@ def known_truth(
 
 
 def _minus_one_in_observed(labels: Labels, missing: BoolArray, named: Labels | None) -> BoolArray:
-    present = labels[~missing]
+    present = _present(labels, missing)
     none = np.zeros(len(labels), dtype=bool)
     if not _holds_integers(present) or not np.any(present == -1):
         return none
@@ -257,10 +273,9 @@ def _family(labels: Labels) -> str:
 
 def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:
     """Look every present label up among the sorted classes."""
-    present = labels[~missing]
+    present = _present(labels, missing)
     if not len(present):  # one number that stands for all: it takes no room
         return np.broadcast_to(np.intp(MISSING), len(labels))
-    codes = np.full(len(labels), MISSING, dtype=np.intp)
     if _family(present) != _family(classes):
         raise ValueError(
             f"{name} and the classes are of different types: {name} holds "
@@ -276,6 +291,9 @@ def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> In
             f"The classes are {_sample(classes)}; add the missing ones to `classes` (and to the "
             "confusion matrix), or correct the labels."
         )
+    if not missing.any():
+        return positions
+    codes = np.full(len(labels), MISSING, dtype=np.intp)
     codes[~missing] = positions
     return codes
 
