@@ -5,14 +5,14 @@ Nothing is compiled when this file is imported; what a call compiles is cached o
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from unconfused.engines._compile import compiled
+from unconfused.engines._compile import compiled, instruction
 
 INSIDE, CLOSED = 0, 1
 """Places in a gate: how many helpers are inside, and whether any more may enter."""
@@ -38,7 +38,17 @@ def _write_addition(typing_context: Any, array: Any, place: Any, value: Any) -> 
     return types.int64(array, place, value), generate
 
 
-add_to: Any = intrinsic(_write_addition)
+_lock = Lock()
+
+
+def _add_in_python(array: Any, place: int, value: int) -> int:
+    with _lock:
+        before = int(array[place])
+        array[place] += value
+    return before
+
+
+add_to: Any = instruction(_add_in_python)(_write_addition)
 """Add a number to an entry of an array of int64, and return what it was before."""
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
+
+from unconfused.engines._compile import instruction
 
 
-@intrinsic
+@instruction(lambda word: int(word).bit_count())
 def count_bits(typing_context: Any, word: Any) -> Any:
     """Return how many bits of a number are set."""
 
@@ -19,7 +20,7 @@ def count_bits(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@instruction(lambda word: (int(word) & -int(word)).bit_length() - 1)
 def lowest_bit(typing_context: Any, word: Any) -> Any:
     """Return the place of the lowest bit that is set; there must be one."""
 
