@@ -80,19 +80,24 @@ class PartPool:
 
         self.n_rows = n_rows
         self._homes = [home for home, _ in groups]
-        make = dask.delayed(build, pure=False)
-        self._recipes = [make([blocks[i] for i in group]) for _, group in groups]
+        self._blocks, self._build = blocks, dask.delayed(build, pure=False)
         self._fingerprints: list[Fingerprint | None] = [None] * len(groups)
         if self._client is not None:
             self.kept = True
-            self._parts = list(map(self._made_at, self._recipes, self._homes))
+            self._parts = [self._made_at(i, home) for i, home in enumerate(self._homes)]
         else:
             self.kept = _same_process() and not n_bytes > SHARE_OF_MEMORY * _memory()
-            self._parts = list(dask.persist(*self._recipes)) if self.kept else self._recipes
+            self._parts = [self._recipe(i) for i in range(len(groups))]
+            if self.kept:
+                self._parts = list(dask.persist(*self._parts))
 
-    def _made_at(self, recipe: Any, home: str | None) -> Any:
+    def _recipe(self, place: int) -> Any:
+        """Return a part that is not made yet, with a key of its own."""
+        return self._build([self._blocks[i] for i in self.groups[place]])
+
+    def _made_at(self, place: int, home: str | None) -> Any:
         assert self._client is not None
-        return self._client.compute(recipe, **_placed(home))
+        return self._client.compute(self._recipe(place), **_placed(home))
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -182,7 +187,7 @@ class PartPool:
         slots = _slots(self._client)
         for turn, i in enumerate(lost):
             self._homes[i] = slots[turn % len(slots)]
-            self._parts[i] = self._made_at(self._recipes[i], self._homes[i])
+            self._parts[i] = self._made_at(i, self._homes[i])
 
     def find_homes(self) -> None:
         """See where the parts are now: some moved, or were made again elsewhere."""
