@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,6 +20,9 @@ SHARE_OF_MEMORY = 0.5
 
 PATIENCE = 5.0
 """Seconds to wait for answers before looking whether workers that hold rows are gone."""
+
+NO_WORKERS = 600.0
+"""Seconds without any worker after which nobody is waited for any longer."""
 
 MOST_LOSSES = 3
 """So often may the workers with the same rows be lost while one question is asked; as in Dask."""
@@ -129,14 +133,23 @@ class PartPool:
         from distributed import wait
 
         assert self._client is not None
-        n_losses = 0
+        n_losses, alone_since = 0, None
         futures = [self._submit(i, function, argument) for i, argument in enumerate(arguments)]
         while True:
             try:
                 wait(futures, timeout=PATIENCE)
                 return list(self._client.gather(futures))
             except TimeoutError:
-                lost = self._lost_parts()
+                workers = self._client.nthreads()
+            if not workers:
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > NO_WORKERS:
+                    raise RuntimeError(
+                        f"The Dask cluster has had no worker for {NO_WORKERS:.0f} seconds: see why "
+                        "they ended, and start others."
+                    )
+                continue
+            alone_since, lost = None, self._lost_parts(workers)
             if not lost:
                 continue
             n_losses += 1
@@ -167,17 +180,14 @@ class PartPool:
                 **_placed(self._homes[place]),
             )
 
-    def _lost_parts(self) -> list[int]:
+    def _lost_parts(self, workers: Collection[str]) -> list[int]:
         """Return the parts that are nowhere and were meant for a worker that is gone.
 
         Dask makes them again itself while any worker is left. Where all died at once, tasks that
         prefer one of these wait for it for ever, whatever workers come in their place.
         """
         self.find_homes()
-        slots = _slots(self._client)
-        if slots == [None]:
-            return []  # no worker at all: as with any Dask graph, one has to come
-        return [i for i, home in enumerate(self._homes) if home not in (None, *slots)]
+        return [i for i, home in enumerate(self._homes) if home is not None and home not in workers]
 
     def _make_anew(self, lost: Sequence[int]) -> None:
         """Make parts again on the workers that there are now."""

@@ -25,7 +25,7 @@ from unconfused.estimators._dask_labels import (
     summarise_labels,
 )
 from unconfused.estimators._lazy import as_matrix, check_columns
-from unconfused.estimators._noisy import NoisyData, encode_noisy
+from unconfused.estimators._noisy import NoisyData, encode_noisy, refuse_extreme_weights
 
 FLOATS = [np.float64, np.float32]
 
@@ -128,6 +128,7 @@ def refuse_no_weight(lengths: FloatArray, total: float) -> None:
         raise ValueError("Found array with 0 sample(s): X and y have no rows.")
     if total == 0:
         raise ValueError("Sample weights must contain at least one non-zero number.")
+    refuse_extreme_weights(total)
 
 
 def _named(y: Any, y_true: Any, sample_weight: Any) -> list[tuple[Any, str]]:
