@@ -5,6 +5,9 @@ what is damaged is compiled again and replaced, and a folder that is full or can
 is done without. A warning says so once.
 """
 
+# mypy: allow-untyped-calls
+# (numba's classes have no types)
+
 from __future__ import annotations
 
 import hashlib
@@ -15,12 +18,14 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import intrinsic
+
+Writer = TypeVar("Writer", bound=Callable[..., Any])
 
 DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -37,15 +42,16 @@ def compiled(function: Any, **options: Any) -> Any:
     return loop
 
 
-def instruction(plain: Callable[..., Any]) -> Callable[[Any], Any]:
+def instruction(plain: Callable[..., Any]) -> Callable[[Writer], Writer]:
     """Return a decorator for an instruction numba has no name for; `plain` is it in Python.
 
     That is called instead where NUMBA_DISABLE_JIT lets nothing be compiled.
     """
-    return (lambda write: plain) if config.DISABLE_JIT else intrinsic
+    make: Any = (lambda write: plain) if vars(config)["DISABLE_JIT"] else intrinsic
+    return cast(Callable[[Writer], Writer], make)
 
 
-class _LoopCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+class _LoopCache(FunctionCache):
     """A cache that never makes a call fail."""
 
     def __init__(self, function: Any) -> None:
@@ -75,7 +81,7 @@ class _LoopCache(FunctionCache):  # type: ignore[misc]  # numba has no types
             _tell(f"{self._cache_path} cannot be written to", error)
 
 
-class _NoCache(NullCache):  # type: ignore[misc]  # numba has no types
+class _NoCache(NullCache):
     """Nothing is kept; a warning says so where something would have been."""
 
     def __init__(self, reason: Exception) -> None:
@@ -86,7 +92,7 @@ class _NoCache(NullCache):  # type: ignore[misc]  # numba has no types
         _tell("there is no folder to write to", self._reason)
 
 
-class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
+class _CheckedFile(IndexDataCacheFile):
     """The files of a cache, each with a checksum: damaged machine code must not be run."""
 
     def save(self, key: Any, data: Any) -> None:

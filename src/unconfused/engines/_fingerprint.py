@@ -22,7 +22,7 @@ class Fingerprint:
     sizes: FloatArray
 
     @classmethod
-    def of(cls, X: Any, weights: FloatArray, *columns: FloatArray) -> Fingerprint:
+    def of(cls, X: Any, weights: FloatArray, *columns: Any) -> Fingerprint:
         """Sum over the rows a projection of theirs, and its products with columns of labels."""
         with np.errstate(all="ignore"):
             # Not the sum of a row: that of counts or shares is often the same for all of them.

@@ -198,7 +198,7 @@ def decide(
     for k in range(n_chosen):
         i, later = chosen[k], chosen[min(k + FETCHED_AHEAD, n_chosen - 1)]
         prefetch_entry(row_norms, later)  # type: ignore[call-arg]
-        prefetch_entry(region, later)
+        prefetch_entry(region, later)  # type: ignore[call-arg]
         row = scores[k] if by_place else scores[i]
         third, second = LOWEST, -1
         if with_rivals:

@@ -53,10 +53,9 @@ def _largest(dtype: Any) -> float:
 
 def _rows_out_of_range(scores: FloatArray, intercept: FloatArray) -> BoolArray:
     """Say which rows have a score that is not finite or, through the origin, only tiny ones."""
-    if np.isfinite(scores.min()) and np.isfinite(scores.max()):
-        bad = np.zeros(len(scores), dtype=bool)
-    else:
-        bad = ~np.isfinite(scores).all(axis=1)
+    bad: BoolArray = np.zeros(len(scores), dtype=bool)
+    if not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
+        bad |= ~np.isfinite(scores).all(axis=1)
     if not intercept.any():  # beside an intercept, tiny differences are rounded away anyhow
         smallest = _smallest(scores.dtype)
         sizes = np.abs(scores)
