@@ -357,13 +357,14 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
 
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
+        if state.posterior is None:  # interrupted before anything was measured
+            raise KeyboardInterrupt
         self._state = state
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
         self.noise_depends_on_rows_ = state.noise_depends_on_rows
         self.history_ = {"objective": np.array(state.objective)}
         if state.relabelled or self.relabel:
             self.history_["relabelled"] = np.array(state.relabelled)
-        assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()
         self._publish_weights(state.weights, X, self.fit_intercept)
