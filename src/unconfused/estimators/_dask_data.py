@@ -128,7 +128,7 @@ def refuse_no_weight(lengths: FloatArray, total: float) -> None:
         raise ValueError("Found array with 0 sample(s): X and y have no rows.")
     if total == 0:
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    refuse_extreme_weights(total)
+    refuse_extreme_weights(abs(total))  # a negative weight is refused where its row is
 
 
 def _named(y: Any, y_true: Any, sample_weight: Any) -> list[tuple[Any, str]]:
