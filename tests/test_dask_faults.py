@@ -14,6 +14,7 @@ import pytest
 from problems import make_problem
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
+from unconfused.engines.dask import pool as _dask_pool
 from unconfused.engines.dask.pool import PartPool
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -29,7 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 
-SECONDS = 150
+SECONDS = 240
 """A fit that takes longer than this hangs."""
 
 MODELS = {
@@ -40,10 +41,12 @@ SHORT = {"UMA": {"max_iter": 1}, "likelihood": {"tol": 1.0}}
 
 
 @pytest.fixture
-def cluster():
+def cluster(request):
     with (
+        # On a busy machine a new worker takes its time; the cluster would give it up.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"}),
         distributed.LocalCluster(
-            n_workers=3,
+            n_workers=getattr(request, "param", 3),
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
@@ -158,6 +161,84 @@ def test_a_worker_that_holds_votes_is_killed(cluster, monkeypatch):
 def test_all_workers_but_one_are_killed(name, cluster, monkeypatch, capsys):
     pids = list(all_workers(cluster).values())
     fit_with_fault(name, cluster, lambda: kill(pids[1:]), monkeypatch, capsys, "2 of 3 killed")
+
+
+@pytest.mark.parametrize("cluster", [1, 3], indirect=True, ids="{} workers".format)
+@pytest.mark.parametrize("name", MODELS)
+def test_all_workers_are_killed(name, cluster, monkeypatch, capsys):
+    pids = list(all_workers(cluster).values())
+    fault = f"all {len(pids)} killed"
+    fit_with_fault(name, cluster, lambda: kill(pids), monkeypatch, capsys, fault)
+    assert not set(pids) & set(alive(cluster).values())
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_all_workers_are_killed_while_rows_are_put_on_them(number, cluster, monkeypatch):
+    problem = make_problem(0, n=3000, d=8, Q=4)
+    local = MODELS["UMA"](problem.C).fit(problem.X, problem.y)
+    pids = list(all_workers(cluster).values())
+    at_pass(number, lambda: kill(pids), monkeypatch)
+    X, y = rows(problem)
+    with time_limit(SECONDS):
+        model = MODELS["UMA"](problem.C).fit(X.map_blocks(slowly, dtype=float), y)
+    np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
+
+
+def slowly(block):
+    time.sleep(0.2)
+    return block
+
+
+def test_all_workers_that_hold_votes_are_killed(cluster, monkeypatch):
+    problem = make_problem(2, n=3000, d=8, Q=4)
+    other = noise.corrupt_labels(problem.true, noise.symmetric(4, 0.4), random_state=0)
+    votes = np.column_stack([problem.y, other])
+    local = UnconfusedLogisticRegression(l2=1e-2).fit(problem.X, votes)
+    pids = list(all_workers(cluster).values())
+    at_pass(8, lambda: kill(pids), monkeypatch)
+    lazily = da.from_array(problem.X, chunks=(500, -1)), da.from_array(votes, chunks=(500, -1))
+    with time_limit(SECONDS):
+        model = UnconfusedLogisticRegression(l2=1e-2).fit(*lazily)
+    np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
+
+
+def die(block):
+    if block.shape[0]:  # not when Dask looks what kind of array it would return
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.parametrize("cluster", [1], indirect=True)
+def test_rows_that_kill_every_worker_end_in_an_error(cluster, monkeypatch):
+    problem = make_problem(0, n=300, d=8, Q=4)
+    monkeypatch.setattr(_dask_pool, "PATIENCE", 1.0)
+    X = da.from_array(problem.X, chunks=(100, -1)).map_blocks(die, dtype=float)
+    with time_limit(SECONDS), pytest.raises((RuntimeError, distributed.KilledWorker)):
+        UMAClassifier(problem.C).fit(X, da.from_array(problem.y, chunks=100))
+
+
+@pytest.mark.parametrize("cluster", [1], indirect=True)
+def test_a_cluster_that_stays_without_workers_ends_in_an_error(cluster, monkeypatch):
+    problem = make_problem(0, n=300, d=8, Q=4)
+    monkeypatch.setattr(_dask_pool, "PATIENCE", 0.5)
+    monkeypatch.setattr(_dask_pool, "NO_WORKERS", 2.0)
+    at_pass(8, lambda: cluster.cluster.scale(0), monkeypatch)
+    with time_limit(SECONDS), pytest.raises(RuntimeError, match="no worker for 2 seconds"):
+        UMAClassifier(problem.C).fit(*rows(problem))
+
+
+def redrawn(block):
+    return block + np.random.default_rng().normal(size=block.shape)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_that_change_when_they_are_made_again_are_noticed(name, cluster, monkeypatch):
+    problem = make_problem(0, n=3000, d=8, Q=4)
+    pids = list(all_workers(cluster).values())
+    at_pass(8, lambda: kill(pids[:1]), monkeypatch)
+    X, y = rows(problem)
+    with time_limit(SECONDS), pytest.raises(ValueError, match="came out different"):
+        MODELS[name](problem.C).fit(X.map_blocks(redrawn, dtype=float), y)
 
 
 def eat_memory():

@@ -240,6 +240,64 @@ def test_rows_larger_than_memory_are_read_for_every_pass(monkeypatch):
     assert sum(reads) > 10 * N
 
 
+@pytest.mark.parametrize("model", [UMAClassifier, UnconfusedLogisticRegression])
+def test_rows_that_change_from_pass_to_pass_are_noticed(monkeypatch, model):
+    from unconfused.engines import _dask_pool
+
+    monkeypatch.setattr(_dask_pool, "SHARE_OF_MEMORY", 0.0)
+    problem = make_problem(14, n=N, Q=3)
+    X, y = dask_problem(problem)
+    rng = np.random.default_rng(0)
+    X = X.map_blocks(lambda block: block + 0.1 * rng.normal(size=block.shape), dtype=float)
+    with pytest.raises(ValueError, match="came out different"):
+        model(problem.C).fit(X, y)
+
+
+@pytest.mark.parametrize("votes", [False, True], ids=["labels", "votes"])
+def test_labels_that_change_are_noticed(votes):
+    problem = make_problem(14, n=N, Q=3)
+    X, y = dask_problem(problem)
+    rng, seen = np.random.default_rng(0), []
+
+    def some_missing(block):
+        seen.append(len(block))
+        drawn = np.where(rng.random(len(block)) < 0.5, block, 0)
+        return np.column_stack([drawn, block]) if votes else drawn
+
+    chunks = (y.chunks[0], (2,)) if votes else y.chunks
+    y = y.map_blocks(some_missing, dtype=int, chunks=chunks, new_axis=[1] if votes else None)
+    weight = da.from_array(rng.random(N), chunks=X.chunks[0])
+    weight = weight.map_blocks(lambda block: block + rng.random(), dtype=float) if votes else None
+    with pytest.raises(ValueError, match="came out different"):
+        UnconfusedLogisticRegression().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_tells_rows_from_others(form, dtype):
+    from unconfused.engines.dask.fingerprint import Fingerprint
+
+    rng = np.random.default_rng(0)
+    X = rng.random((1000, 20)).astype(dtype)
+    X /= X.sum(axis=1, keepdims=True)  # shares: every row adds up to the same
+    codes, weights = rng.integers(3, size=1000), rng.random(1000)
+    known = Fingerprint.of(form(X), weights, codes)
+    assert not known.differs_from(Fingerprint.of(form(X), weights, codes))
+    rounded = X * (1 + rng.choice([-1, 1], size=X.shape) * dtype(1e-7)).astype(dtype)
+    assert not known.differs_from(Fingerprint.of(form(rounded), weights, codes))
+    one_entry = X.copy()
+    one_entry[500, 3] += 0.1
+    shuffled = rng.permutation(1000)
+    for rows, own_weights, own_codes in [
+        (X[:-1], weights[:-1], codes[:-1]),
+        (one_entry, weights, codes),
+        (X[shuffled], weights, codes),
+        (X, weights[shuffled], codes),
+        (X, weights, codes[shuffled]),
+    ]:
+        assert known.differs_from(Fingerprint.of(form(rows), own_weights, own_codes))
+
+
 def test_another_scheduler():
     problem = make_problem(15, n=N, Q=3)
     local = UMAClassifier(problem.C, max_iter=10).fit(problem.X, problem.y)

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from unconfused import (
     UltraconservativeClassifier,
     UMAClassifier,
+    UnconfusedDiscriminantAnalysis,
     UnconfusedLogisticRegression,
     confusion,
     noise,
@@ -19,7 +20,9 @@ X, TRUE, SEEN, C = confused_digits()
 CARD = "unconfused-card"
 
 
-@pytest.mark.parametrize("learner", [UMAClassifier, UnconfusedLogisticRegression])
+@pytest.mark.parametrize(
+    "learner", [UMAClassifier, UnconfusedLogisticRegression, UnconfusedDiscriminantAnalysis]
+)
 def test_a_fitted_model_has_a_card_above_its_diagram(learner):
     model = learner(C)
     assert CARD not in model._repr_html_() and "sk-container" in model._repr_html_()

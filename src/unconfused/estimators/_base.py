@@ -11,7 +11,6 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -27,6 +26,7 @@ from unconfused.estimators._array_input import (
     to_numpy,
 )
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
+from unconfused.estimators._scores import class_scores, fits_into
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -50,14 +50,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 "X.compute()."
             )
         refuse_unusable(X)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=float_types(X),
-            order="C",
-            reset=reset,
-        )
+        with np.errstate(invalid="ignore"):  # the check adds up entries, which may overflow
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=float_types(X), order="C", reset=reset
+            )
         if issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # an entry stored in two parts would be squared in two parts
@@ -80,15 +76,19 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _publish_weights(self, weights: FloatArray, X: Rows, fit_intercept: bool) -> None:
         """Set `coef_` and `intercept_`; with two classes, the difference of their weights.
 
-        They are of the type and the library of the rows X, and on their device.
+        They are of the type and the library of the rows X, and on their device; of double precision
+        if that type has no room for them.
         """
         shown = weights[1:] - weights[:1] if len(weights) == 2 else weights
         if fit_intercept:
             shown, intercept = shown[:, :-1], shown[:, -1]
         else:
             intercept = np.zeros(len(shown))
-        self.coef_ = like(shown, X, X.dtype)
-        self.intercept_ = like(intercept, X, X.dtype)
+        dtype = X.dtype
+        if array_space(X) is None and not fits_into(shown, dtype):
+            dtype = np.float64
+        self.coef_ = like(shown, X, dtype)
+        self.intercept_ = like(intercept, X, dtype)
 
     def _refuse_other_classes(self, classes: ArrayLike | None) -> None:
         """Raise if a later call to partial_fit names other classes than the first did."""
@@ -104,14 +104,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``
+        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``. Those of a row
+        that are too large or too small to be written are scaled together: their order and their
+        signs are right.
         """
         check_is_fitted(self)
         refuse_other_namespace(X, self, "decision_function")
         X = self._check_rows(X, reset=False)
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        if array_space(X) is None:
-            scores = np.asarray(scores)
+        scores = class_scores(X, self.coef_, self.intercept_)
         found: FloatArray = scores[:, 0] if len(self.classes_) == 2 else scores
         return found
 

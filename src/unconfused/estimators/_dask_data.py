@@ -21,10 +21,11 @@ from unconfused.estimators._dask_cut import cut_like, homes_of, row_blocks
 from unconfused.estimators._dask_labels import (
     merge_summaries,
     refuse_bare_rows,
+    refuse_changed_labels,
     summarise_labels,
 )
 from unconfused.estimators._lazy import as_matrix, check_columns
-from unconfused.estimators._noisy import NoisyData, encode_noisy
+from unconfused.estimators._noisy import NoisyData, encode_noisy, refuse_extreme_weights
 
 FLOATS = [np.float64, np.float32]
 
@@ -105,7 +106,7 @@ def check_dask(
     checked, trusted = (
         [
             dask.delayed(function, pure=False)(block, *parts, labels.classes, missing_label)
-            for block, *parts in zip(blocks, *columns, strict=True)
+            for block, *parts in zip(blocks, *columns, found, strict=True)
         ]
         for function in (_checked_block, _trusted_block)
     )
@@ -127,6 +128,7 @@ def refuse_no_weight(lengths: FloatArray, total: float) -> None:
         raise ValueError("Found array with 0 sample(s): X and y have no rows.")
     if total == 0:
         raise ValueError("Sample weights must contain at least one non-zero number.")
+    refuse_extreme_weights(abs(total))  # a negative weight is refused where its row is
 
 
 def _named(y: Any, y_true: Any, sample_weight: Any) -> list[tuple[Any, str]]:
@@ -139,12 +141,13 @@ def _all_float32(X: Any) -> bool:
 
 
 def _checked_block(
-    X: Any, y: Any, y_true: Any, weight: Any, classes: Labels, missing_label: Any
+    X: Any, y: Any, y_true: Any, weight: Any, summary: Any, classes: Labels, missing_label: Any
 ) -> tuple[Any, IntArray, FloatArray]:
     """Check one block of rows on its worker."""
     y, n_rows = label_array(y), X.shape[0]
     if len(y) != n_rows:
         raise ValueError(f"A block of y has {len(y)} labels where that of X has {n_rows} rows.")
+    refuse_changed_labels(summary, summarise_labels(y, y_true, weight))
     if n_rows == 0:
         empty = X if sparse.issparse(X) else np.empty(X.shape)
         return empty, np.zeros(0, dtype=np.intp), np.zeros(0)
@@ -188,10 +191,10 @@ class TrustedBlock:
 
 
 def _trusted_block(
-    X: Any, y: Any, y_true: Any, weight: Any, classes: Labels, missing_label: Any
+    X: Any, y: Any, y_true: Any, weight: Any, summary: Any, classes: Labels, missing_label: Any
 ) -> TrustedBlock:
     """Pick the trusted rows of one block on its worker."""
-    X, codes, weights = _checked_block(X, y, y_true, weight, classes, missing_label)
+    X, codes, weights = _checked_block(X, y, y_true, weight, summary, classes, missing_label)
     places = np.flatnonzero(codes >= len(classes))
     seen = label_array(y)[places]
     observed = encode_labels(seen, classes=classes, missing_label=missing_label).observed

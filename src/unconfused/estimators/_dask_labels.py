@@ -36,6 +36,16 @@ def summarise_labels(y: Any, y_true: Any, weight: Any) -> tuple[int, Table]:
     ]
 
 
+def refuse_changed_labels(before: Any, now: Any) -> None:
+    """Raise if a block of labels is no longer what it was when it was summed up."""
+    if before != now:
+        raise ValueError(
+            "Labels or weights were computed a second time and came out different. Make the Dask "
+            "collections deterministic (seeded chance, files that do not change), or write them to "
+            "disk first."
+        )
+
+
 def distinct_labels(labels: Labels) -> list[Any]:
     """Return every label that occurs, and None if one is missing."""
     coded, kinds = _coded(labels)

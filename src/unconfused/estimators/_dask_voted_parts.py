@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
 
@@ -19,6 +19,7 @@ from scipy import sparse
 from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation
 from unconfused.engines import LocalEngine
+from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.dask.engine import DaskEngine, DaskRows
 from unconfused.engines.dask.pool import PartPool
@@ -45,6 +46,13 @@ class VotedPart:
         crowd = Crowd(indicators, truth, indicators.shape[1] // n_classes, n_classes)
         self.votes = LocalVotes(X, np.arange(n_classes), np.arange(0), by_row, crowd)
         self._seen: tuple[FloatArray, SeenRows] | None = None
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """By what these rows are known again."""
+        X, indicators, truth, weights = self._made_of[0]
+        votes = indicators @ np.arange(1.0, 1.0 + indicators.shape[1])
+        return Fingerprint.of(X, weights, truth, votes)
 
     def through(self, matrices: FloatArray) -> SeenRows:
         """Return the rows as seen through matrices; the last time is remembered."""

@@ -23,7 +23,7 @@ from unconfused.estimators._dask_data import (
     lazy_rows,
     refuse_no_weight,
 )
-from unconfused.estimators._dask_labels import distinct_labels
+from unconfused.estimators._dask_labels import distinct_labels, refuse_changed_labels
 from unconfused.estimators._dask_voted_parts import DaskVotes, VotedBlock
 from unconfused.estimators._lazy import check_columns
 from unconfused.estimators._voted_rows import refuse_no_rows, weighted
@@ -53,7 +53,7 @@ def check_dask_votes(
     settings = (classes, estimator.missing_label, noisy_weight)
     checked = [
         check(*parts, *settings)
-        for parts in zip(blocks, votes, truths, weights, starts, strict=True)
+        for parts in zip(blocks, votes, truths, weights, found, starts, strict=True)
     ]
     rows = lazy_rows(X, checked, lengths)
     return DaskVotes(rows, classes, annotators, intercept=estimator.fit_intercept)
@@ -100,6 +100,7 @@ def _voted_block(
     votes: Any,
     y_true: Any,
     weight: Any,
+    summary: Any,
     start: int,
     classes: Labels,
     missing_label: Any,
@@ -109,6 +110,7 @@ def _voted_block(
     n_rows = X.shape[0]
     if n_rows == 0:
         return X, None, np.zeros(0, dtype=np.intp), np.zeros(0)
+    refuse_changed_labels(summary, _summary_of(votes, y_true, weight))
     found, truth = collect_votes(votes, y_true, classes, missing_label, first_row=start)
     if found.n_items != n_rows:
         raise ValueError(f"A block of y has {found.n_items} rows where that of X has {n_rows}.")

@@ -21,6 +21,9 @@ from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask
 from unconfused.solvers.preconditioner import Preconditioner
 
+LARGEST_TOTAL = 1e100
+"""Sample weights may add up to this; beyond it, what is calculated from them may not be finite."""
+
 
 @dataclass(frozen=True)
 class NoisyData:
@@ -119,6 +122,16 @@ def _refuse_rows_without_label(labels: EncodedLabels) -> None:
         )
 
 
+def refuse_extreme_weights(total: float) -> None:
+    """Raise if weights add up to a number whose square, times rows, could overflow or vanish."""
+    if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
+        raise ValueError(
+            f"The sample weights add up to {total:g}; they should add up to a number between "
+            f"{1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}. Divide all of them by the same number: "
+            "each says how many rows a row stands for."
+        )
+
+
 def confusion_for(
     data: NoisyData,
     confusion: Any,
@@ -158,7 +171,6 @@ class NoisyLabelClassifier(LinearClassifier):
     n_jobs: int | None
     confusion_: FloatArray
     class_prior_: FloatArray
-    n_iter_: int
 
     def _repr_html_inner(self) -> str:
         """Show a card above scikit-learn's diagram once fitted."""
@@ -176,7 +188,9 @@ class NoisyLabelClassifier(LinearClassifier):
             return diagram
         classes = self.classes_.tolist()
         headline = noise_in_words(self.confusion_, self.class_prior_, classes)
-        steps = f"{type(self).__name__}, {len(classes)} classes, fitted in {self.n_iter_:,} steps"
+        steps = f"{type(self).__name__}, {len(classes)} classes"
+        if hasattr(self, "n_iter_"):  # a model in closed form has none
+            steps += f", fitted in {self.n_iter_:,} steps"
         more = "unconfused.write_report shows which rows, and how sure this is"
         return confusion_card(headline, self.confusion_, classes, [steps, more]) + diagram
 
@@ -209,6 +223,8 @@ class NoisyLabelClassifier(LinearClassifier):
         weight: FloatArray = _check_sample_weight(
             to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
         )
+        with np.errstate(over="ignore"):
+            refuse_extreme_weights(weight.sum())
         return weight
 
     def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:

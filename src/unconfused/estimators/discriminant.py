@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.estimators._all_at_once import all_at_once
 from unconfused.estimators._array_input import like
 from unconfused.estimators._noisy import confusion_for
 from unconfused.estimators._softmax import SoftmaxClassifier
@@ -96,6 +97,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         self.missing_label = missing_label
         self.n_jobs = n_jobs
 
+    @all_at_once
     def fit(
         self,
         X: Any,

@@ -16,6 +16,7 @@ from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
+from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
     are_votes,
@@ -186,6 +187,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_at_once
     def fit(
         self,
         X: Any,
@@ -355,24 +357,25 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
 
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
+        if state.posterior is None:  # interrupted before anything was measured
+            raise KeyboardInterrupt
         self._state = state
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
         self.noise_depends_on_rows_ = state.noise_depends_on_rows
         self.history_ = {"objective": np.array(state.objective)}
         if state.relabelled or self.relabel:
             self.history_["relabelled"] = np.array(state.relabelled)
-        assert state.posterior is not None
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()
         self._publish_weights(state.weights, X, self.fit_intercept)
         if state.interrupted:
-            raise KeyboardInterrupt
+            raise FitInterrupted
         if state.exhausted:
             warnings.warn(
                 f"The fit did not converge (max_iter={self.max_iter}): raise max_iter, loosen "
                 "`tol`, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property

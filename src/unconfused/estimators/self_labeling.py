@@ -26,8 +26,10 @@ from unconfused._labels import encode_labels, known_truth, split_missing
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.estimators._all_at_once import all_at_once
 from unconfused.estimators._base import one_column
 from unconfused.estimators._few_labels import refuse_too_few, refuse_unfit_learner, split_known
+from unconfused.estimators._noisy import refuse_extreme_weights
 from unconfused.estimators._parts import last_step, seeded
 from unconfused.estimators._rounds import LabelWith, LearnWith, PartlyLabelled, Round, Rounds
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
@@ -221,6 +223,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
         return tags
 
+    @all_at_once
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows of which some are labelled.
 
@@ -283,6 +286,8 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+            with np.errstate(over="ignore"):
+                refuse_extreme_weights(weight.sum())
         refuse_too_few(encoded.observed, encoded.classes, weight)
         return PartlyLabelled(X, encoded.observed, encoded.classes, weight)
 

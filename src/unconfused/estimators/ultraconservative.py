@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, IntArray, Rows
+from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
 from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
 from unconfused.steps import STEPS, StepRule
@@ -97,6 +98,7 @@ class UltraconservativeClassifier(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Go through the rows until an epoch is free of mistakes, or `max_iter` epochs are done.
 
@@ -110,6 +112,7 @@ class UltraconservativeClassifier(LinearClassifier):
         self._run(X, codes, self.max_iter, rng)
         return self
 
+    @all_at_once
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Go once through these rows, in the order they come in.
 
@@ -137,6 +140,8 @@ class UltraconservativeClassifier(LinearClassifier):
             fresh.lag.shape,
         ):
             raise ValueError("fit_intercept or average has changed since; use a clone instead.")
+        else:
+            self._state = self._state.copy()
         self._run(X, codes, 1, None)
         return self
 
@@ -170,4 +175,4 @@ class UltraconservativeClassifier(LinearClassifier):
         self._publish_weights(state.class_weights(), X, self.fit_intercept)
         if state.interrupted:
             state.interrupted = False
-            raise KeyboardInterrupt
+            raise FitInterrupted

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._matrix import Unmixing, confusion_classes, make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines import LocalEngine
+from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
@@ -164,6 +165,7 @@ class UMAClassifier(NoisyLabelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_at_once
     def fit(
         self,
         X: Any,
@@ -201,6 +203,7 @@ class UMAClassifier(NoisyLabelClassifier):
             self._pair_counts = data.pair_counts()
         return self
 
+    @all_at_once
     def partial_fit(
         self,
         X: Any,
@@ -265,7 +268,7 @@ class UMAClassifier(NoisyLabelClassifier):
 
     def _resumed_state(self, data: NoisyData) -> UMAState:
         self._refuse_another_problem(data, self._state.weights)
-        return self._state
+        return self._state.copy()
 
     def _run(
         self,
@@ -301,7 +304,7 @@ class UMAClassifier(NoisyLabelClassifier):
         weights = state.averaged() if self.average else state.weights
         self._publish_weights(weights, data.X, self.fit_intercept)
         if state.stopped == INTERRUPTED:
-            raise KeyboardInterrupt
+            raise FitInterrupted
 
 
 def _named(choice: Any, table: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,10 @@ class OnlineState:
         """Return the state before the first row."""
         shape = (n_features, n_classes)
         return cls(np.zeros(shape), np.zeros(shape if average else (0, n_classes)))
+
+    def copy(self) -> OnlineState:
+        """Return a state to go on from that leaves this one, which may be read-only, as it is."""
+        return replace(self, weights=np.array(self.weights), lag=np.array(self.lag))
 
     def class_weights(self) -> FloatArray:
         """Return the weights, averaged over all rows seen if that was kept, as (Q, features)."""

@@ -7,7 +7,8 @@ predicted p that are truly q, tau the step sizes. It sees the data through an en
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,16 @@ class UMAState:
 
     rng: np.random.RandomState | None = None
     """Source of chance, kept so that a resumed run does not draw the same again."""
+
+    def copy(self) -> UMAState:
+        """Return a state to go on from that leaves this one, which may be read-only, as it is."""
+        return replace(
+            self,
+            weights=np.array(self.weights),
+            lag=None if self.lag is None else np.array(self.lag),
+            records=[*self.records],
+            rng=deepcopy(self.rng),
+        )
 
     def averaged(self) -> FloatArray:
         """Return the mean of W over all updates so far."""

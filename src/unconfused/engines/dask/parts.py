@@ -12,6 +12,7 @@ import copy
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.base import CellTables
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.local.partition import LocalPartition
@@ -180,6 +182,12 @@ class Part:
         self._rest: tuple[str, Part] | None = None
         # An interrupted client may ask again while the task it gave up is still running.
         self.lock = threading.Lock()
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """By what these rows are known again."""
+        X, codes, weights = self._made_of[0]
+        return Fingerprint.of(X, weights, codes)
 
     def without(self, name: str, rows: IntArray) -> Part:
         """Return a part in which some rows count 0; it is remembered until another is wanted."""

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.dask.parts import Part, ask_without, build_part
 
 SHARE_OF_MEMORY = 0.5
 """Without a cluster, rows are kept in memory while they fit into this share of it."""
+
+PATIENCE = 5.0
+"""Seconds to wait for answers before looking whether workers that hold rows are gone."""
+
+NO_WORKERS = 600.0
+"""Seconds without any worker after which nobody is waited for any longer."""
+
+MOST_LOSSES = 3
+"""So often may the workers with the same rows be lost while one question is asked; as in Dask."""
 
 
 class Pool(Protocol):
@@ -73,19 +84,24 @@ class PartPool:
 
         self.n_rows = n_rows
         self._homes = [home for home, _ in groups]
-        make = dask.delayed(build, pure=False)
-        parts = [make([blocks[i] for i in group]) for _, group in groups]
+        self._blocks, self._build = blocks, dask.delayed(build, pure=False)
+        self._fingerprints: list[Fingerprint | None] = [None] * len(groups)
         if self._client is not None:
             self.kept = True
-            parts = [
-                self._client.compute(part, **_placed(home))
-                for part, home in zip(parts, self._homes, strict=True)
-            ]
+            self._parts = [self._made_at(i, home) for i, home in enumerate(self._homes)]
         else:
             self.kept = _same_process() and not n_bytes > SHARE_OF_MEMORY * _memory()
+            self._parts = [self._recipe(i) for i in range(len(groups))]
             if self.kept:
-                parts = list(dask.persist(*parts))
-        self._parts = parts
+                self._parts = list(dask.persist(*self._parts))
+
+    def _recipe(self, place: int) -> Any:
+        """Return a part that is not made yet, with a key of its own."""
+        return self._build([self._blocks[i] for i in self.groups[place]])
+
+    def _made_at(self, place: int, home: str | None) -> Any:
+        assert self._client is not None
+        return self._client.compute(self._recipe(place), **_placed(home))
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -95,23 +111,104 @@ class PartPool:
         import dask
 
         if self._client is None:
-            call = dask.delayed(function, pure=False, traverse=False)
-            tasks = list(map(call, self._parts, arguments))
-            return list(dask.compute(*tasks, optimize_graph=False, traverse=False))
+            call = dask.delayed(_identified, pure=False, traverse=False)
+            tasks = [call(p, function, a) for p, a in zip(self._parts, arguments, strict=True)]
+            answers = list(dask.compute(*tasks, optimize_graph=False, traverse=False))
+        else:
+            answers = self._ask_workers(function, arguments)
+        for place, (found, _) in enumerate(answers):
+            first = self._fingerprints[place]
+            if first is None:
+                self._fingerprints[place] = found
+            elif first.differs_from(found):
+                raise ValueError(
+                    "Rows were computed a second time and came out different, so the model would "
+                    "be fitted to a mixture of data sets. Make the Dask collections deterministic "
+                    "(seeded chance, files that do not change), or write them to disk first."
+                )
+        return [answer for _, answer in answers]
+
+    def _ask_workers(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
+        """Ask until all have answered; parts whose worker is gone are placed anew."""
+        from distributed import wait
+
+        assert self._client is not None
+        n_losses, alone_since = 0, None
+        futures = [self._submit(i, function, argument) for i, argument in enumerate(arguments)]
+        while True:
+            try:
+                wait(futures, timeout=PATIENCE)
+                return list(self._client.gather(futures))
+            except TimeoutError:
+                workers = self._client.nthreads()
+            if not workers:
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > NO_WORKERS:
+                    raise RuntimeError(
+                        f"The Dask cluster has had no worker for {NO_WORKERS:.0f} seconds: see why "
+                        "they ended, and start others."
+                    )
+                continue
+            alone_since, lost = None, self._lost_parts(workers)
+            if not lost:
+                continue
+            n_losses += 1
+            if n_losses > MOST_LOSSES:
+                raise RuntimeError(
+                    f"Workers that held rows were lost {n_losses} times in one pass over them. "
+                    "They may have run out of memory: see their logs, and give them more of it or "
+                    "cut the collections into smaller blocks."
+                )
+            waiting = [i for i in lost if not futures[i].done()]
+            self._client.cancel([futures[i] for i in waiting])
+            self._make_anew(lost)
+            for i in waiting:
+                futures[i] = self._submit(i, function, arguments[i])
+
+    def _submit(self, place: int, function: Callable[..., Any], argument: Any) -> Any:
+        import dask
+
+        assert self._client is not None
         # Weights go with the tasks: data scattered beforehand would die with its worker.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            futures = [
-                self._client.submit(function, part, argument, pure=False, **_placed(home))
-                for part, argument, home in zip(self._parts, arguments, self._homes, strict=True)
-            ]
-        return list(self._client.gather(futures))
+            return self._client.submit(
+                _identified,
+                self._parts[place],
+                function,
+                argument,
+                pure=False,
+                **_placed(self._homes[place]),
+            )
+
+    def _lost_parts(self, workers: Collection[str]) -> list[int]:
+        """Return the parts that are nowhere and were meant for a worker that is gone.
+
+        Dask makes them again itself while any worker is left. Where all died at once, tasks that
+        prefer one of these wait for it for ever, whatever workers come in their place.
+        """
+        self.find_homes()
+        return [i for i, home in enumerate(self._homes) if home is not None and home not in workers]
+
+    def _make_anew(self, lost: Sequence[int]) -> None:
+        """Make parts again on the workers that there are now."""
+        assert self._client is not None
+        # First of all forgotten: as long as they are known, they and what they are made of wait.
+        self._client.cancel([self._parts[i] for i in lost])
+        slots = _slots(self._client)
+        for turn, i in enumerate(lost):
+            self._homes[i] = slots[turn % len(slots)]
+            self._parts[i] = self._made_at(i, self._homes[i])
 
     def find_homes(self) -> None:
         """See where the parts are now: some moved, or were made again elsewhere."""
         if self._client is None:
             return
         holders = self._client.who_has(self._parts)
-        self._homes = [next(iter(holders.get(part.key, ())), None) for part in self._parts]
+        # One that is nowhere is being made where it was meant to be, if that worker lives.
+        self._homes = [
+            next(iter(holders.get(part.key, ())), home)
+            for part, home in zip(self._parts, self._homes, strict=True)
+        ]
 
     def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
         """Call ``function(part, argument)`` with the same argument for every part."""
@@ -150,6 +247,11 @@ class RestPool:
     def find_homes(self) -> None:
         """See where the parts are now: some moved, or were made again elsewhere."""
         self._pool.find_homes()
+
+
+def _identified(part: Any, function: Callable[..., Any], argument: Any) -> tuple[Any, Any]:
+    """Call a function, and say with its answer by what the rows can be told from others."""
+    return part.fingerprint, function(part, argument)
 
 
 def _places(group: Sequence[int], n_rows: FloatArray, rows: Sequence[IntArray]) -> IntArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import FloatArray
-from unconfused.engines._compile import compiled
+from unconfused.engines.compilation import compiled
 
 
 @compiled

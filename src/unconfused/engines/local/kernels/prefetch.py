@@ -10,8 +10,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numba.np import arrayobj
+
+from unconfused.engines.compilation import instruction
 
 LINE_BYTES = 64
 """What one fetch brings."""
@@ -46,13 +47,13 @@ def _generator() -> Any:
     return generate
 
 
-@intrinsic
+@instruction(lambda *place: None)
 def prefetch(typing_context: Any, array: Any, i: Any, j: Any) -> Any:
     """Ask for the memory around ``array[i, j]``; nothing happens if there is none."""
     return types.void(array, i, j), _generator()
 
 
-@intrinsic
+@instruction(lambda *place: None)
 def prefetch_entry(typing_context: Any, array: Any, i: Any) -> Any:
     """Ask for the memory around ``array[i]``; nothing happens if there is none."""
     return types.void(array, i), _generator()
