@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.tree._tree import Tree
 
 from unconfused._printable import printable
-from unconfused.persistence._allowed import FUNCTIONS, check_object, table
+from unconfused.persistence._allowed import FUNCTIONS, check_object, full_name, table
 from unconfused.persistence._archive import Archive
 from unconfused.persistence._arrays import read_array, read_sparse
 from unconfused.persistence._checks import LARGEST_INTEGER, SCALAR_TYPES
@@ -178,14 +178,16 @@ class Reader:
         return _SCALARS[name_of(node)](array[()])
 
     def _objects(self, node: Node) -> Any:
-        items = [self.read(one) for one in node["content"]]
-        if self.read(node["shape"]) != (len(items),):
-            raise ModelFileError("it holds an array of objects in rows and columns")
-        if not all(one is None or isinstance(one, bool | int | float | str) for one in items):
-            raise ModelFileError("it holds an array of something else than labels")
-        array = np.empty(len(items), dtype=object)
-        array[:] = items
-        return array
+        """Return an array of labels; of other objects only if they have been asked for."""
+        shape, items = self.read(node["shape"]), [self.read(one) for one in node["content"]]
+        rows = items if len(shape) == 1 else [one for row in items for one in row]
+        array = np.empty(len(rows), dtype=object)
+        for place, one in enumerate(rows):
+            good = one is None or isinstance(one, bool | int | float | str)
+            if not good and full_name(type(one)) not in self._allow:
+                raise ModelFileError("it holds an array of something else than labels")
+            array[place] = one
+        return array.reshape(shape)
 
     def _sparse(self, node: Node) -> Any:
         return self._member(node["file"], lambda content: read_sparse(content, self._budget))

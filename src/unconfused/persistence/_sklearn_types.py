@@ -360,9 +360,9 @@ _LINEAR: dict[str, Check] = WIDTH | {
 _DESCENT: dict[str, Check] = _LINEAR | {
     "t_": number,
     "_expanded_class_weight": numbers("Q"),
-    "_standard_coef": optional(numbers("R", "d")),
+    "_standard_coef": optional(either(numbers("R", "d"), numbers("d"))),
     "_standard_intercept": optional(numbers("R")),
-    "_average_coef": optional(numbers("R", "d")),
+    "_average_coef": optional(either(numbers("R", "d"), numbers("d"))),
     "_average_intercept": optional(numbers("R")),
     "_loss_function_": instance(*LOSSES),
 }
@@ -486,7 +486,7 @@ TREES: dict[type, Kind] = {
                 array("biu", "d")(value, held) and not value.any()
             ),
             "missing_values_bin_idx_": count,
-            "bin_thresholds_": several(numbers("*")),
+            "bin_thresholds_": several(numbers("*"), "d"),
             "n_bins_non_missing_": indices("d"),
         },
         {"is_categorical": nothing, "known_categories": nothing, "n_threads": jobs},

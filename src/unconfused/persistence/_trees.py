@@ -37,10 +37,9 @@ def make_tree(arguments: Any, state: Any) -> Tree:
         and type(state["node_count"]) is int
         and state["node_count"] == len(nodes)
         and type(state["max_depth"]) is int
-        and 0 <= state["max_depth"] < len(nodes)
         and set(state) == {"nodes", "values", "node_count", "max_depth"}
     )
-    if not good or not _leads_on(nodes, n_features):
+    if not good or not _leads_on(nodes, n_features, state["max_depth"]):
         raise ModelFileError("it holds a tree that is none")
     tree = Tree(n_features, n_classes, n_outputs)
     # Trees are read in order of memory.
@@ -49,32 +48,46 @@ def make_tree(arguments: Any, state: Any) -> Tree:
     return tree
 
 
-def _leads_on(nodes: Any, n_features: int) -> bool:
+def _leads_on(nodes: Any, n_features: int, max_depth: int) -> bool:
     left, right, feature = nodes["left_child"], nodes["right_child"], nodes["feature"]
     inner = left != LEAF
-    place = np.arange(len(nodes))
     return bool(
         np.all(right[~inner] == LEAF)
-        and np.all((left > place) & (left < len(nodes)), where=inner)
-        and np.all((right > place) & (right < len(nodes)), where=inner)
         and np.all((feature >= 0) & (feature < n_features), where=inner)
+        and 0 <= max_depth < len(nodes)
+        # Paths are written into room for as many nodes as the tree is said to be deep.
+        and _depth(left, right, inner) <= max_depth
     )
+
+
+def _depth(left: Any, right: Any, inner: Any) -> int:
+    """Return how deep a tree is, or raise: each node but the root is the child of an earlier one.
+
+    One parent for each node is what makes this end, here and in scikit-learn.
+    """
+    place = np.arange(len(left))
+    children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
+    parents = np.concatenate([place[inner], place[inner]])
+    if not (np.array_equal(np.sort(children), place[1:]) and np.all(children > parents)):
+        raise ModelFileError("it holds a tree that is none")
+    depth, level = 0, place[:1]
+    while len(level := level[inner[level]]):
+        level = np.concatenate([left[level], right[level]]).astype(np.int64)
+        depth += 1
+    return depth
 
 
 def boosted_nodes(value: Any, held: Held) -> bool:
     """Take nodes of a tree of a histogram gradient boosting, without categories."""
     if not isinstance(value, np.ndarray) or value.dtype != PREDICTOR_RECORD_DTYPE:
         return False
-    place, inner = np.arange(len(value)), value["is_leaf"] == 0
+    inner = value["is_leaf"] == 0
     return bool(
         value.ndim == 1
         and len(value) >= 1
         and not np.any(value["is_categorical"])
         and np.all(value["feature_idx"] >= 0, where=inner)
-        and all(
-            np.all((value[side] > place) & (value[side] < len(value)), where=inner)
-            for side in ("left", "right")
-        )
+        and _depth(value["left"], value["right"], inner) < len(value)
     )
 
 
