@@ -28,11 +28,15 @@ HARM = (
     "pickle.find_class",
 )
 CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "shutil.")
+CALLS = ("predict", "predict_proba", "decision_function", "transform", "decision_path")
+COMPILED = os.environ.get("NUMBA_CACHE_DIR", "no such folder")
 escapes = []
 
 
 def watch(event, args):
-    """Note every event that a model must not cause."""
+    """Note every event that a model must not cause; compiled loops are kept for the next time."""
+    if args and str(args[0]).startswith(COMPILED):
+        return
     if event == "open":
         written = isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         if written and not str(args[0]).startswith("/dev/"):
@@ -43,13 +47,18 @@ def watch(event, args):
 
 def use(model, rows):
     """Call all that a caller of a loaded model calls; errors in Python are no harm."""
-    for name in ("predict", "predict_proba", "decision_function"):
-        with suppress(Exception):
-            getattr(model, name)(rows)
-    with suppress(Exception):
-        repr(model)
-    with suppress(Exception):
+
+    def learn_more():
         model.partial_fit(rows, np.resize(model.classes_, len(rows)))
+
+    calls = [lambda name=name: getattr(model, name)(rows) for name in CALLS]
+    for call in (*calls, lambda: repr(model), learn_more):
+        try:
+            call()
+        except MemoryError:
+            escapes.append("all memory")
+        except Exception:
+            pass
 
 
 def attempt(path, rows):
@@ -61,6 +70,8 @@ def attempt(path, rows):
     try:
         model = unconfused.load(path)
     except ModelFileError as error:
+        if "MemoryError" in str(error):
+            escapes.append("all memory")
         return f"refused: {error}"
     use(model, rows)
     return "used"

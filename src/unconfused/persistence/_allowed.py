@@ -202,7 +202,7 @@ def check_object(kind: Kind, made: type, held: dict[str, Any], allow: frozenset[
         constraints = getattr(made, "_parameter_constraints", {})
         validate_parameter_constraints(constraints, given, caller_name=made.__name__)
     except InvalidParameterError as error:
-        raise ModelFileError(printable(" ".join(str(error).split()))[:300]) from None
+        raise ModelFileError(printable(" ".join(str(error).split()))[:300].rstrip(".")) from None
     if kind.agree is not None and not kind.agree(held):
         raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
 
