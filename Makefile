@@ -21,7 +21,8 @@ quick: $(VENV)/.dev-installed  ## the tests that take under a minute together
 # so many, and a third of it with the checksum put right: 16 times so many in all.
 FUZZ ?= 650
 fuzz: $(VENV)/.dev-installed  ## more than ten thousand damaged tables and models
-	UNCONFUSED_FUZZ=$(FUZZ) $(PYTEST) tests/test_damaged_tables.py tests/test_bad_model_files.py
+	UNCONFUSED_FUZZ=$(FUZZ) $(PYTEST) tests/test_damaged_tables.py tests/test_bad_model_files.py \
+		tests/test_fuzzed_models.py tests/test_model_file_attacks.py tests/test_large_model_files.py
 
 lint: $(VENV)/.dev-installed  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

@@ -132,6 +132,13 @@ def add_attribute(name, value):
     return change
 
 
+def drop_attribute(schema, name):
+    """Take an attribute away from the outermost object."""
+    content = schema["content"]
+    content["key_types"]["content"].pop(list(content["content"]).index(name))
+    del content["content"][name]
+
+
 def try_files(files, rows, folder, good, named=False):
     """Load and use files in a process of their own; return what became of each.
 

@@ -42,9 +42,11 @@ def read_array(content: bytes) -> Any:
     shape, by_columns, dtype = read_header(stream, max_header_size=LONGEST_HEADER)
     begin = stream.tell()
     size = math.prod(shape)
-    if not _known(dtype) or any(length < 0 or length > len(content) for length in shape):
+    if not _known(dtype):
         raise ModelFileError(f"it holds an array of type {dtype.str} that no model has")
-    if dtype.itemsize * size != len(content) - begin:
+    # Lengths one by one, too: of an empty array all but one can be anything.
+    beyond = any(length < 0 or length > len(content) for length in shape)
+    if beyond or dtype.itemsize * size != len(content) - begin:
         raise ModelFileError("it is damaged: an array is not as large as its bytes")
     array = np.frombuffer(content, dtype=dtype, count=size, offset=begin)
     _check_values(array)
