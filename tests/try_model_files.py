@@ -19,14 +19,7 @@ import numpy as np
 SECONDS = 20
 MEGABYTES = 700
 
-HARM = (
-    "os.system",
-    "os.exec",
-    "os.posix_spawn",
-    "subprocess.Popen",
-    "socket.",
-    "pickle.find_class",
-)
+HARM = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.")
 CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "shutil.")
 CALLS = ("predict", "predict_proba", "decision_function", "transform", "decision_path")
 COMPILED = os.environ.get("NUMBA_CACHE_DIR", "no such folder")
@@ -51,8 +44,12 @@ def use(model, rows):
     def learn_more():
         model.partial_fit(rows, np.resize(model.classes_, len(rows)))
 
+    def go_on():
+        labels = np.resize(model.classes_, len(rows))
+        model.set_params(warm_start=True, max_iter=3).fit(rows, labels)
+
     calls = [lambda name=name: getattr(model, name)(rows) for name in CALLS]
-    for call in (*calls, lambda: repr(model), learn_more):
+    for call in (*calls, lambda: repr(model), learn_more, go_on):
         try:
             call()
         except MemoryError:

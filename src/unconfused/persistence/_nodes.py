@@ -236,8 +236,8 @@ class Reader:
         return _with_attributes(found, self._attributes(node))
 
 
-def _with_attributes(made: type, held: dict[str, Any]) -> Any:
-    instance: Any = object.__new__(made)
+def _with_attributes(made: Any, held: dict[str, Any]) -> Any:
+    instance = made.__new__(made)
     restore = getattr(instance, "__setstate__", None)
     if held and restore is not None:
         restore(held)
