@@ -17,14 +17,14 @@ import numpy as np
 from sklearn.tree._tree import Tree
 
 from unconfused._printable import printable
-from unconfused.persistence._allowed import FUNCTIONS, check_object, full_name, table
 from unconfused.persistence._archive import Archive
 from unconfused.persistence._arrays import read_array, read_sparse
-from unconfused.persistence._checks import LARGEST_INTEGER, SCALAR_TYPES
 from unconfused.persistence._errors import ModelFileError
 from unconfused.persistence._handed_over import by_skops
-from unconfused.persistence._sklearn_types import LOSSES, MADE_ANEW
-from unconfused.persistence._trees import make_tree
+from unconfused.persistence._table import FUNCTIONS, check_object, full_name, table
+from unconfused.persistence._table.checks import LARGEST_INTEGER, SCALAR_TYPES
+from unconfused.persistence._table.learners import LOSSES, MADE_ANEW
+from unconfused.persistence._table.trees import make_tree
 
 SCHEMA = "schema.json"
 DEEPEST = 100

@@ -20,7 +20,9 @@ from unconfused import estimators, kernels, selection, steps
 from unconfused._columns import DateParts
 from unconfused._printable import printable
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.persistence._checks import (
+from unconfused.persistence._errors import ModelFileError
+from unconfused.persistence._labelled import LabelledConfusion
+from unconfused.persistence._table.checks import (
     Check,
     Held,
     Kind,
@@ -42,9 +44,8 @@ from unconfused.persistence._checks import (
     setting,
     text,
 )
-from unconfused.persistence._errors import ModelFileError
-from unconfused.persistence._labelled import LabelledConfusion
-from unconfused.persistence._sklearn_types import SKLEARN_TYPES, WIDTH
+from unconfused.persistence._table.columns import COLUMNS, TEXT, WIDTH
+from unconfused.persistence._table.learners import LINEAR, TREES
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
 from unconfused.solvers.uma import UMAState
@@ -154,7 +155,7 @@ _PARTS: dict[type, Kind] = {
 def table() -> dict[str, tuple[type, Kind]]:
     """Return every type a file may hold, with what it may hold, by its full name."""
     ours = {getattr(estimators, name): _OF_OURS for name in estimators.__all__}
-    kinds = {**SKLEARN_TYPES, **ours, **_PARTS}
+    kinds = {**COLUMNS, **TEXT, **LINEAR, **TREES, **ours, **_PARTS}
     return {full_name(one): (one, kind) for one, kind in kinds.items()}
 
 
