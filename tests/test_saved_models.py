@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from crafted_models import crafted, drop_attribute
 from problems import make_problem
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -168,6 +169,25 @@ def test_classes_given_as_a_series(tmp_path):
     assert through_a_file(model, tmp_path).classes.tolist() == [0, 1, 2, 3]
 
 
+def test_classes_given_as_a_range(tmp_path):
+    model = UMAClassifier(classes=range(4)).partial_fit(X, Y)
+    loaded = through_a_file(model, tmp_path)
+    assert loaded.classes == [0, 1, 2, 3] and model.classes == range(4)
+    for one in (model, loaded):
+        one.partial_fit(X, Y)
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+
+
+def test_a_parameter_that_a_file_does_not_know_yet(tmp_path):
+    """Files by a version in which it was not there get its default."""
+    model = UMAClassifier(C, average=True).fit(X, Y)
+    (tmp_path / "m").write_bytes(
+        crafted(model, lambda schema, parts: drop_attribute(schema, "n_jobs"))
+    )
+    loaded = unconfused.load(tmp_path / "m")
+    assert list(loaded.get_params()) == list(model.get_params()) and loaded.n_jobs is None
+
+
 def test_what_is_kept_with_a_model(tmp_path):
     model = UMAClassifier(C).fit(X, Y)
     metadata = {"trained by": "Ann", "rows": 300, "tags": ["a", "b"]}
@@ -182,7 +202,7 @@ def test_what_is_kept_with_a_model(tmp_path):
 def test_a_saved_model_is_a_skops_file(tmp_path):
     import skops.io
 
-    from unconfused.persistence._allowed import allowed_types
+    from unconfused.persistence._table import allowed_types
 
     model = UMAClassifier(C).fit(X, Y)
     path = unconfused.save(model, tmp_path / "model.skops")

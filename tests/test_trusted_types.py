@@ -21,19 +21,19 @@ def model():
 
 def test_refused_by_default_and_in_words(model, tmp_path):
     path = tmp_path / "m.skops"
-    with pytest.raises(ModelFileError, match=rf"holds {NAME}.*trusted=\['{NAME}'\]"):
+    with pytest.raises(ModelFileError, match=rf"holds {NAME}.*allow=\['{NAME}'\]"):
         unconfused.save(model, path)
     assert not path.exists()
-    unconfused.save(model, path, trusted=[NAME])
-    with pytest.raises(ModelFileError, match=rf"holds {NAME}.*trusted=\['{NAME}'\]") as caught:
+    unconfused.save(model, path, allow=[NAME])
+    with pytest.raises(ModelFileError, match=rf"holds {NAME}.*allow=\['{NAME}'\]") as caught:
         unconfused.load(path)
     assert "\n" not in str(caught.value)
     assert "Shorten" in read_header(path).estimator
 
 
 def test_a_trusted_step_comes_back(model, tmp_path):
-    path = unconfused.save(model, tmp_path / "m.skops", trusted={NAME})
-    loaded = unconfused.load(path, trusted=(NAME,))
+    path = unconfused.save(model, tmp_path / "m.skops", allow={NAME})
+    loaded = unconfused.load(path, allow=(NAME,))
     assert isinstance(loaded[0], Shorten) and loaded[0].limit == 2.0
     np.testing.assert_array_equal(loaded.predict(PROBLEM.X), model.predict(PROBLEM.X))
 
@@ -42,22 +42,22 @@ def test_trust_in_one_type_is_not_trust_in_another(tmp_path):
     learner = UMAClassifier(PROBLEM.C, step=from_the_highest)
     model = make_pipeline(Shorten(), learner).fit(PROBLEM.X, PROBLEM.y)
     with pytest.raises(ModelFileError, match=f"holds {RULE},"):
-        unconfused.save(model, tmp_path / "m.skops", trusted=[NAME])
-    path = unconfused.save(model, tmp_path / "m.skops", trusted=[NAME, RULE])
+        unconfused.save(model, tmp_path / "m.skops", allow=[NAME])
+    path = unconfused.save(model, tmp_path / "m.skops", allow=[NAME, RULE])
     with pytest.raises(ModelFileError, match=f"holds {RULE},"):
-        unconfused.load(path, trusted=[NAME])
-    assert unconfused.load(path, trusted=[NAME, RULE])[-1].step is from_the_highest
+        unconfused.load(path, allow=[NAME])
+    assert unconfused.load(path, allow=[NAME, RULE])[-1].step is from_the_highest
 
 
-@pytest.mark.parametrize("trusted", [NAME, True, None, [Shorten], ["Shorten"], 3])
-def test_trust_needs_full_names(trusted, model, tmp_path):
-    path = unconfused.save(model, tmp_path / "m.skops", trusted=[NAME])
-    with pytest.raises(ModelFileError, match="trusted"):
-        unconfused.load(path, trusted=trusted)
+@pytest.mark.parametrize("allow", [NAME, True, None, [Shorten], ["Shorten"], 3])
+def test_trust_needs_full_names(allow, model, tmp_path):
+    path = unconfused.save(model, tmp_path / "m.skops", allow=[NAME])
+    with pytest.raises(ModelFileError, match="allow"):
+        unconfused.load(path, allow=allow)
 
 
 def test_a_type_that_is_gone(model, tmp_path, monkeypatch):
-    path = unconfused.save(model, tmp_path / "m.skops", trusted=[NAME])
+    path = unconfused.save(model, tmp_path / "m.skops", allow=[NAME])
     monkeypatch.delattr("own_steps.Shorten")
     with pytest.raises(ModelFileError, match="Shorten"):
-        unconfused.load(path, trusted=[NAME])
+        unconfused.load(path, allow=[NAME])

@@ -19,9 +19,9 @@ from scipy import sparse
 from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation
 from unconfused.engines import LocalEngine
-from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.dask.engine import DaskEngine, DaskRows
+from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.dask.pool import PartPool
 from unconfused.estimators._crowd import SeenRows
 from unconfused.estimators._voted_rows import LocalVotes

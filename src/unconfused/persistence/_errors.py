@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from unconfused._printable import printable
+
 
 class ModelFileError(ValueError):
     """A model cannot be saved, or a file cannot be loaded as one; the message says why."""
@@ -24,7 +26,7 @@ def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
         ) from None
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     """Return what an error is and says, on one line."""
-    text = " ".join(str(error).split())
+    text = printable(" ".join(str(error).split()))
     return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__

@@ -1,13 +1,16 @@
 """Models in files, without pickle: `save`, `load`, `read_header`.
 
 A saved model is a skops file (a zip of arrays and a description of the objects that hold them)
-with one more member, a header in JSON. Loading builds objects of known types and fills in their
-attributes; there is no step at which a file could have code of its own run.
+with one more member, a header in JSON. Loading builds objects of known types, from attributes that
+such an object has when it is fitted; there is no step at which a file could have code of its own
+run, now or when the model predicts.
 """
 
 from __future__ import annotations
 
 import os
+import stat
+import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -18,10 +21,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
-from unconfused.persistence._allowed import allowed_types
+from unconfused._printable import printable
 from unconfused.persistence._archive import (
     MOST_INFLATION,
+    Archive,
     digest_of,
+    header_of,
     inflation,
     open_archive,
     with_header,
@@ -29,6 +34,7 @@ from unconfused.persistence._archive import (
 from unconfused.persistence._errors import ModelFileError, import_extra, in_words
 from unconfused.persistence._header import ModelHeader, describe, estimator_name, write_header
 from unconfused.persistence._labelled import without_frames
+from unconfused.persistence._nodes import Reader, parse_schema, unknown_types
 
 
 def save(
@@ -37,7 +43,7 @@ def save(
     *,
     force: bool = False,
     metadata: dict[str, Any] | None = None,
-    trusted: Collection[str] = (),
+    allow: Collection[str] = (),
 ) -> Path:
     """Write a fitted model, or a pipeline that ends in one, to a file.
 
@@ -51,7 +57,7 @@ def save(
     path : where to; the customary ending is ``.skops``
     force : replace a file that is there already
     metadata : what to keep with it, anything that JSON can hold
-    trusted : full names of further types or functions that the model may hold, such as
+    allow : full names of further types or functions that the model may hold, such as
         ``"mypackage.steps.Shorten"`` for a step of your own in a pipeline; `load` needs them too
 
     Returns
@@ -61,7 +67,7 @@ def save(
     Raises
     ------
     ModelFileError : if the model holds something `load` would refuse (a function of your own, an
-        estimator of another package), or the file cannot be written
+        estimator that is not on its list), or the file cannot be written
 
     Examples
     --------
@@ -88,7 +94,7 @@ def save(
         ) from None
     try:
         refuse_target(target, force=force)  # before the work, not after it
-        content = _pack(model, metadata, allowed_types() | _names(trusted))
+        content = _pack(model, metadata, _names(allow))
         with whole_file(target, force=force) as scratch:
             scratch.write_bytes(content)
     except OSError as error:
@@ -96,17 +102,24 @@ def save(
     return target
 
 
-def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
+def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
     """Read a model that `save` wrote.
 
-    Loading can run no code of the file's: only known types are built. A model saved with another
-    version of scikit-learn is loaded with scikit-learn's warning about that.
+    A file can run no code of its own, neither here nor when the model predicts: only types on a
+    short list are built, and only with attributes that such an object has when it is fitted. See
+    ``docs/saved_models.md`` for the list and for what is promised. A model saved with another
+    version of scikit-learn is loaded with scikit-learn's warning about that, unless the two
+    versions keep different things.
 
     Parameters
     ----------
     path : the file
-    trusted : full names of further types or functions that it may hold. Name only what you know:
-        loading imports their modules, and calls them with what the file says
+    allow : full names of further types or functions that it may hold. **All promises end there**:
+        their modules are imported, objects of them are built from whatever the file says, and
+        nothing they hold is checked. Many types of scikit-learn, built like that, can be made to
+        write files or to crash the process when the model predicts. A type on the list may be
+        named too, and is no longer checked then. Name types only if you know them, and only for
+        files whose makers you would also let run code on your machine
 
     Returns
     -------
@@ -115,13 +128,13 @@ def load(path: str | os.PathLike[str], *, trusted: Collection[str] = ()) -> Any:
     Raises
     ------
     ModelFileError : if the file is missing, cut short, changed, of another kind, of a newer
-        format, or holds a type that is not known
+        format, or holds a type, or something in a type, that a model does not hold
 
     Examples
     --------
     See `save`.
     """
-    allowed = allowed_types() | _names(trusted)
+    allowed = _names(allow)
     content = _read(Path(path))
     try:
         return _unpack(content, allowed)
@@ -153,88 +166,112 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
     """
     content = _read(Path(path))
     try:
-        return open_archive(content)[0]
+        with open_archive(content) as archive:
+            return header_of(archive)[0]
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
 
-def _names(trusted: Collection[str]) -> frozenset[str]:
-    """Return the names of types to trust; refuse what could mean more than was meant."""
-    if isinstance(trusted, str) or not isinstance(trusted, Collection):
+def _names(allow: Collection[str]) -> frozenset[str]:
+    """Return the names of types to allow; refuse what could mean more than was meant."""
+    if isinstance(allow, str) or not isinstance(allow, Collection):
         raise ModelFileError(
-            f"trusted must be a list of full names such as ['mypackage.steps.Shorten']; got "
-            f"{trusted!r}."
+            f"allow must be a list of full names such as ['mypackage.steps.Shorten']; got "
+            f"{allow!r}."
         )
-    wrong = [one for one in trusted if not isinstance(one, str) or "." not in one]
+    wrong = [one for one in allow if not isinstance(one, str) or "." not in one]
     if wrong:
         raise ModelFileError(
-            f"trusted holds {wrong[0]!r}; a type needs its full name, with the module it is in."
+            f"allow holds {wrong[0]!r}; a type needs its full name, with the module it is in."
         )
-    return frozenset(trusted)
+    return frozenset(allow)
 
 
-def _pack(model: Any, metadata: dict[str, Any] | None, allowed: frozenset[str]) -> bytes:
+def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) -> bytes:
+    """Return the content of a file, after loading it: what is saved can be loaded."""
     skops = import_extra("skops.io", "save", "Saving a model")
     plain = without_frames(model)
+    refused = f"This {type(model).__name__} cannot be saved: "
     try:
         payload = skops.dumps(plain, compression=ZIP_DEFLATED)
-        unknown = _unknown_types(payload, allowed)
+        # Weights of zeros are packed too well for a file that must not fill the memory.
+        if inflation(payload) > MOST_INFLATION:
+            payload = skops.dumps(plain, compression=ZIP_STORED)
     except Exception as error:  # whatever skops makes of objects it has never seen
-        raise ModelFileError(
-            f"This {type(model).__name__} cannot be saved: {in_words(error)}."
-        ) from error
-    if unknown:
-        raise ModelFileError(
-            f"This {type(model).__name__} cannot be saved: it holds {', '.join(unknown)}, and a "
-            "file may hold only what loads without running code: estimators of this package and "
-            "of scikit-learn, arrays, numbers and text. Name a strategy instead of passing a "
-            "function; of a search, save the best_estimator_. For steps of your own pass "
-            f"{_as_argument(unknown)}, to load as well."
-        )
-    if inflation(payload) > MOST_INFLATION:
-        payload = skops.dumps(plain, compression=ZIP_STORED)
-    return with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
+        raise ModelFileError(f"{refused}{in_words(error)}.") from error
+    content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
+    with open_archive(content) as archive:
+        unknown = unknown_types(parse_schema(archive, len(content)), allow)
+        if unknown:
+            raise ModelFileError(
+                f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
+                "`load` can check: estimators of this package, linear models, trees and column "
+                "steps of scikit-learn, arrays, numbers and text. Name a strategy instead of "
+                "passing a function; of a search, save the best_estimator_. For steps of your own "
+                f"pass {_as_argument(unknown)}, to load as well."
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _build(archive, len(content), allow)
+        except ModelFileError as error:
+            raise ModelFileError(f"{refused}load would refuse it, as {error}.") from None
+    return content
 
 
 def _read(path: Path) -> bytes:
+    """Return the content of an ordinary file; a pipe or a device might have no end."""
     try:
-        if path.is_dir():
-            raise ModelFileError(f"{path} is a folder, not a saved model.")
-        return path.read_bytes()
+        # Opening a pipe would otherwise wait until someone writes to it.
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            found = os.fstat(opened)
+            if stat.S_ISDIR(found.st_mode):
+                raise ModelFileError(f"{path} is a folder, not a saved model.")
+            if not stat.S_ISREG(found.st_mode):
+                raise ModelFileError(f"{path} is not an ordinary file.")
+            with open(opened, "rb", closefd=False) as file:
+                return file.read(found.st_size)
+        finally:
+            os.close(opened)
     except FileNotFoundError:
         raise ModelFileError(f"There is no file {path}.") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read ({error.strerror or error}).") from None
+    except ModelFileError:
+        raise
     except ValueError as error:  # a NUL in the name
         raise ModelFileError(f"{str(path)!r} cannot be a file name ({error}).") from None
 
 
-def _unpack(content: bytes, allowed: frozenset[str]) -> Any:
-    header, digest = open_archive(content)
-    if digest != digest_of(content):
-        raise ModelFileError("its content is not what was saved (the checksum differs)")
-    skops = import_extra("skops.io", "save", "Loading a model")
-    untrusted = import_extra("skops.io.exceptions", "save", "Loading a model")
-    try:
-        model = skops.loads(content, trusted=sorted(allowed))
-    except untrusted.UntrustedTypesFoundException:
-        unknown = _unknown_types(content, allowed)
-        raise ModelFileError(
-            f"it holds {', '.join(unknown)}, which is not among the types a model may hold; it may "
-            "have been made to run code. If you know them, and who made the file, load it in "
-            f"Python with {_as_argument(unknown)}"
-        ) from None
-    except Exception as error:  # a description that does not fit together fails anywhere
-        raise ModelFileError(f"it is damaged ({in_words(error)})") from error
+def _unpack(content: bytes, allow: frozenset[str]) -> Any:
+    with open_archive(content) as archive:
+        header, digest = header_of(archive)
+        if digest != digest_of(content):
+            raise ModelFileError("its content is not what was saved (the checksum differs)")
+        model = _build(archive, len(content), allow)
     if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:
-        raise ModelFileError(f"it does not hold the {header.estimator} it speaks of")
+        raise ModelFileError(f"it does not hold the {printable(header.estimator)} it speaks of")
     return model
 
 
-def _unknown_types(content: bytes, allowed: frozenset[str]) -> list[str]:
-    skops = import_extra("skops.io", "save", "Saving a model")
-    return sorted(set(skops.get_untrusted_types(data=content)) - allowed)
+def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
+    try:
+        schema = parse_schema(archive, file_size)
+        unknown = unknown_types(schema, allow)
+        if unknown:
+            names = [printable(name) for name in unknown]
+            raise ModelFileError(
+                f"it holds {', '.join(names)}, which is not among the types a model may hold; it "
+                "may have been made to do harm. If you know them, and who made the file, load it "
+                f"in Python with {_as_argument(names)}"
+            )
+        return Reader(archive, MOST_INFLATION * file_size, allow, schema).read(schema)
+    except (ModelFileError, ImportError):
+        raise
+    except Exception as error:  # a description that does not fit together fails anywhere
+        raise ModelFileError(f"it is damaged ({in_words(error)})") from error
 
 
 def _as_argument(unknown: list[str]) -> str:
-    return f"trusted=[{', '.join(map(repr, unknown))}]"
+    return f"allow=[{', '.join(map(repr, unknown))}]"

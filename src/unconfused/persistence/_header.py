@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 import sklearn
 
+from unconfused._printable import printable
 from unconfused._version import __version__
 from unconfused.persistence._errors import ModelFileError
 
@@ -97,7 +98,9 @@ def read_header_bytes(text: bytes) -> tuple[ModelHeader, str]:
         raise ModelFileError("its header is not that of a model")
     version = said.get("format_version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version is {version!r}, which is none")
+        raise ModelFileError(
+            f"its format version is {printable(repr(version))[:80]}, which is none"
+        )
     if version > FORMAT_VERSION:
         made_with = _version_of(said)
         raise ModelFileError(
@@ -111,7 +114,7 @@ def read_header_bytes(text: bytes) -> tuple[ModelHeader, str]:
 def _version_of(said: dict[str, Any]) -> str:
     versions = said.get("versions")
     ours = versions.get("unconfused") if isinstance(versions, dict) else None
-    return f" ({ours})" if isinstance(ours, str) else ""
+    return f" ({printable(ours)})" if isinstance(ours, str) else ""
 
 
 def _checked(said: dict[str, Any]) -> ModelHeader:

@@ -36,7 +36,7 @@ class LabelledConfusion:
 
 
 def without_frames(part: Any) -> Any:
-    """Return a model in which frames, series and indices are arrays; the original is left alone.
+    """Return a model with arrays for frames and series, lists for ranges; the original is kept.
 
     A square frame with the same labels on both sides is a confusion matrix, and keeps its labels.
     """
@@ -46,6 +46,8 @@ def without_frames(part: Any) -> Any:
         return part.to_numpy()
     if isinstance(part, BaseEstimator):
         return _with_parts(part)
+    if isinstance(part, range):
+        return list(part)
     if type(part) in (list, tuple):
         found = [without_frames(one) for one in part]
         same = all(new is old for new, old in zip(found, part, strict=True))

@@ -20,8 +20,8 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.base import CellTables
+from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.local.partition import LocalPartition
 

@@ -1,0 +1,220 @@
+"""The words of the table of types: what an attribute may hold.
+
+A check gets a value and what is known of the object so far, and says whether the value will do. An
+array's shape is given by names: ``numbers("Q", "d")`` holds two sizes, and every other attribute of
+the same object that names them must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from unconfused.persistence._arrays import NUMBERS, SIMPLE
+
+LARGEST_INTEGER = 2**128
+"""The state of a random generator is that large; nothing else in a model comes near."""
+
+MOST_JOBS = 256
+"""More threads or processes than that are not asked for in good faith."""
+
+
+@dataclass
+class Held:
+    """What is known of the object whose attributes are checked."""
+
+    is_value: Callable[[Any], bool]
+    """Whether an object (an estimator, a strategy) may be a setting of another."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+Check = Callable[[Any, Held], bool]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What objects of one type may hold.
+
+    Attributes
+    ----------
+    fitted : a check for every attribute that is not a parameter of the constructor
+    settings : checks for parameters that are held to more than scikit-learn's own constraints
+    agree : whether the attributes agree with each other
+    is_part : the type is a part of another one, never a model or a setting by itself
+    any_setting : other attributes may be there as well, with whatever a parameter could hold
+    """
+
+    fitted: Mapping[str, Check] = field(default_factory=dict)
+    settings: Mapping[str, Check] = field(default_factory=dict)
+    agree: Callable[[Mapping[str, Any]], bool] | None = None
+    is_part: bool = False
+    any_setting: bool = False
+
+
+def nothing(value: Any, held: Held) -> bool:
+    """Take nothing but None."""
+    return value is None
+
+
+def flag(value: Any, held: Held) -> bool:
+    """Take a truth value."""
+    return isinstance(value, bool | np.bool_)
+
+
+def number(value: Any, held: Held) -> bool:
+    """Take a number, not a truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def count(value: Any, held: Held) -> bool:
+    """Take a whole number from zero on."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**63
+
+
+def jobs(value: Any, held: Held) -> bool:
+    """Take a number of threads or processes."""
+    return value is None or (isinstance(value, Integral) and abs(int(value)) <= MOST_JOBS)
+
+
+def text(value: Any, held: Held) -> bool:
+    """Take text."""
+    return isinstance(value, str)
+
+
+def scalar_type(value: Any, held: Held) -> bool:
+    """Take a type of numbers or text, as NumPy names it."""
+    return isinstance(value, np.dtype) or (isinstance(value, type) and value in SCALAR_TYPES)
+
+
+def size(name: str) -> Check:
+    """Take a whole number that other attributes know by name."""
+
+    def check(value: Any, held: Held) -> bool:
+        return count(value, held) and held.sizes.setdefault(name, int(value)) == value
+
+    return check
+
+
+def one_of(*values: Any) -> Check:
+    """Take one of these."""
+    return lambda value, held: any(type(value) is type(one) and value == one for one in values)
+
+
+def optional(check: Check) -> Check:
+    """Take None, or what another check takes."""
+    return lambda value, held: value is None or check(value, held)
+
+
+def either(*checks: Check) -> Check:
+    """Take what any of these takes."""
+    return lambda value, held: any(check(value, held) for check in checks)
+
+
+def several(check: Check, name: str | None = None) -> Check:
+    """Take a list or tuple, of a named length if there is a name."""
+
+    def found(value: Any, held: Held) -> bool:
+        if type(value) not in (list, tuple):
+            return False
+        if name is not None and held.sizes.setdefault(name, len(value)) != len(value):
+            return False
+        return all(check(one, held) for one in value)
+
+    return found
+
+
+def mapping(check: Check) -> Check:
+    """Take a dictionary of what another check takes; keys are plain in any file."""
+    return lambda value, held: (
+        type(value) is dict and all(check(one, held) for one in value.values())
+    )
+
+
+def array(kinds: str, *shape: str | int) -> Check:
+    """Take an array of these kinds of NumPy types; its shape in names and numbers, "*" for any."""
+
+    def check(value: Any, held: Held) -> bool:
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
+            return False
+        return _fits(value.shape, shape, held)
+
+    return check
+
+
+def numbers(*shape: str | int) -> Check:
+    """Take an array of numbers."""
+    return array(NUMBERS, *shape)
+
+
+def indices(*shape: str | int) -> Check:
+    """Take an array of whole numbers."""
+    return array("iu", *shape)
+
+
+def labels(*shape: str | int) -> Check:
+    """Take an array of labels or names."""
+    return array("biufSUMmO", *shape)
+
+
+def matrix(*shape: str | int) -> Check:
+    """Take an array of numbers or a sparse matrix, whose indices have been looked at."""
+
+    def check(value: Any, held: Held) -> bool:
+        if sparse.issparse(value):
+            return _fits(value.shape, shape, held)
+        return numbers(*shape)(value, held)
+
+    return check
+
+
+def instance(*types: type) -> Check:
+    """Take an object of exactly these types."""
+    return lambda value, held: type(value) in types
+
+
+def plain(value: Any, held: Held) -> bool:
+    """Take numbers, text, arrays, and what lists and dictionaries make of them."""
+    if value is None or isinstance(value, bool | int | float | str | np.number | np.bool_ | slice):
+        return True
+    if isinstance(value, np.generic):
+        return value.dtype.kind in SIMPLE
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in SIMPLE + "O"
+    if type(value) is dict:
+        return all(plain(one, held) for one in value.values())
+    if type(value) in (list, tuple):
+        return all(plain(one, held) for one in value)
+    return bool(sparse.issparse(value))
+
+
+def setting(value: Any, held: Held) -> bool:
+    """Take what a parameter may be: data, estimators, strategies; no functions and no types."""
+    if type(value) is dict:
+        return all(setting(one, held) for one in value.values())
+    if type(value) in (list, tuple):
+        return all(setting(one, held) for one in value)
+    return plain(value, held) or held.is_value(value)
+
+
+def _fits(found: tuple[int, ...], shape: Iterable[str | int], held: Held) -> bool:
+    names = tuple(shape)
+    if len(found) != len(names):
+        return False
+    return all(
+        name == "*"
+        or length == (held.sizes.setdefault(name, length) if isinstance(name, str) else name)
+        for length, name in zip(found, names, strict=True)
+    )
+
+
+SCALAR_TYPES = frozenset(
+    {bool, int, float, str, np.bool_, np.str_, np.object_, np.float16, np.float32, np.float64}
+    | {getattr(np, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
+"""Types that may be named in a file: as a dtype, as that of a key, as that of one number."""

@@ -1,0 +1,244 @@
+"""Linear models, machines and trees that a saved model may hold; read `columns` first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import (
+    ensemble,
+    linear_model,
+    preprocessing,
+    svm,
+    tree,
+)
+from sklearn._loss import HalfBinomialLoss, HalfMultinomialLoss
+from sklearn._loss._loss import CyHalfBinomialLoss, CyHalfSquaredError, CyHuberLoss
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.linear_model._sgd_fast import (
+    EpsilonInsensitive,
+    Hinge,
+    ModifiedHuber,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from sklearn.tree._tree import Tree
+
+from unconfused.persistence._table.checks import (
+    Check,
+    Kind,
+    array,
+    count,
+    either,
+    flag,
+    indices,
+    instance,
+    jobs,
+    labels,
+    matrix,
+    nothing,
+    number,
+    numbers,
+    one_of,
+    optional,
+    plain,
+    several,
+    size,
+    text,
+)
+from unconfused.persistence._table.columns import KERNELS, WIDTH
+from unconfused.persistence._table.trees import (
+    boosted_nodes,
+    boosting_agrees,
+    forest_agrees,
+    tree_agrees,
+)
+
+LOSSES = (
+    CyHalfBinomialLoss,
+    CyHalfSquaredError,
+    CyHuberLoss,
+    EpsilonInsensitive,
+    Hinge,
+    ModifiedHuber,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+"""Losses of stochastic gradient descent: made anew from at most a number or two."""
+
+MADE_ANEW: dict[type, Callable[[Any], Any]] = {
+    HalfBinomialLoss: lambda n_classes: HalfBinomialLoss(),
+    HalfMultinomialLoss: lambda n_classes: HalfMultinomialLoss(n_classes=n_classes),
+}
+"""Losses of gradient boosting, which hold functions: all that is read of them is a number."""
+
+
+def _machine_agrees(held: Mapping[str, Any]) -> bool:
+    """Return whether a support vector machine counts as many vectors as it has."""
+    if "support_" not in held:
+        return True
+    n, q = len(held["support_"]), len(held["classes_"])
+    weights, per_class = held["_dual_coef_"], held["_n_support"]
+    pairs = q * (q - 1) // 2
+    return bool(
+        q >= 2
+        and held["shape_fit_"][1] == held["n_features_in_"]
+        and bool(held["_sparse"]) == sparse.issparse(held["support_vectors_"])
+        and sparse.issparse(weights) == sparse.issparse(held["support_vectors_"])
+        and weights.shape == held["dual_coef_"].shape == (q - 1, n)
+        and (not sparse.issparse(weights) or weights.nnz == (q - 1) * n)
+        and len(per_class) == q
+        and per_class.min() >= 0
+        and per_class.sum(dtype=np.int64) == n
+        and len(held["_intercept_"]) == len(held["intercept_"]) == pairs
+        and len(held["_probA"]) == len(held["_probB"])
+        and len(held["_probA"]) in (0, pairs)
+    )
+
+
+_LINEAR: dict[str, Check] = WIDTH | {
+    "classes_": labels("Q"),
+    "coef_": matrix("R", "d"),
+    "intercept_": either(number, numbers("R")),
+    "n_iter_": either(count, indices("iterations")),
+}
+
+_DESCENT: dict[str, Check] = _LINEAR | {
+    "t_": number,
+    "_expanded_class_weight": numbers("Q"),
+    "_standard_coef": optional(either(numbers("R", "d"), numbers("d"))),
+    "_standard_intercept": optional(numbers("R")),
+    "_average_coef": optional(either(numbers("R", "d"), numbers("d"))),
+    "_average_intercept": optional(numbers("R")),
+    "_loss_function_": instance(*LOSSES),
+}
+
+LINEAR: dict[type, Kind] = {
+    linear_model.LogisticRegression: Kind(_LINEAR, {"n_jobs": jobs}),
+    linear_model.RidgeClassifier: Kind(
+        _LINEAR
+        | {
+            "coef_": either(numbers("R", "d"), numbers("d")),
+            "n_iter_": plain,
+            "solver_": text,
+            "_label_binarizer": instance(preprocessing.LabelBinarizer),
+        }
+    ),
+    linear_model.SGDClassifier: Kind(_DESCENT, {"n_jobs": jobs}),
+    linear_model.Perceptron: Kind(
+        _DESCENT
+        | {"loss": one_of("perceptron"), "learning_rate": text}
+        | {"epsilon": number, "power_t": number, "average": one_of(False)},
+        {"n_jobs": jobs},
+    ),
+    svm.LinearSVC: Kind(_LINEAR),
+    svm.SVC: Kind(
+        WIDTH
+        | {
+            "classes_": labels("Q"),
+            "support_": array("i", "n"),
+            "support_vectors_": matrix("n", "d"),
+            "_n_support": array("i", "Q"),
+            "dual_coef_": matrix("others", "n"),
+            "_dual_coef_": matrix("others", "n"),
+            "intercept_": array("f", "pairs"),
+            "_intercept_": array("f", "pairs"),
+            "_probA": array("f", "probabilities"),
+            "_probB": array("f", "probabilities"),
+            "class_weight_": numbers("Q"),
+            "n_iter_": indices("iterations"),
+            "_num_iter": indices("iterations"),
+            "shape_fit_": several(count),
+            "fit_status_": count,
+            "_gamma": number,
+            "nu": number,
+            "epsilon": number,
+            "_effective_probability": flag,
+            "_sparse": flag,
+        },
+        {"kernel": one_of(*(name for name in KERNELS if name != "cosine"))},
+        _machine_agrees,
+    ),
+}
+
+_ONE_TREE = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
+
+_GROWN: dict[str, Check] = WIDTH | {
+    "classes_": labels("Q"),
+    "n_classes_": size("Q"),
+    "n_outputs_": one_of(1),
+}
+
+_FOREST = Kind(
+    _GROWN
+    | {
+        "estimator": instance(*_ONE_TREE),
+        "estimator_": instance(*_ONE_TREE),
+        "estimators_": several(instance(*_ONE_TREE)),
+        "estimator_params": several(text),
+        "_n_samples": count,
+        "_n_samples_bootstrap": optional(count),
+        "_sample_weight": nothing,
+        "oob_score_": number,
+        "oob_decision_function_": numbers("rows", "Q"),
+    },
+    {"n_jobs": jobs},
+    forest_agrees,
+)
+
+TREES: dict[type, Kind] = {
+    **dict.fromkeys(
+        _ONE_TREE, Kind(_GROWN | {"max_features_": count, "tree_": instance(Tree)}, {}, tree_agrees)
+    ),
+    ensemble.RandomForestClassifier: _FOREST,
+    ensemble.ExtraTreesClassifier: _FOREST,
+    ensemble.HistGradientBoostingClassifier: Kind(
+        WIDTH
+        | {
+            "classes_": labels("Q"),
+            "is_categorical_": nothing,
+            "_is_categorical_remapped": nothing,
+            "_preprocessor": nothing,
+            "_label_encoder": instance(preprocessing.LabelEncoder),
+            "n_trees_per_iteration_": count,
+            "_n_features": size("d"),
+            "_random_seed": number,
+            "_feature_subsample_rng": instance(np.random.Generator),
+            "_loss": instance(HalfBinomialLoss, HalfMultinomialLoss),
+            "do_early_stopping_": flag,
+            "_use_validation_data": flag,
+            "_bin_mapper": instance(_BinMapper),
+            "_baseline_prediction": array("f", 1, "K"),
+            "_predictors": several(several(instance(TreePredictor))),
+            "_scorer": nothing,
+            "train_score_": numbers("scores"),
+            "validation_score_": numbers("checks"),
+            "_fitted_with_sw": flag,
+        },
+        {"scoring": optional(text)},
+        boosting_agrees,
+    ),
+    TreePredictor: Kind(
+        {
+            "nodes": boosted_nodes,
+            "binned_left_cat_bitsets": array("u", 0, 8),
+            "raw_left_cat_bitsets": array("u", 0, 8),
+        },
+        is_part=True,
+    ),
+    _BinMapper: Kind(
+        {
+            "is_categorical_": lambda value, held: (
+                array("biu", "d")(value, held) and not value.any()
+            ),
+            "missing_values_bin_idx_": count,
+            "bin_thresholds_": several(numbers("*"), "d"),
+            "n_bins_non_missing_": indices("d"),
+        },
+        {"is_categorical": nothing, "known_categories": nothing, "n_threads": jobs},
+        is_part=True,
+    ),
+}

@@ -1,0 +1,21 @@
+"""Text from outside, on its way to a terminal."""
+
+import pytest
+
+from unconfused._printable import printable
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("cat, dog: ünïcödé 漢字", "cat, dog: ünïcödé 漢字"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\nb\tc\rd\0", "a\\nb\\tc\\rd\\x00"),
+        ("\x7f\x9b", "\\x7f\\x9b"),
+        ("\u202egpj.exe\u2066", "\\u202egpj.exe\\u2066"),
+        ("\u2028\u200b", "\\u2028\\u200b"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_control_characters_are_written_out(raw, shown):
+    assert printable(raw) == shown
