@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unconfused._atomic import refuse_folder
+from unconfused._printable import printable
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import in_options, plain_errors
 from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
@@ -176,7 +177,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     from rich.text import Text
 
     from unconfused._report._words import percent
-    from unconfused.cli._show import console, say_notes
+    from unconfused.cli._show import say_notes
 
     if as_json:
         found = {
@@ -188,7 +189,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
             "output": str(output),
             "notes": notes,
         }
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     out = console()
     out.print(f"{page.verdict.number} {page.verdict.sentence}.", style="bold")
@@ -196,9 +197,9 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
         out.print(sentence)
     table = Table(title="The most suspicious rows")
     for name in rows.columns:
-        table.add_column(str(name))
+        table.add_column(Text(printable(str(name))))
     for *cells, wrong in rows.head(PREVIEW).itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in cells), percent(wrong))
+        table.add_row(*(Text(printable(str(cell))) for cell in cells), percent(wrong))
     out.print(table)
     out.print(f"Rows: {output} ({len(rows):,} rows)")
     say_notes(notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading
 from unconfused.cli._targets import refuse_same_target
@@ -166,12 +166,10 @@ def _tell(
     output: Path,
     as_json: bool,
 ) -> None:
-    from unconfused.cli._show import console
-
     known = int(noisy[label].notna().sum()) if reveal > 0 else 0
     if as_json:
         found = {"output": str(output), "rows": len(noisy), "columns": names}
-        print(json.dumps(found | {"wrong_share": wrong, "rows_with_truth": known}, indent=2))
+        print_json(found | {"wrong_share": wrong, "rows_with_truth": known})
         return
     out = console()
     where = f"column {names[0]!r}" if len(names) == 1 else f"{names[0]} to {names[-1]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading, names_in
 from unconfused.cli._progress import RowCount
@@ -162,12 +162,12 @@ class Prediction:
 
 
 def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
-    from unconfused.cli._show import console, say_notes
+    from unconfused.cli._show import say_notes
 
     total = sum(asked.shares.values())
     if as_json:
         found = {"output": str(output), "rows": total, "labels": asked.shares}
-        print(json.dumps(found | {"columns_not_used": asked.extra}, indent=2))
+        print_json(found | {"columns_not_used": asked.extra})
         return
     common = sorted(asked.shares.items(), key=lambda one: -one[1])[:5]
     words = ", ".join(f"{label}: {times:,}" for label, times in common)
