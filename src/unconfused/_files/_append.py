@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from unconfused._atomic import whole_file
-from unconfused._files._errors import DataFileError, in_words
+from unconfused._files._errors import writing
 from unconfused._files._formats import find_format
 from unconfused._files._write import check_table_target, write_text
 
@@ -43,14 +43,11 @@ def open_table(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     """
     target = check_table_target(path, force=force)
     found, packing = find_format(target)
-    try:
-        with whole_file(target, force=force) as scratch:
-            columnar = found in ("parquet", "arrow")
-            parts = _arrow(scratch, found) if columnar else _text(scratch, found, packing)
-            with parts as append:
-                yield append
-    except OSError as error:
-        raise DataFileError(error.strerror or in_words(error)) from None
+    with writing(target), whole_file(target, force=force) as scratch:
+        columnar = found in ("parquet", "arrow")
+        parts = _arrow(scratch, found) if columnar else _text(scratch, found, packing)
+        with parts as append:
+            yield append
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import refuse_target, whole_file
-from unconfused._files._errors import DataFileError, in_words
+from unconfused._files._errors import DataFileError, in_words, writing
 from unconfused._files._formats import NAMES, find_format
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
@@ -42,10 +42,8 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False
     found, packing = find_format(target)
     packed = {None: None, ".gz": "gzip", ".bz2": "bz2"}[packing]
     try:
-        with whole_file(target, force=force) as scratch:
+        with writing(target), whole_file(target, force=force) as scratch:
             _write(frame, scratch, found, packed)
-    except OSError as error:
-        raise DataFileError(error.strerror or in_words(error)) from None
     except DataFileError:
         raise
     except Exception as error:  # values that the format cannot hold
@@ -71,10 +69,8 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
         raise DataFileError(
             f"{target}: {NAMES[found]} is not written; choose {', '.join(WRITTEN)}."
         )
-    try:
+    with writing(target):
         refuse_target(target, force=force)
-    except OSError as error:
-        raise DataFileError(str(error)) from None
     return target
 
 
