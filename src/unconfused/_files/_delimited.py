@@ -8,6 +8,7 @@ from typing import Any
 
 from unconfused._files._errors import WRONG_ENCODING, DataFileError, reading
 from unconfused._files._formats import Source
+from unconfused._files._formulas import unescape_cell
 from unconfused._files._quotes import CountedLines, quote_fault
 from unconfused._files._text import find_encoding, open_text, open_utf8
 from unconfused._files._types import column_names, typed
@@ -65,7 +66,7 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
                     column_types=dict.fromkeys(names, pa.string())
                 ),
             )
-            fixed = column_names(reader.schema.names)
+            fixed = column_names([unescape_cell(name) for name in reader.schema.names])
             # None would be a table without columns, were there no rows.
             nothing = [pa.array([], kind) for kind in reader.schema.types]
             waiting = pa.RecordBatch.from_arrays(nothing, names=fixed)

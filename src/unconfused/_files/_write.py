@@ -9,11 +9,14 @@ from typing import Any
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._files._errors import DataFileError, in_words, writing
 from unconfused._files._formats import NAMES, find_format
+from unconfused._files._formulas import escape_frame
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
 
-def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def write_table(
+    frame: Any, path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
+) -> Path:
     r"""Write a frame, without its index, in the format that the ending says.
 
     Parameters
@@ -21,6 +24,8 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False
     frame : pandas DataFrame
     path : a .csv, .tsv, .jsonl, .parquet or .arrow file; text also with .gz or .bz2
     force : replace a file that is there already
+    escape : in CSV and TSV, put an apostrophe before text that a spreadsheet would take for a
+        formula; `read_table` takes it away again
 
     Returns
     -------
@@ -43,7 +48,7 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False
     packed = {None: None, ".gz": "gzip", ".bz2": "bz2"}[packing]
     try:
         with writing(target), whole_file(target, force=force) as scratch:
-            _write(frame, scratch, found, packed)
+            _write(safe_text(frame, found, escape), scratch, found, packed)
     except DataFileError:
         raise
     except Exception as error:  # values that the format cannot hold
@@ -86,6 +91,11 @@ def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
             parquet.write_table(table, scratch, write_page_checksum=True)
         else:
             feather.write_feather(table, str(scratch))
+
+
+def safe_text(frame: Any, found: str, escape: bool) -> Any:
+    """Return a frame that is safe to open in a spreadsheet, if one would open the format."""
+    return escape_frame(frame) if escape and found in ("csv", "tsv") else frame
 
 
 def write_text(frame: Any, where: Any, found: str, *, header: bool = True, **options: Any) -> None:

@@ -75,7 +75,7 @@ def corrupt(
     --reveal alone: a model could learn from a column that holds all of it.
     """
     with plain_errors(context.obj):
-        from unconfused._files import check_table_target, write_table
+        from unconfused._files import check_table_target, clean_name, write_table
 
         if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
             raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
@@ -83,7 +83,7 @@ def corrupt(
         check_table_target(output, force=force)
         refuse_folder(output)
         table = _read(data, label, Reading(delimiter, encoding, file_format))
-        base = column or f"noisy_{label}"
+        base = clean_name(column or "") or f"noisy_{clean_name(label)}"
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
         taken = [name for name in names if name in table.columns]
         if taken:

@@ -64,6 +64,7 @@ def estimate(
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
     seed: opt.Seed = 0,
+    escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -103,7 +104,7 @@ def estimate(
             notes = task.notes_with(caught)
             notes += doubts(_verdict(task, found, known))
         if output is not None:
-            write_matrix(output, found.matrix, found.classes, force=force)
+            write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
         if as_json:
             print_json(_as_dict(task, found, level, output, notes, known))
         else:
