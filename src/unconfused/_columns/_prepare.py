@@ -11,6 +11,9 @@ from unconfused._columns._cells import cells_as_text
 from unconfused._columns._kinds import ColumnError, require
 from unconfused._columns._pipeline import CATEGORIES, DATES, NUMBERS, TEXT
 
+LARGEST = 1e150
+"""Numbers beyond have squares that are not finite, and a column with one no scale."""
+
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -106,7 +109,7 @@ def _needed(model: Any) -> list[str] | None:
 
 def _converted(column: Any, name: str, kind: str | None) -> Any:
     if kind == NUMBERS:
-        return _numbers(column, name)
+        return finite_numbers(column, name)
     if kind == DATES:
         return _dates(column, name)
     if kind in (CATEGORIES, TEXT):
@@ -123,12 +126,14 @@ def as_numbers(column: Any) -> Any:
     return pd.to_numeric(column, errors="coerce").astype("float64")
 
 
-def _numbers(column: Any, name: str) -> Any:
+def finite_numbers(column: Any, name: str) -> Any:
+    """Return a column as floats; refuse cells that are no numbers, or none that can be scaled."""
     if column.dtype.kind == "M":
         raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
     numbers = as_numbers(column)
     _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
     _refuse(np.isinf(numbers), column, name, "is not finite")
+    _refuse(np.abs(numbers) > LARGEST, column, name, "is too large a number to be scaled")
     return numbers
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -112,4 +114,20 @@ def write_text(frame: Any, where: Any, found: str, *, header: bool = True, **opt
         )
         return
     separator = "," if found == "csv" else "\t"
-    frame.to_csv(where, index=False, sep=separator, lineterminator="\n", header=header, **options)
+    # A return that is not quoted would end a row, and only Python 3.13 and later quotes it.
+    quoting = csv.QUOTE_NONNUMERIC if _holds_returns(frame) else csv.QUOTE_MINIMAL
+    frame.to_csv(
+        where,
+        index=False,
+        sep=separator,
+        lineterminator="\n",
+        header=header,
+        quoting=quoting,
+        **options,
+    )
+
+
+def _holds_returns(frame: Any) -> bool:
+    words = [frame.iloc[:, place] for place, kind in enumerate(frame.dtypes) if kind.kind == "O"]
+    cells = itertools.chain(frame.columns, *words)
+    return any("\r" in cell for cell in cells if isinstance(cell, str))

@@ -74,7 +74,9 @@ def write_matrix(
         whole_file(path, force=force) as scratch,
         open(scratch, "w", encoding="utf-8", newline="") as stream,
     ):
-        writer = csv.writer(stream, delimiter=_delimiter(path), lineterminator="\n")
+        # A return that is not quoted would end a line.
+        every: Any = csv.QUOTE_ALL if "\r" in "".join(names) else csv.QUOTE_MINIMAL
+        writer = csv.writer(stream, delimiter=_delimiter(path), lineterminator="\n", quoting=every)
         writer.writerow([CORNER, *names])
         for name, row in zip(names, matrix.tolist(), strict=True):
             writer.writerow([name, *(f"{share:.6g}" for share in row)])
