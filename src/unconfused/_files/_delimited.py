@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from unconfused._files._errors import WRONG_ENCODING, DataFileError, reading
@@ -13,13 +13,13 @@ from unconfused._files._quotes import CountedLines, quote_fault
 from unconfused._files._text import find_encoding, open_text, open_utf8
 from unconfused._files._types import column_names, typed
 
-BLOCK = 2 * 2**20
+BLOCK, LARGEST_BLOCK = 2 * 2**20, 64 * 2**20
 """Bytes parsed at a time: no row can be longer. Arrow reads some thirty of them ahead."""
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+BYTES_PER_COLUMN = 640
+"""Of a block of a wide table: every block costs its columns about a kilobyte each."""
 
-WIDEST_FIELD = 2**17
-"""Characters that a name in the header may have; Python's csv knows no more either."""
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def read_delimited(
@@ -46,6 +46,7 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
     mark = _delimiter(source, delimiter)
     encoding = find_encoding(source, encoding)
     names = _header(source, encoding, mark)
+    block = min(max(BLOCK, BYTES_PER_COLUMN * len(names)), LARGEST_BLOCK)
     bad_rows: list[Any] = []
 
     def note(row: Any) -> str:
@@ -58,7 +59,7 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
             reader = arrow_csv.open_csv(
                 lines,
                 # One thread: only then can the parser say which row is wrong.
-                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK),
+                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=block),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=mark, newlines_in_values=True, invalid_row_handler=note
                 ),
@@ -80,7 +81,8 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
             raise DataFileError(fault)
         yield waiting
     except pa.ArrowInvalid as error:
-        said = _explain(str(error), bad_rows, lambda: quote_fault(source, encoding, mark))
+        fault = quote_fault(source, encoding, mark)
+        said = _explain(str(error), bad_rows, block) if fault is None else fault
         raise DataFileError(said) from error
 
 
@@ -95,8 +97,8 @@ def _delimiter(source: Source, chosen: str | None) -> str:
 def _header(source: Source, encoding: str, delimiter: str) -> list[str]:
     """Read the first row alone; what follows can then be read as text, column by column."""
     with open_text(source, encoding) as stream:
-        # A quote that is never closed must not make the header as long as the file.
-        lines = iter(lambda: stream.readline(WIDEST_FIELD), "")
+        # No row can be longer than a block, and the reader takes a piece of a line for a whole one.
+        lines = iter(lambda: stream.readline(LARGEST_BLOCK), "")
         try:
             first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
         except csv.Error as error:  # a name longer than any
@@ -115,11 +117,9 @@ def _header(source: Source, encoding: str, delimiter: str) -> list[str]:
     return first
 
 
-def _explain(said: str, bad_rows: list[Any], quote_fault: Callable[[], str | None]) -> str:
+def _explain(said: str, bad_rows: list[Any], block: int) -> str:
     if "UTF8" in said:
         return WRONG_ENCODING
-    if fault := quote_fault():
-        return fault
     if bad_rows:
         row = bad_rows[0]
         place = f"row {row.number}" if row.number else "a row"
@@ -129,5 +129,5 @@ def _explain(said: str, bad_rows: list[Any], quote_fault: Callable[[], str | Non
             f"the delimiter into quotes."
         )
     if "straddl" in said or "out of sync" in said:
-        return f"a row is longer than {BLOCK // 2**20} MB. Most likely a quote is not closed."
+        return f"a row is longer than {block // 2**20} MB; no row of a table should be."
     return f"it is not well formed ({' '.join(said.split())[:200]})."

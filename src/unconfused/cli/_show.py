@@ -72,7 +72,8 @@ def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
         candidates += plan.columns.numbers
     found = []
     for column in candidates:
-        values = set(label_texts(plan.columns.values.get(column, []))) - {None}
+        held = plan.columns.values.get(column)
+        values = set(label_texts(held)) - {None} if held else set()
         if len(values) > 1 and values <= names and len(values) > len(names) / 2:
             found.append(
                 f"The column {column!r} holds classes, and was learnt from like any other. If it "

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from unconfused import estimators, kernels, selection, steps
-from unconfused._columns import DateParts
+from unconfused._columns import DateParts, Named
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.persistence._labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
@@ -35,6 +35,7 @@ def allowed_types() -> frozenset[str]:
         *(getattr(estimators, name) for name in estimators.__all__),
         kernels.KernelProjection,
         DateParts,
+        Named,
         ConfusionEstimate,
         LabelledConfusion,
         UMAState,
