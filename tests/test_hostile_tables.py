@@ -12,6 +12,8 @@ import pytest
 from pets import invoke, pets, pets_csv, refused, succeed, succeed_json
 from scipy import sparse
 
+from unconfused import UnconfusedLogisticRegression
+from unconfused._columns import build_pipeline, prepare_frame
 from unconfused._files import DataFileError, iter_tables, open_table, read_table, write_table
 from unconfused.cli._finite_scores import finite_scores
 
@@ -317,3 +319,35 @@ def test_a_row_without_a_score_is_not_written(monkeypatch):
         result = invoke("predict", "model.skops", "pets.csv", "-o", "out.csv", "--rows", rows)
         assert result.exit_code == 2 and "Row 11 (from 0)" in result.stderr
         assert not Path("out.csv").exists()
+
+
+# Very many columns.
+
+
+def test_a_header_longer_than_any_line():
+    """Cut short, it would leave the last columns to other rules: a code would be a number."""
+    names = [f"a_rather_long_name_{place}" for place in range(9_000)]
+    Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["007"] * 9_000) + "\n")
+    assert len(",".join(names)) > 2**17
+    found = read_table("wide.csv", as_text=names)
+    assert found.columns.tolist() == names
+    assert found[names[-1]].tolist() == found[names[0]].tolist() == ["007"]
+
+
+def test_columns_are_not_searched_for_one_by_one():
+    """In every fit, scikit-learn looks through all names for each that it is given."""
+
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other):
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    frame = pd.DataFrame(np.random.RandomState(0).randn(30, 600))
+    frame.columns = [Name(f"c{place}") for place in range(600)]
+    model, _ = build_pipeline(frame, UnconfusedLogisticRegression(), label=None)
+    model[:-1].fit(prepare_frame(model, frame))
+    assert Name.compared < 20 * 600

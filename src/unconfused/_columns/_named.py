@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._typing import IntArray
-
 
 class Named:
     """Tell a ColumnTransformer which columns to take.
@@ -24,18 +22,18 @@ class Named:
     --------
     >>> import pandas as pd
     >>> Named(["c", "a"])(pd.DataFrame({"a": [1], "b": [2], "c": [3]}))
-    array([2, 0])
+    [2, 0]
     """
 
     def __init__(self, names: list[str]) -> None:
         self.names = np.array(names, dtype=np.str_)
 
-    def __call__(self, frame: Any) -> IntArray:
+    def __call__(self, frame: Any) -> list[int]:
         """Return where the columns are in a frame."""
         places = frame.columns.get_indexer(self.names)
         if (places < 0).any():
             raise ValueError(f"There is no column {str(self.names[places < 0][0])!r}.")
-        return np.asarray(places, dtype=np.int64)
+        return [int(place) for place in places]  # what converters to ONNX look for
 
     def __repr__(self) -> str:
         return f"Named({self.names.tolist()!r})"
