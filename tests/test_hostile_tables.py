@@ -335,19 +335,10 @@ def test_a_header_longer_than_any_line():
 
 
 def test_columns_are_not_searched_for_one_by_one():
-    """In every fit, scikit-learn looks through all names for each that it is given."""
-
-    class Name(str):
-        compared = 0
-
-        def __eq__(self, other):
-            Name.compared += 1
-            return str.__eq__(self, other)
-
-        __hash__ = str.__hash__
-
-    frame = pd.DataFrame(np.random.RandomState(0).randn(30, 600))
-    frame.columns = [Name(f"c{place}") for place in range(600)]
+    """Scikit-learn looks through all names for each that it is given, but not for places."""
+    frame = pd.DataFrame(np.random.RandomState(0).randn(30, 6), columns=list("abcdef"))
+    frame["f"] = ["x", "y"] * 15
     model, _ = build_pipeline(frame, UnconfusedLogisticRegression(), label=None)
-    model[:-1].fit(prepare_frame(model, frame))
-    assert Name.compared < 20 * 600
+    fitted = model[:-1].fit(prepare_frame(model, frame))
+    places = {name: columns for name, _, columns in fitted[0].transformers_}
+    assert places == {"numbers": [0, 1, 2, 3, 4], "categories": [5]}
