@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import platform
+import re
 import secrets
+import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""Errors that tell of the place that is written to, whatever else was done meanwhile."""
+
+HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+"""This machine in the names of scratch files: a folder may be shared with others."""
+
+SCRATCH = re.compile(rf"\.unconfused-{HOST}-(\d+)-[0-9a-f]{{16}}\.tmp")
+"""Names of scratch files of this machine, with the process that writes them."""
 
 
 @contextlib.contextmanager
@@ -14,7 +28,9 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     """Yield a scratch file to write; when the block ends well, it takes the place of `path`.
 
     Nobody ever sees half a file: the scratch file lies in the same folder, is flushed to the
-    disk and then renamed. When the block fails, or is interrupted, nothing is left behind.
+    disk and then renamed. When the block fails, or is interrupted, nothing is left behind; what a
+    process left that was killed outright is removed by the next one that writes there. A file that
+    is replaced hands its permissions on.
 
     Parameters
     ----------
@@ -41,9 +57,18 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
         yield scratch
         _flush(scratch)
         refuse_target(target, force=force)  # it may have come into being meanwhile
+        with contextlib.suppress(FileNotFoundError):
+            scratch.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(scratch, target)
         with contextlib.suppress(OSError):  # not every system can flush a folder
             _flush(target.parent)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        why = os.strerror(error.errno)
+        raise OSError(
+            f"{target} cannot be written ({why}); make room, or choose another place."
+        ) from error
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -59,6 +84,8 @@ def refuse_target(target: Path, *, force: bool) -> None:
             raise OSError(f"{target} is not an ordinary file; choose another place.")
         if target.exists() and not force:
             raise FileExistsError(f"{target} exists already; force=True replaces it.")
+        if target.exists() and not _is_writable(target):
+            raise PermissionError(f"{target} is read-only; make it writable, or choose another.")
     except ValueError as error:  # a NUL in the name
         raise OSError(f"{str(target)!r} cannot be a file name ({error}).") from None
 
@@ -71,15 +98,47 @@ def refuse_folder(target: Path) -> None:
 
 def _scratch(target: Path) -> Path:
     """Make an empty file in the folder where a file is to be."""
-    scratch = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    _remove_stale(target.parent)
+    name = f".unconfused-{HOST}-{os.getpid()}-{secrets.token_hex(8)}.tmp"
+    scratch = target.with_name(name)
     try:
         # Made here, not by the writer: so the name is ours alone, with the usual permissions.
         scratch.touch(exist_ok=False)
+        with contextlib.suppress(FileNotFoundError):
+            # What replaces a private file is private from the beginning.
+            scratch.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise OSError(
             f"Cannot write into {target.parent} ({error.strerror}); choose another place."
         ) from None
     return scratch
+
+
+def _is_writable(target: Path) -> bool:
+    """Return whether a file may be changed: to root, everything else is writable too."""
+    any_write = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+    return bool(target.stat().st_mode & any_write) and os.access(target, os.W_OK)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove scratch files of processes of this machine that are no more."""
+    with contextlib.suppress(OSError):  # a folder that cannot be read has said so, or will
+        for name in os.listdir(folder):
+            found = SCRATCH.fullmatch(name)
+            if found and not _is_alive(int(found[1])):
+                (folder / name).unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name != "posix":  # there the question itself could end it
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # someone else's
+        return True
+    return True
 
 
 def _flush(path: Path) -> None:

@@ -1,23 +1,27 @@
-"""Text from outside on its way to a message or a terminal."""
+"""Text that is safe to print: `printable`."""
 
 from __future__ import annotations
 
-import unicodedata
+import re
 
-# Controls (C0, DEL, C1), formats (bidirectional overrides, zero-width characters), surrogates, and
-# the separators that end a line.
-UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: what terminals take for commands
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators, and what turns text round
+    "\ud800-\udfff]"  # halves of characters, which no encoding can write
+)
 
 
 def printable(text: str) -> str:
-    r"""Return text with its control characters written out, so that none reaches a terminal.
+    r"""Return text with control characters escaped, newlines and tabs too.
+
+    A label or a file name may hold what a terminal takes for a command: to set the title of the
+    window, to clear the screen, to show the rest of the line backwards.
 
     Examples
     --------
-    >>> print(printable("cat\x1b[2J"))
-    cat\x1b[2J
+    >>> print(printable("cat\x1b]0;mine\x07\n"))
+    cat\x1b]0;mine\x07\n
+    >>> printable("naïve 猫")
+    'naïve 猫'
     """
-    return "".join(
-        one.encode("unicode_escape").decode("ascii") if unicodedata.category(one) in UNSEEN else one
-        for one in text
-    )
+    return UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

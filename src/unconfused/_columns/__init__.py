@@ -3,6 +3,7 @@
 from unconfused._columns._dates import DateParts
 from unconfused._columns._kinds import ColumnError, ColumnPlan
 from unconfused._columns._kinds import require as require_columns
+from unconfused._columns._named import Named
 from unconfused._columns._pipeline import build_pipeline
 from unconfused._columns._prepare import check_columns, columns_as_text, prepare_frame
 from unconfused._columns._streamed import ColumnsInBlocks
@@ -12,6 +13,7 @@ __all__ = [
     "ColumnPlan",
     "ColumnsInBlocks",
     "DateParts",
+    "Named",
     "build_pipeline",
     "check_columns",
     "columns_as_text",

@@ -70,14 +70,16 @@ def begin_summaries(
     if clash:
         raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
     roles: dict[str, Any] = dict.fromkeys(text, "text") | dict.fromkeys(categories, "categories")
-    names = [str(name) for name in frame.columns if name not in reserved]
+    kept_out = set(reserved)
+    names = [str(name) for name in frame.columns if name not in kept_out]
     return [ColumnSummary(name, roles.get(name)) for name in names]
 
 
 def require(frame: Any, names: Iterable[str]) -> None:
     """Raise if a frame lacks a column, and say which one may be meant."""
     there = [str(name) for name in frame.columns]
-    missing = [name for name in dict.fromkeys(names) if name not in there]
+    known = set(there)
+    missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
         close = [one for name in missing for one in difflib.get_close_matches(name, there, n=1)]
         meant = f" Is {_listed(dict.fromkeys(close))} meant?" if close else ""
@@ -109,7 +111,8 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
         _place_numbers(plan, summary)
     else:
         _place_words(plan, summary)
-    if name in (*plan.categories, *plan.numbers) and summary.levels is not None:
+    used = [name] in (plan.categories[-1:], plan.numbers[-1:])
+    if used and summary.levels is not None:
         plan.values[name] = list(summary.levels)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from sklearn.compose import ColumnTransformer
@@ -13,6 +13,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from unconfused._columns._dates import DateParts
 from unconfused._columns._kinds import ColumnPlan, begin_summaries, plan_columns
+from unconfused._columns._named import Named
+from unconfused._columns._summary import ColumnSummary
 
 NUMBERS, CATEGORIES, DATES, TEXT = "numbers", "categories", "dates", "text: "
 """Names of the parts of the column transformer; each text has one of its own."""
@@ -77,22 +79,29 @@ def build_pipeline(
         text=list(text),
         categories=list(categories),
     )
-    for summary in summaries:
-        summary.add(frame[summary.name])
-    plan = plan_columns(summaries)
+    plan = plan_columns(_filled(frame, summaries))
     return Pipeline([("columns", column_transformer(plan)), ("learner", learner)]), plan
+
+
+def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummary]:
+    """Yield the summaries one by one; what each remembers is gone before the next is made."""
+    summaries.reverse()
+    while summaries:
+        summary = summaries.pop()
+        summary.add(frame[summary.name])
+        yield summary
 
 
 def column_transformer(plan: ColumnPlan) -> ColumnTransformer:
     """Return the step that makes features of the columns, not fitted."""
     parts: list[tuple[str, Any, Any]] = []
     if plan.numbers:
-        parts.append((NUMBERS, _numbers(), plan.numbers))
+        parts.append((NUMBERS, _numbers(), Named(plan.numbers)))
     if plan.dates:
-        parts.append((DATES, make_pipeline(DateParts(), _numbers()), plan.dates))
+        parts.append((DATES, make_pipeline(DateParts(), _numbers()), Named(plan.dates)))
     if plan.categories:
         levels = max(len(plan.values[name]) for name in plan.categories)
-        parts.append((CATEGORIES, _categories(levels), plan.categories))
+        parts.append((CATEGORIES, _categories(levels), Named(plan.categories)))
     parts += [
         (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
     ]

@@ -9,7 +9,11 @@ from sklearn.compose import ColumnTransformer
 
 from unconfused._columns._cells import cells_as_text
 from unconfused._columns._kinds import ColumnError, require
+from unconfused._columns._named import names_in
 from unconfused._columns._pipeline import CATEGORIES, DATES, NUMBERS, TEXT
+
+LARGEST = 1e150
+"""Numbers beyond have squares that are not finite, and a column with one no scale."""
 
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -45,7 +49,8 @@ def check_columns(model: Any, frame: Any) -> list[str]:
             )
         return []
     require(frame, needed)
-    return [str(name) for name in frame.columns if name not in needed]
+    used = set(needed)
+    return [str(name) for name in frame.columns if name not in used]
 
 
 def prepare_frame(model: Any, frame: Any) -> Any:
@@ -71,8 +76,12 @@ def prepare_frame(model: Any, frame: Any) -> Any:
     if needed is None:
         return frame
     kinds = _kinds(model)
-    columns = {name: _converted(frame[name], name, kinds.get(name)) for name in needed}
-    return pd.DataFrame(columns, index=frame.index)
+    plain = _plain_numbers(frame, [name for name in needed if kinds.get(name) == NUMBERS])
+    others = [name for name in needed if name not in plain.columns]
+    converted = {name: _converted(frame[name], name, kinds.get(name)) for name in others}
+    if not converted:
+        return plain
+    return pd.concat([plain, pd.DataFrame(converted, index=frame.index)], axis=1)[needed]
 
 
 def columns_as_text(model: Any) -> list[str]:
@@ -90,10 +99,9 @@ def _kinds(model: Any) -> dict[str, str]:
         return {}
     kinds: dict[str, str] = {}
     for part, _, names in first.transformers:
-        if part in (NUMBERS, CATEGORIES, DATES):
-            kinds |= dict.fromkeys(names, part)
-        elif part.startswith(TEXT):
-            kinds[names] = TEXT
+        if part in (NUMBERS, CATEGORIES, DATES) or part.startswith(TEXT):
+            kind = TEXT if part.startswith(TEXT) else part
+            kinds |= dict.fromkeys(names_in(names), kind)
     return kinds
 
 
@@ -104,9 +112,20 @@ def _needed(model: Any) -> list[str] | None:
     return list(_kinds(model)) or None
 
 
+def _plain_numbers(frame: Any, names: list[str]) -> Any:
+    """Return those of the columns that are numbers already, all at once: they may be very many."""
+    kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype)}
+    plain = [name for name in names if name in kinds and kinds[name].kind in "iufb"]
+    found = frame[plain].astype(np.float64)
+    extreme = (np.abs(found.to_numpy()) > LARGEST).any(axis=0)
+    for name in found.columns[extreme][:1]:
+        finite_numbers(found[name], name)
+    return found
+
+
 def _converted(column: Any, name: str, kind: str | None) -> Any:
     if kind == NUMBERS:
-        return _numbers(column, name)
+        return finite_numbers(column, name)
     if kind == DATES:
         return _dates(column, name)
     if kind in (CATEGORIES, TEXT):
@@ -123,12 +142,14 @@ def as_numbers(column: Any) -> Any:
     return pd.to_numeric(column, errors="coerce").astype("float64")
 
 
-def _numbers(column: Any, name: str) -> Any:
+def finite_numbers(column: Any, name: str) -> Any:
+    """Return a column as floats; refuse cells that are no numbers, or none that can be scaled."""
     if column.dtype.kind == "M":
         raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
     numbers = as_numbers(column)
     _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
     _refuse(np.isinf(numbers), column, name, "is not finite")
+    _refuse(np.abs(numbers) > LARGEST, column, name, "is too large a number to be scaled")
     return numbers
 
 

@@ -22,7 +22,7 @@ from unconfused._columns._pipeline import (
     TEXT,
     column_transformer,
 )
-from unconfused._columns._prepare import as_numbers
+from unconfused._columns._prepare import finite_numbers
 from unconfused._columns._stand_in import stand_in
 from unconfused._columns._summary import kind_of
 from unconfused._columns._word_counts import WordCounts
@@ -133,7 +133,7 @@ def _numbers_of(column: Any, name: str) -> dict[str, FloatArray]:
     """Return the numbers that a column may become, by the names they have in the store."""
     kind = kind_of(column, column.dropna())
     if kind == "numbers":
-        return {name: as_numbers(column).to_numpy()}
+        return {name: finite_numbers(column, name).to_numpy()}
     if kind == "dates":
         naive = column.dt.tz_convert(None) if column.dt.tz is not None else column
         parts = DateParts().fit_transform(naive.to_frame())

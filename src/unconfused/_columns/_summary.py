@@ -63,6 +63,9 @@ class ColumnSummary:
 
     def add(self, column: Any) -> None:
         """Take in some more rows of the column."""
+        if self.role is None and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+            self._add_numbers(column.to_numpy())
+            return
         present = column.dropna()
         self.n_rows += len(column)
         self.n_present += len(present)
@@ -91,6 +94,26 @@ class ColumnSummary:
         if self.levels is not None:
             self.levels.update(words.value_counts(sort=False).to_dict())
             if len(self.levels) > MOST_DISTINCT:
+                self.levels = None
+
+    def _add_numbers(self, values: np.ndarray[Any, Any]) -> None:
+        """Take in numbers, without pandas: of a wide table there are very many columns."""
+        present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+        self.n_rows += len(values)
+        self.n_present += len(present)
+        self._whole &= values.dtype.kind in "iu"
+        if not len(present):
+            return
+        if self.first is None:
+            self.first = present[0]
+        self._kinds.add("numbers")
+        if self._whole and ID_NAME.fullmatch(self.name):
+            self._whole_numbers.append(present)
+        if self.levels is not None:
+            self.levels.update(dict.fromkeys(np.unique(present).tolist(), 1))
+            # Several numbers that are not whole are measurements, never classes.
+            measured = len(self.levels) > 1 and present.dtype.kind == "f"
+            if len(self.levels) > FEW_NUMBERS or (measured and (present % 1 != 0).any()):
                 self.levels = None
 
     def _add_values(self, present: Any) -> None:

@@ -4,9 +4,11 @@ from unconfused._files._append import open_table
 from unconfused._files._disk_rows import DiskRows, scratch_file
 from unconfused._files._errors import DataFileError
 from unconfused._files._formats import find_source
+from unconfused._files._formulas import escape_cell, unescape_cell
 from unconfused._files._read import iter_tables, read_table
 from unconfused._files._sparse import LabelledRows, plain_labels
 from unconfused._files._svmlight_parts import iter_svmlight
+from unconfused._files._types import clean_name
 from unconfused._files._write import check_table_target, write_table
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "DiskRows",
     "LabelledRows",
     "check_table_target",
+    "clean_name",
+    "escape_cell",
     "find_source",
     "iter_svmlight",
     "iter_tables",
@@ -21,5 +25,6 @@ __all__ = [
     "plain_labels",
     "read_table",
     "scratch_file",
+    "unescape_cell",
     "write_table",
 ]

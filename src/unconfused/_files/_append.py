@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from unconfused._atomic import whole_file
-from unconfused._files._errors import DataFileError, in_words
+from unconfused._files._errors import writing
 from unconfused._files._formats import find_format
-from unconfused._files._write import check_table_target, write_text
+from unconfused._files._write import check_table_target, safe_text, write_text
 
 OPENERS: dict[str | None, Callable[..., Any]] = {None: open, ".gz": gzip.open, ".bz2": bz2.open}
 
@@ -21,14 +21,16 @@ Append = Callable[[Any], None]
 
 
 @contextlib.contextmanager
-def open_table(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Append]:
+def open_table(
+    path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
+) -> Iterator[Append]:
     r"""Yield a function that appends frames, all of the same columns, to a file.
 
     When the block ends well, the file is there; when it does not, nothing is left behind.
 
     Parameters
     ----------
-    path, force : as for `write_table`
+    path, force, escape : as for `write_table`
 
     Examples
     --------
@@ -43,14 +45,11 @@ def open_table(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     """
     target = check_table_target(path, force=force)
     found, packing = find_format(target)
-    try:
-        with whole_file(target, force=force) as scratch:
-            columnar = found in ("parquet", "arrow")
-            parts = _arrow(scratch, found) if columnar else _text(scratch, found, packing)
-            with parts as append:
-                yield append
-    except OSError as error:
-        raise DataFileError(error.strerror or in_words(error)) from None
+    with writing(target), whole_file(target, force=force) as scratch:
+        columnar = found in ("parquet", "arrow")
+        parts = _arrow(scratch, found) if columnar else _text(scratch, found, packing)
+        with parts as append:
+            yield lambda frame: append(safe_text(frame, found, escape))
 
 
 @contextlib.contextmanager

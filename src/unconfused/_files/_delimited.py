@@ -8,16 +8,18 @@ from typing import Any
 
 from unconfused._files._errors import WRONG_ENCODING, DataFileError, reading
 from unconfused._files._formats import Source
+from unconfused._files._formulas import unescape_cell
+from unconfused._files._quotes import CountedLines, quote_fault
 from unconfused._files._text import find_encoding, open_text, open_utf8
 from unconfused._files._types import column_names, typed
 
-BLOCK = 2 * 2**20
+BLOCK, LARGEST_BLOCK = 2 * 2**20, 64 * 2**20
 """Bytes parsed at a time: no row can be longer. Arrow reads some thirty of them ahead."""
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+BYTES_PER_COLUMN = 640
+"""Of a block of a wide table: every block costs its columns about a kilobyte each."""
 
-WIDEST_FIELD = 2**17
-"""Characters that a name in the header may have; Python's csv knows no more either."""
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def read_delimited(
@@ -44,6 +46,7 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
     mark = _delimiter(source, delimiter)
     encoding = find_encoding(source, encoding)
     names = _header(source, encoding, mark)
+    block = min(max(BLOCK, BYTES_PER_COLUMN * len(names)), LARGEST_BLOCK)
     bad_rows: list[Any] = []
 
     def note(row: Any) -> str:
@@ -52,10 +55,11 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
 
     try:
         with open_utf8(source, encoding) as stream:
+            lines = CountedLines(stream)
             reader = arrow_csv.open_csv(
-                stream,
+                lines,
                 # One thread: only then can the parser say which row is wrong.
-                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK),
+                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=block),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=mark, newlines_in_values=True, invalid_row_handler=note
                 ),
@@ -63,14 +67,23 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
                     column_types=dict.fromkeys(names, pa.string())
                 ),
             )
-            fixed = column_names(reader.schema.names)
+            fixed = column_names([unescape_cell(name) for name in reader.schema.names])
             # None would be a table without columns, were there no rows.
             nothing = [pa.array([], kind) for kind in reader.schema.types]
-            yield pa.RecordBatch.from_arrays(nothing, names=fixed)
+            waiting = pa.RecordBatch.from_arrays(nothing, names=fixed)
+            n_rows = 0
             for batch in reader:
-                yield batch.rename_columns(fixed)
+                yield waiting
+                waiting, n_rows = batch.rename_columns(fixed), n_rows + batch.num_rows
+        # A quote that is not closed shows at the end: before that, the last rows are kept back.
+        fault = quote_fault(source, encoding, mark) if lines.is_in_doubt(n_rows) else None
+        if fault is not None:
+            raise DataFileError(fault)
+        yield waiting
     except pa.ArrowInvalid as error:
-        raise DataFileError(_explain(str(error), bad_rows)) from error
+        fault = quote_fault(source, encoding, mark)
+        said = _explain(str(error), bad_rows, block) if fault is None else fault
+        raise DataFileError(said) from error
 
 
 def _delimiter(source: Source, chosen: str | None) -> str:
@@ -84,15 +97,19 @@ def _delimiter(source: Source, chosen: str | None) -> str:
 def _header(source: Source, encoding: str, delimiter: str) -> list[str]:
     """Read the first row alone; what follows can then be read as text, column by column."""
     with open_text(source, encoding) as stream:
-        # A quote that is never closed must not make the header as long as the file.
-        lines = iter(lambda: stream.readline(WIDEST_FIELD), "")
-        first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+        # No row can be longer than a block, and the reader takes a piece of a line for a whole one.
+        lines = iter(lambda: stream.readline(LARGEST_BLOCK), "")
+        try:
+            first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+        except csv.Error as error:  # a name longer than any
+            fault = quote_fault(source, encoding, delimiter)
+            raise DataFileError(fault or f"its header cannot be read ({error}).") from None
     if first is None:
         raise DataFileError("it holds nothing but empty lines.")
     if any("\0" in name for name in first):
         raise DataFileError("its header holds NUL characters: this is not text.")
     others = [mark for mark in ";\t|," if mark != delimiter and first[0].count(mark) > 0]
-    if len(first) == 1 and others:
+    if len(first) == 1 and others and "\n" not in first[0]:
         raise DataFileError(
             f"its header has one column, {first[0][:60]!r}, but looks divided by {others[0]!r}. "
             f"Say so with the delimiter."
@@ -100,18 +117,17 @@ def _header(source: Source, encoding: str, delimiter: str) -> list[str]:
     return first
 
 
-def _explain(said: str, bad_rows: list[Any]) -> str:
+def _explain(said: str, bad_rows: list[Any], block: int) -> str:
     if "UTF8" in said:
         return WRONG_ENCODING
     if bad_rows:
         row = bad_rows[0]
         place = f"row {row.number}" if row.number else "a row"
-        quote = " A quote that is not closed?" if '"' in row.text else ""
         return (
             f"{place} has {row.actual_columns} cells and the header {row.expected_columns}: "
             f"{row.text[:60]!r}. Every row needs as many cells as the header; put cells that hold "
-            f"the delimiter into quotes.{quote}"
+            f"the delimiter into quotes."
         )
     if "straddl" in said or "out of sync" in said:
-        return f"a row is longer than {BLOCK // 2**20} MB. Most likely a quote is not closed."
+        return f"a row is longer than {block // 2**20} MB; no row of a table should be."
     return f"it is not well formed ({' '.join(said.split())[:200]})."

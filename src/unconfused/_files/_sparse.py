@@ -18,6 +18,9 @@ SPARSE_PARTS = {"format", "data", "shape"}
 
 MOST_FEATURES = 2**31 - 1
 
+LARGEST = 1e150
+"""Numbers beyond have squares that are not finite, which no learner can do without."""
+
 
 @dataclass(frozen=True)
 class LabelledRows:
@@ -47,7 +50,25 @@ def read_svmlight(source: Source) -> LabelledRows:
             raise DataFileError("it holds no rows.")
         if X.shape[1] > MOST_FEATURES:
             raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
+        refuse_extremes(X)
         return LabelledRows(X, plain_labels(y))
+
+
+def refuse_extremes(X: Any, begun: int = 0) -> None:
+    """Raise if an entry is not finite, or its square is not; NaN in a dense matrix is missing."""
+    if X.dtype.kind != "f":
+        return
+    if sparse.issparse(X):
+        wrong = np.flatnonzero(~(np.abs(X.data) <= LARGEST))
+        rows, values = np.searchsorted(X.indptr, wrong, side="right") - 1, X.data[wrong]
+    else:
+        far = np.abs(X) > LARGEST
+        rows, values = far.nonzero()[0], X[far]
+    if len(rows):
+        raise DataFileError(
+            f"row {rows[0] + begun} (from 0) holds {values[0]:g}, which no learner can take. "
+            "Correct it, or leave the row out."
+        )
 
 
 def plain_labels(y: Labels) -> Labels:
@@ -110,6 +131,7 @@ def read_npz(source: Source) -> LabelledRows:
             raise DataFileError("it holds no rows.")
         if y is not None and y.shape != (X.shape[0],):
             raise DataFileError(f"y has shape {y.shape}, but X has {X.shape[0]} rows.")
+        refuse_extremes(X)
         return LabelledRows(X, y)
 
 

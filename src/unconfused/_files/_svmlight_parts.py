@@ -10,7 +10,7 @@ from sklearn.datasets import load_svmlight_file
 
 from unconfused._files._errors import DataFileError, reading
 from unconfused._files._formats import Source
-from unconfused._files._sparse import MOST_FEATURES, first_bad_line
+from unconfused._files._sparse import MOST_FEATURES, first_bad_line, refuse_extremes
 from unconfused._typing import FloatArray
 
 BLOCK = 16 * 2**20
@@ -33,6 +33,7 @@ def iter_svmlight(source: Source, block: int | None = None) -> Iterator[tuple[An
     >>> [(X.shape, y.tolist()) for X, y in iter_svmlight(find_source(path), block=8)]
     [((1, 3), [1.0]), ((1, 2), [0.0])]
     """
+    n_rows = 0
     with reading(source.path, source.name), source.open() as stream:
         while lines := _whole_lines(stream, block or BLOCK):
             try:
@@ -43,6 +44,8 @@ def iter_svmlight(source: Source, block: int | None = None) -> Iterator[tuple[An
                 raise DataFileError(first_bad_line(source, error)) from None
             if X.shape[1] > MOST_FEATURES:
                 raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
+            refuse_extremes(X, n_rows)
+            n_rows += len(y)
             if len(y):  # not comments alone
                 yield X, y
 

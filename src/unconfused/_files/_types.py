@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from unconfused._files._errors import DataFileError
+from unconfused._files._formulas import unescape_column
 
 MISSING = (
     ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
@@ -24,11 +25,15 @@ OLD_INDEX = re.compile(r"__index_level_\d+__")
 """What a frame's row numbers are called in a Parquet file."""
 
 
+def clean_name(name: str) -> str:
+    """Return a name on one line, without blanks around it."""
+    # Office programs break long names within a cell; nobody could type such a name.
+    return LINE_END.sub(" ", name).strip()
+
+
 def column_names(names: list[str]) -> list[str]:
     """Return the names on one line, without blanks around them; refuse one that occurs twice."""
-    # Office programs break long names within a cell; nobody could type such a name.
-    lines = [LINE_END.sub(" ", name).strip() for name in names]
-    clean = [name or f"unnamed_{place}" for place, name in enumerate(lines, start=1)]
+    clean = [clean_name(name) or f"unnamed_{place}" for place, name in enumerate(names, start=1)]
     twice = [name for name, times in Counter(clean).items() if times > 1]
     if twice:
         raise DataFileError(
@@ -62,7 +67,7 @@ def _typed_column(column: Any, name: str, as_text: bool) -> Any:
         return found
     if pc.any(pc.match_substring(column, "\0")).as_py():
         raise DataFileError(f"the column {name!r} holds NUL characters: this is not text.")
-    return pc.if_else(missing, pa.scalar(None, pa.string()), column)
+    return pc.if_else(missing, pa.scalar(None, pa.string()), unescape_column(column))
 
 
 def _narrowed(text: Any, name: str) -> Any:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import os
 from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import refuse_target, whole_file
-from unconfused._files._errors import DataFileError, in_words
+from unconfused._files._errors import DataFileError, in_words, writing
 from unconfused._files._formats import NAMES, find_format
+from unconfused._files._formulas import escape_frame
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
 
-def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def write_table(
+    frame: Any, path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
+) -> Path:
     r"""Write a frame, without its index, in the format that the ending says.
 
     Parameters
@@ -21,6 +26,8 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False
     frame : pandas DataFrame
     path : a .csv, .tsv, .jsonl, .parquet or .arrow file; text also with .gz or .bz2
     force : replace a file that is there already
+    escape : in CSV and TSV, put an apostrophe before text that a spreadsheet would take for a
+        formula; `read_table` takes it away again
 
     Returns
     -------
@@ -42,10 +49,8 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, force: bool = False
     found, packing = find_format(target)
     packed = {None: None, ".gz": "gzip", ".bz2": "bz2"}[packing]
     try:
-        with whole_file(target, force=force) as scratch:
-            _write(frame, scratch, found, packed)
-    except OSError as error:
-        raise DataFileError(error.strerror or in_words(error)) from None
+        with writing(target), whole_file(target, force=force) as scratch:
+            _write(safe_text(frame, found, escape), scratch, found, packed)
     except DataFileError:
         raise
     except Exception as error:  # values that the format cannot hold
@@ -71,10 +76,8 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
         raise DataFileError(
             f"{target}: {NAMES[found]} is not written; choose {', '.join(WRITTEN)}."
         )
-    try:
+    with writing(target):
         refuse_target(target, force=force)
-    except OSError as error:
-        raise DataFileError(str(error)) from None
     return target
 
 
@@ -92,6 +95,11 @@ def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
             feather.write_feather(table, str(scratch))
 
 
+def safe_text(frame: Any, found: str, escape: bool) -> Any:
+    """Return a frame that is safe to open in a spreadsheet, if one would open the format."""
+    return escape_frame(frame) if escape and found in ("csv", "tsv") else frame
+
+
 def write_text(frame: Any, where: Any, found: str, *, header: bool = True, **options: Any) -> None:
     """Write a frame as CSV, TSV or JSON lines, to a path or a stream."""
     if found == "jsonl":
@@ -106,4 +114,20 @@ def write_text(frame: Any, where: Any, found: str, *, header: bool = True, **opt
         )
         return
     separator = "," if found == "csv" else "\t"
-    frame.to_csv(where, index=False, sep=separator, lineterminator="\n", header=header, **options)
+    # A return that is not quoted would end a row, and only Python 3.13 and later quotes it.
+    quoting = csv.QUOTE_NONNUMERIC if _holds_returns(frame) else csv.QUOTE_MINIMAL
+    frame.to_csv(
+        where,
+        index=False,
+        sep=separator,
+        lineterminator="\n",
+        header=header,
+        quoting=quoting,
+        **options,
+    )
+
+
+def _holds_returns(frame: Any) -> bool:
+    words = [frame.iloc[:, place] for place, kind in enumerate(frame.dtypes) if kind.kind == "O"]
+    cells = itertools.chain(frame.columns, *words)
+    return any("\r" in cell for cell in cells if isinstance(cell, str))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.util
 import signal
 import sys
+import traceback
 from typing import Any
+
+from unconfused._printable import printable
 
 __all__ = ["main"]
 
@@ -33,6 +36,7 @@ def main() -> None:
         raise SystemExit(BAD_INPUT)
     try:
         signal.signal(signal.SIGTERM, _end)
+        sys.excepthook = _print_traceback
         from unconfused.cli._app import app
 
         app(prog_name="unconfused")
@@ -41,6 +45,12 @@ def main() -> None:
     finally:
         if hasattr(signal, "setitimer"):  # it is ending: it need not be told again
             signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def _print_traceback(*error: Any) -> None:
+    """Print what --debug shows; an error may quote what is not safe to print."""
+    lines = "".join(traceback.format_exception(*error)).splitlines()
+    print("\n".join(map(printable, lines)), file=sys.stderr)
 
 
 def _end(*_: Any) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from unconfused import __version__
+from unconfused._printable import printable
 from unconfused.cli import (
     _audit,
     _corrupt,
@@ -21,7 +24,34 @@ from unconfused.cli import (
 )
 from unconfused.cli._errors import EXIT_CODES
 
+
+class SafeGroup(TyperGroup):
+    """The commands; what they say of wrong usage is safe to print."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the options before a command."""
+        with _safe_usage_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, *args: Any, **options: Any) -> Any:
+        """Read the options of a command, and run it."""
+        with _safe_usage_errors():
+            return super().invoke(*args, **options)
+
+
+@contextmanager
+def _safe_usage_errors() -> Iterator[None]:
+    """Escape what an error quotes: a shell's ``*`` puts names of files on the command line."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(getattr(error, "message", None), str):
+            error.message = printable(error.message)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
+    cls=SafeGroup,
     help="Learn from labels that are wrong in a way you can describe.",
     epilog=f"Begin with: unconfused demo\n\n{EXIT_CODES}",
     no_args_is_help=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unconfused._atomic import refuse_folder
+from unconfused._printable import printable
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import in_options, plain_errors
 from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
@@ -30,6 +31,9 @@ EXAMPLES = [
 
 PREVIEW = 5
 """Rows shown in the terminal."""
+
+COLUMNS = ("row", "label", "suggested", "probability_wrong")
+"""Columns of the output, besides that of --id."""
 
 MOST_STREAMED = 100_000
 """Rows that are listed of a file in parts, unless --top says otherwise."""
@@ -81,6 +85,7 @@ def audit(
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
     seed: opt.Seed = 0,
+    escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -92,12 +97,14 @@ def audit(
     """
     with plain_errors(context.obj):
         from unconfused._files import check_table_target, write_table
+        from unconfused.cli._output_columns import refuse_clash
 
         reading = Reading(delimiter, encoding, file_format)
         known = Known(
             label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, smoothing=smoothing,
         )  # fmt: skip
+        refuse_clash("--id", [identity] if identity else [], COLUMNS)
         refuse_same_target(data, output)
         check_table_target(output, force=force)
         refuse_folder(output)
@@ -116,7 +123,7 @@ def audit(
             source = Source(data, known, reading, settings, stage, files, folder, stream)
             task, plan, page, notes = _judge(source, top)
             rows = _frame(task, plan, page, source)
-        write_table(rows, output, force=force)
+        write_table(rows, output, force=force, escape=escape)
         _tell(page, rows, output, notes, as_json)
 
 
@@ -156,7 +163,7 @@ def _frame(task: Task, plan: Plan, page: ReportData, source: Source) -> Any:
 
     classes, identity = plan.model.classes_, source.known.identity
     places = [int(task.place[one.row]) for one in page.rows]
-    columns: dict[str, Any] = {"row": places}
+    columns: dict[str, Any] = {COLUMNS[0]: places}
     if identity is not None and plan.sample is None:
         columns[identity] = task.table[identity].iloc[[one.row for one in page.rows]].to_numpy()
     elif identity is not None:
@@ -165,9 +172,10 @@ def _frame(task: Task, plan: Plan, page: ReportData, source: Source) -> Any:
         columns[identity] = Parts(source.data, source.reading, lambda n: None).cells(
             identity, places
         )
-    columns["label"] = classes[[one.label for one in page.rows]]
-    columns["suggested"] = classes[[one.suggested for one in page.rows]]
-    columns["probability_wrong"] = [one.wrong for one in page.rows]
+    label, suggested, wrong = COLUMNS[1:]
+    columns[label] = classes[[one.label for one in page.rows]]
+    columns[suggested] = classes[[one.suggested for one in page.rows]]
+    columns[wrong] = [one.wrong for one in page.rows]
     return pd.DataFrame(columns)
 
 
@@ -176,7 +184,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     from rich.text import Text
 
     from unconfused._report._words import percent
-    from unconfused.cli._show import console, say_notes
+    from unconfused.cli._show import say_notes
 
     if as_json:
         found = {
@@ -188,7 +196,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
             "output": str(output),
             "notes": notes,
         }
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     out = console()
     out.print(f"{page.verdict.number} {page.verdict.sentence}.", style="bold")
@@ -196,9 +204,9 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
         out.print(sentence)
     table = Table(title="The most suspicious rows")
     for name in rows.columns:
-        table.add_column(str(name))
+        table.add_column(Text(printable(str(name))))
     for *cells, wrong in rows.head(PREVIEW).itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in cells), percent(wrong))
+        table.add_row(*(Text(printable(str(cell))) for cell in cells), percent(wrong))
     out.print(table)
     out.print(f"Rows: {output} ({len(rows):,} rows)")
     say_notes(notes)

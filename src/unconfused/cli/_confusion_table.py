@@ -6,6 +6,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from unconfused._printable import printable
 from unconfused._typing import FloatArray
 from unconfused.confusion import ConfusionEstimate
 
@@ -17,8 +18,8 @@ MOST_CLASSES = 20
 
 
 def names_of(found: ConfusionEstimate) -> list[str]:
-    """Return the classes as text."""
-    return [str(one) for one in found.classes.tolist()]
+    """Return the classes as text that is safe to print."""
+    return [printable(str(one)) for one in found.classes.tolist()]
 
 
 def matrix_width(found: ConfusionEstimate) -> int:

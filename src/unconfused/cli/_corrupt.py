@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading
 from unconfused.cli._targets import refuse_same_target
@@ -75,7 +75,7 @@ def corrupt(
     --reveal alone: a model could learn from a column that holds all of it.
     """
     with plain_errors(context.obj):
-        from unconfused._files import check_table_target, write_table
+        from unconfused._files import check_table_target, clean_name, write_table
 
         if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
             raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
@@ -83,7 +83,7 @@ def corrupt(
         check_table_target(output, force=force)
         refuse_folder(output)
         table = _read(data, label, Reading(delimiter, encoding, file_format))
-        base = column or f"noisy_{label}"
+        base = clean_name(column or "") or f"noisy_{clean_name(label)}"
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
         taken = [name for name in names if name in table.columns]
         if taken:
@@ -166,12 +166,10 @@ def _tell(
     output: Path,
     as_json: bool,
 ) -> None:
-    from unconfused.cli._show import console
-
     known = int(noisy[label].notna().sum()) if reveal > 0 else 0
     if as_json:
         found = {"output": str(output), "rows": len(noisy), "columns": names}
-        print(json.dumps(found | {"wrong_share": wrong, "rows_with_truth": known}, indent=2))
+        print_json(found | {"wrong_share": wrong, "rows_with_truth": known})
         return
     out = console()
     where = f"column {names[0]!r}" if len(names) == 1 else f"{names[0]} to {names[-1]}"

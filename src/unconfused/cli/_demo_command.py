@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from importlib.util import find_spec
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def demo(
             from unconfused.plot import check_target
 
             check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
-        with Console(stderr=True).status("Spoiling labels, learning from them ..."):
+        with console(stderr=True).status("Spoiling labels, learning from them ..."):
             from unconfused.cli._demo import run_demo
 
             outcome = run_demo(noise.value, seed, with_paths=drawn is not None)
@@ -81,11 +80,11 @@ def demo(
             _draw(outcome, drawn)
         if as_json:
             found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
-            print(json.dumps(found, indent=2))
+            print_json(found)
         else:
             _print_outcome(outcome)
             if drawn is not None:
-                print(f"Figure: {drawn}")
+                console().print(f"Figure: {drawn}")
         if not drawable and not no_figure:
             print('For the figure: pip install "unconfused[plot]"', file=sys.stderr)
 
@@ -108,9 +107,9 @@ def _print_outcome(outcome: Outcome) -> None:
         error = f"{100 * one.mean:.1f} ± {100 * one.spread:.1f}"
         seconds = f"{1000 * sum(one.seconds) / len(one.seconds):.0f}"
         table.add_row(one.given, one.name, error, seconds, style=styles[one.given])
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(outcome.in_words())
+    out = console()
+    out.print(table)
+    out.print(outcome.in_words())
 
 
 def _draw(outcome: Outcome, target: Path) -> None:

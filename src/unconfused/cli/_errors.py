@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import typer
 
+from unconfused._printable import printable
 from unconfused.cli import BAD_INPUT, INTERRUPTED, OUR_FAULT
 
 EXIT_CODES = (
@@ -78,5 +79,5 @@ def plain_errors(debug: bool) -> Iterator[None]:
                 f"error: {type(error).__name__}: {error}. This should not happen; "
                 "`unconfused --debug COMMAND` shows where it does."
             )
-        print(in_options(message), file=sys.stderr)
+        print(printable(in_options(message)), file=sys.stderr)
         raise typer.Exit(code) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
@@ -64,6 +64,7 @@ def estimate(
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
     seed: opt.Seed = 0,
+    escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -103,9 +104,9 @@ def estimate(
             notes = task.notes_with(caught)
             notes += doubts(_verdict(task, found, known))
         if output is not None:
-            write_matrix(output, found.matrix, found.classes, force=force)
+            write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
         if as_json:
-            print(json.dumps(_as_dict(task, found, level, output, notes, known), indent=2))
+            print_json(_as_dict(task, found, level, output, notes, known))
         else:
             _show(task, found, level, output, notes, known)
 
@@ -168,7 +169,7 @@ def _show(
     known: Known,
 ) -> None:
     from unconfused.cli._confusion_table import class_table, matrix_table, matrix_width
-    from unconfused.cli._show import console, say_notes
+    from unconfused.cli._show import say_notes
 
     out, verdict = console(), _verdict(task, found, known)
     out.print(verdict.sentence(), style="bold")

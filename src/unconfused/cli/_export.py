@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._targets import check_target, refuse_same_target
 
@@ -68,13 +68,11 @@ def export(
 
 
 def _tell(graph: Any, target: Path, as_json: bool) -> None:
-    from unconfused.cli._show import console
-
     inputs = [one.name for one in graph.graph.input]
     outputs = [one.name for one in graph.graph.output]
     if as_json:
         found = {"output": str(target), "inputs": inputs, "outputs": outputs}
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     some = ", ".join(inputs[:6]) + ", ..." * (len(inputs) > 6)
     console().print(f"Inputs: {some}. Outputs: {', '.join(outputs)}.")

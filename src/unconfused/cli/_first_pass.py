@@ -64,12 +64,11 @@ class FirstPass:
 
 def _sort(column: Any) -> set[str]:
     """Return what the cells are; nothing if all are empty."""
-    present = column.dropna()
-    if not len(present):
-        return set()
     kind = column.dtype.kind
+    if not column.notna().any():
+        return set()
     if kind == "M":
         return {"dates" if column.dt.tz is None else "dates with a zone"}
     if kind in "iuf":
         return {"numbers"}
-    return {"truth" if kind == "b" or present.map(type).eq(bool).all() else "words"}
+    return {"truth" if kind == "b" or column.dropna().map(type).eq(bool).all() else "words"}

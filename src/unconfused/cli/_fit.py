@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unconfused.cli import _options as opt
+from unconfused.cli._console import print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Known, Reading
 from unconfused.cli._progress import Stages
@@ -124,7 +124,7 @@ def fit(
             "report": None if report is None else str(report),
             "seconds": round(time.perf_counter() - begun, 2),
         }
-        print(json.dumps(found, indent=2)) if as_json else done.show(output, report)
+        print_json(found) if as_json else done.show(output, report)
 
 
 def _run(source: Source) -> Done:

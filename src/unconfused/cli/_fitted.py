@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unconfused.cli._console import console
 from unconfused.cli._known import Known
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Done:
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print the sentences."""
-        from unconfused.cli._show import console, describe_columns, say_notes
+        from unconfused.cli._show import describe_columns, say_notes
 
         out = console()
         out.print(self.verdict.sentence(), style="bold")

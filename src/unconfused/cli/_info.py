@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from unconfused import __version__
+from unconfused.cli._console import print_json
 from unconfused.cli._errors import plain_errors
 
 EXAMPLES = ["info", "info --json"]
@@ -26,7 +26,7 @@ def info(
     with plain_errors(context.obj):
         found = collect_info()
         if as_json:
-            print(json.dumps(found, indent=2))
+            print_json(found)
             return
         for name, value in found.items():
             print(f"{name:<13} {'not installed' if value is None else value}")

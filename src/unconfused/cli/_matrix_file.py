@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._atomic import whole_file
-from unconfused._files import DataFileError
+from unconfused._files import DataFileError, escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
 
 CORNER = "true \\ observed"
@@ -30,8 +30,8 @@ def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
     """
     rows = _cells(path)
     named = _number(rows[0][0]) is None
-    columns = [name.strip() for name in rows[0][1:]] if named else []
-    names = [row[0].strip() for row in rows[1:]] if named else []
+    columns = [unescape_cell(name.strip()) for name in rows[0][1:]] if named else []
+    names = [unescape_cell(row[0].strip()) for row in rows[1:]] if named else []
     body = [row[1:] for row in rows[1:]] if named else rows
     if not named and len(rows) == len(rows[0]) + 1:
         raise DataFileError(
@@ -64,14 +64,19 @@ def _refuse_other_shape(
         )
 
 
-def write_matrix(path: Path, matrix: FloatArray, classes: Labels, *, force: bool) -> None:
+def write_matrix(
+    path: Path, matrix: FloatArray, classes: Labels, *, force: bool, escape: bool = False
+) -> None:
     """Write a matrix with its names, whole or not at all."""
     names = [str(name) for name in classes.tolist()]
+    names = [escape_cell(name) for name in names] if escape else names
     with (
         whole_file(path, force=force) as scratch,
         open(scratch, "w", encoding="utf-8", newline="") as stream,
     ):
-        writer = csv.writer(stream, delimiter=_delimiter(path), lineterminator="\n")
+        # A return that is not quoted would end a line.
+        every: Any = csv.QUOTE_ALL if "\r" in "".join(names) else csv.QUOTE_MINIMAL
+        writer = csv.writer(stream, delimiter=_delimiter(path), lineterminator="\n", quoting=every)
         writer.writerow([CORNER, *names])
         for name, row in zip(names, matrix.tolist(), strict=True):
             writer.writerow([name, *(f"{share:.6g}" for share in row)])
@@ -84,7 +89,9 @@ def _cells(path: Path) -> list[list[str]]:
         raise DataFileError(f"There is no file {path}.")
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
-            rows = [row for row in csv.reader(stream, delimiter=_delimiter(path)) if any(row)]
+            # Strict: a quote that is not closed must not take in the lines after it.
+            cells = csv.reader(stream, delimiter=_delimiter(path), strict=True)
+            rows = [row for row in cells if any(row)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataFileError(f"{path} cannot be read as a matrix in CSV ({error}).") from None
     if not rows:

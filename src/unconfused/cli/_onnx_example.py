@@ -23,9 +23,11 @@ def example_rows(model: Any) -> Any:
 
     rng = np.random.RandomState(0)
     columns: dict[str, Any] = {}
-    for _, part, names in first.transformers_:
-        columns |= _columns(part, names, rng)
-    return pd.DataFrame({name: columns[name] for name in model.feature_names_in_})
+    known = model.feature_names_in_
+    for _, part, places in first.transformers_:
+        # A text is one column, named; of the others, their places are kept.
+        columns |= _columns(part, places if isinstance(places, str) else known[places], rng)
+    return pd.DataFrame({name: columns[name] for name in known})
 
 
 def _columns(part: Any, names: Any, rng: np.random.RandomState) -> dict[str, Any]:

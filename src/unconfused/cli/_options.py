@@ -236,6 +236,15 @@ Scratch = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+Escape = Annotated[
+    bool,
+    typer.Option(
+        "--escape/--no-escape",
+        help="In CSV and TSV, put an apostrophe before text that a spreadsheet would take for a "
+        "formula (=, +, -, @); the commands take it away when they read it.",
+        rich_help_panel=FILES,
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", "-f", help="Replace files that are there.", rich_help_panel=FILES),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import _options as opt
+from unconfused.cli._console import console, print_json
 from unconfused.cli._errors import plain_errors
 from unconfused.cli._known import Reading, names_in
 from unconfused.cli._progress import RowCount
@@ -52,6 +52,7 @@ def predict(
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
     file_format: opt.Format = None,
+    escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -70,7 +71,10 @@ def predict(
 
         asked = Prediction(load(model), names_in(keep), proba)
         reading = Reading(delimiter, encoding, file_format)
-        with open_table(output, force=force) as append, RowCount(f"Labelling {data.name}") as count:
+        with (
+            open_table(output, force=force, escape=escape) as append,
+            RowCount(f"Labelling {data.name}") as count,
+        ):
             for frame in asked.parts(data, reading, rows):
                 append(frame)
                 count(len(frame))
@@ -85,16 +89,21 @@ class Prediction:
         self.has_probability = hasattr(model, "predict_proba")
         self.extra: list[str] = []
         self.shares: dict[str, int] = {}
+        from unconfused.cli._output_columns import refuse_clash
+
         if every_class and not self.has_probability:
             raise ValueError(
                 "This model has no probabilities (UMA gives labels alone); no --proba."
             )
-        clash = [name for name in keep if name in (LABEL, PROBABILITY)]
-        if clash:
-            raise ValueError(
-                f"--keep {', '.join(clash)}: the output has a column of that name already. Rows "
-                "keep their order, so the files can be put side by side."
-            )
+        refuse_clash("--keep", keep, self._made())
+
+    def _made(self) -> list[str]:
+        """Return the columns of the output that are not copied."""
+        made = [LABEL, PROBABILITY] if self.has_probability else [LABEL]
+        return made + self._every_class() if self.every_class else made
+
+    def _every_class(self) -> list[str]:
+        return [f"{PROBABILITY}_{one}" for one in self.model.classes_.tolist()]
 
     def parts(self, path: Path, reading: Reading, rows: int) -> Iterator[Any]:
         """Yield the labels of the file, some rows at a time."""
@@ -150,24 +159,28 @@ class Prediction:
     def _label(self, rows: Any, kept: Any) -> Any:
         import pandas as pd
 
+        from unconfused.cli._finite_scores import finite_scores
+
         classes = self.model.classes_
         columns: dict[str, Any] = {} if kept is None else {str(n): kept[n] for n in kept.columns}
         if not self.has_probability:
+            if hasattr(self.model, "decision_function"):
+                finite_scores(self.model, rows, "decision_function")
             return pd.DataFrame({**columns, LABEL: self.model.predict(rows)})
-        shares = self.model.predict_proba(rows)
+        shares = finite_scores(self.model, rows, "predict_proba")
         columns |= {LABEL: classes[shares.argmax(axis=1)], PROBABILITY: shares.max(axis=1)}
         if self.every_class:
-            columns |= {f"{PROBABILITY}_{c}": shares[:, k] for k, c in enumerate(classes.tolist())}
+            columns |= dict(zip(self._every_class(), shares.T, strict=True))
         return pd.DataFrame(columns)
 
 
 def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
-    from unconfused.cli._show import console, say_notes
+    from unconfused.cli._show import say_notes
 
     total = sum(asked.shares.values())
     if as_json:
         found = {"output": str(output), "rows": total, "labels": asked.shares}
-        print(json.dumps(found | {"columns_not_used": asked.extra}, indent=2))
+        print_json(found | {"columns_not_used": asked.extra})
         return
     common = sorted(asked.shares.items(), key=lambda one: -one[1])[:5]
     words = ", ".join(f"{label}: {times:,}" for label, times in common)

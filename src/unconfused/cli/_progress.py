@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -14,6 +13,8 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+
+from unconfused.cli._console import console
 
 
 class Stages:
@@ -25,16 +26,16 @@ class Stages:
     """
 
     def __init__(self, n_stages: int) -> None:
-        console = Console(stderr=True)
+        stderr = console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=console,
+            console=stderr,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not stderr.is_terminal,
         )
         self._task = self._bar.add_task("Starting", total=n_stages)
         self._begun, self._what, self._rows = False, "", 0
@@ -73,16 +74,16 @@ class RowCount:
     """How many rows of a file are done; how many there are is known at its end only."""
 
     def __init__(self, what: str) -> None:
-        console = Console(stderr=True)
+        stderr = console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:,.0f} rows"),
             TimeElapsedColumn(),
-            console=console,
+            console=stderr,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not stderr.is_terminal,
         )
         self._task = self._bar.add_task(what, total=None)
 

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
+from unconfused._printable import printable
 from unconfused.cli._errors import in_options
 from unconfused.cli._label_columns import label_texts
 
@@ -27,17 +26,10 @@ KINDS = {
 }
 
 
-def console() -> Console:
-    """Return stdout: colours on a terminal only, lines as long as they are elsewhere."""
-    plain = Console(highlight=False, markup=False, emoji=False)
-    plain.soft_wrap = not plain.is_terminal
-    return plain
-
-
 def say_notes(notes: Iterable[str]) -> None:
     """Print what the user should know besides, on stderr."""
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
@@ -80,7 +72,8 @@ def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
         candidates += plan.columns.numbers
     found = []
     for column in candidates:
-        values = set(label_texts(plan.columns.values.get(column, []))) - {None}
+        held = plan.columns.values.get(column)
+        values = set(label_texts(held)) - {None} if held else set()
         if len(values) > 1 and values <= names and len(values) > len(names) / 2:
             found.append(
                 f"The column {column!r} holds classes, and was learnt from like any other. If it "

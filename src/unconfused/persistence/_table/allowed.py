@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from unconfused import estimators, kernels, selection, steps
-from unconfused._columns import DateParts
+from unconfused._columns import DateParts, Named
 from unconfused._printable import printable
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.persistence._errors import ModelFileError
@@ -96,6 +96,7 @@ _PARTS: dict[type, Kind] = {
         {"dtype": scalar_type},
     ),
     DateParts: Kind(WIDTH),
+    Named: Kind({"names": labels("*")}),
     ConfusionEstimate: Kind(
         {
             "matrix": numbers("Q", "S"),

@@ -21,6 +21,7 @@ from sklearn import (
     preprocessing,
 )
 
+from unconfused._columns import Named
 from unconfused.persistence._table.checks import (
     Check,
     Kind,
@@ -68,7 +69,7 @@ def named_steps(value: Any, held: Any) -> bool:
 
 def column_steps(value: Any, held: Any) -> bool:
     """Take the parts of a column transformer: name, step, columns."""
-    columns = either(plain, instance(compose.make_column_selector))
+    columns = either(plain, instance(compose.make_column_selector, Named))
     return type(value) is list and all(
         type(one) is tuple
         and len(one) == 3

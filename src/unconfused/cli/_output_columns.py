@@ -1,0 +1,31 @@
+"""Names of the columns that are written: each once, found out before any work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from unconfused._files import clean_name
+
+
+def refuse_clash(option: str, copied: Iterable[str], made: Iterable[str]) -> None:
+    """Raise if a column that is copied would have the name of one that is made.
+
+    Examples
+    --------
+    >>> refuse_clash("--id", ["name"], ["row", "label"])
+    >>> refuse_clash("--id", ["row"], ["row", "label"])
+    Traceback (most recent call last):
+        ...
+    ValueError: --id 'row': the output has a column 'row' of its own. Rename ...
+    """
+    ours = Counter(clean_name(name) for name in made)
+    clash = [name for name in copied if clean_name(name) in ours]
+    if clash:
+        raise ValueError(
+            f"{option} {clash[0]!r}: the output has a column {clean_name(clash[0])!r} of its own. "
+            "Rename the one in the data, or leave it out: rows can be told by their numbers."
+        )
+    twice = [name for name, times in ours.items() if times > 1]
+    if twice:
+        raise ValueError(f"Two columns of the output would be called {twice[0]!r}.")

@@ -1,0 +1,140 @@
+"""Files that are written whole or not at all: permissions, full disks, what killed runs leave."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pets import pets_csv, refused, succeed
+
+from unconfused import _atomic
+from unconfused._atomic import refuse_folder, whole_file
+
+FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pets_csv("pets.csv")
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@posix
+@pytest.mark.parametrize("kept", [0o600, 0o640, 0o664])
+def test_a_replaced_file_hands_its_permissions_on(kept):
+    target = Path("a.txt")
+    target.write_text("old")
+    target.chmod(kept)
+    with whole_file(target, force=True) as scratch:
+        assert mode(scratch) == kept, "private from the beginning"
+        scratch.write_text("new")
+    assert target.read_text() == "new" and mode(target) == kept
+
+
+@posix
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (FIT, "model.skops"),
+        ((*FIT, "--report", "page.html"), "page.html"),
+        (("audit", *FIT[1:], "-o", "rows.csv"), "rows.csv"),
+        (("estimate", *FIT[1:], "-o", "C.csv"), "C.csv"),
+        (("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "n.csv"), "n.csv"),
+    ],
+)
+def test_a_read_only_file_is_not_replaced(arguments, name):
+    Path(name).write_text("mine")
+    Path(name).chmod(0o444)
+    assert f"{name} is read-only" in refused(*arguments, "--force")
+    assert Path(name).read_text() == "mine"
+    assert sorted(os.listdir()) == sorted({name, "pets.csv"})
+
+
+@posix
+def test_commands_keep_permissions():
+    Path("model.skops").write_text("old")
+    Path("model.skops").chmod(0o600)
+    succeed(*FIT, "--force")
+    Path("labels.csv").write_text("old")
+    Path("labels.csv").chmod(0o640)
+    succeed("predict", "model.skops", "pets.csv", "-o", "labels.csv", "--force")
+    assert mode(Path("model.skops")) == 0o600 and mode(Path("labels.csv")) == 0o640
+
+
+@posix
+def test_what_a_killed_run_left_is_removed_by_the_next():
+    code = (
+        "import os, signal\n"
+        "from unconfused._atomic import whole_file\n"
+        "with whole_file('a.txt') as scratch:\n"
+        "    scratch.write_text('half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], check=False)
+    assert killed.returncode == -9
+    (left,) = Path().glob(".unconfused-*.tmp")
+    others = [
+        left.name.replace(_atomic.HOST, "0badcafe"),  # another machine's
+        f".unconfused-{_atomic.HOST}-{os.getpid()}-{'0' * 16}.tmp",  # of a process that lives
+        f".unconfused-{_atomic.HOST}-1-{'0' * 16}.tmp",
+        ".0123456789abcdef.tmp",  # anybody's
+        f"{left.name}.txt",
+    ]
+    for name in others:
+        Path(name).write_text("theirs")
+    refuse_folder(Path("b.txt"))
+    assert not left.exists()
+    assert all(Path(name).exists() for name in others)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_with_the_name_of_the_file(number, monkeypatch):
+    succeed(*FIT)
+    before = sorted(os.listdir())
+
+    def fail(*args):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    for arguments in (
+        (*FIT, "-o", "m.skops"),
+        ("estimate", *FIT[1:], "-o", "C.csv"),
+        ("audit", *FIT[1:], "-o", "rows.csv"),
+        ("predict", "model.skops", "pets.csv", "-o", "labels.csv"),
+        ("predict", "model.skops", "pets.csv", "-o", "labels.parquet"),
+        ("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "n.jsonl"),
+    ):
+        said = refused(*arguments)
+        assert arguments[-1] in said and os.strerror(number) in said and "make room" in said
+    assert sorted(os.listdir()) == before
+
+
+@posix
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl"])
+def test_a_file_that_may_grow_no_further(name):
+    """For real: the system itself cuts the file off."""
+    succeed(*FIT)
+    pets_csv("many.csv", n_rows=20_000)
+    before = sorted(os.listdir())
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from unconfused.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        f"sys.argv = ['unconfused', 'predict', 'model.skops', 'many.csv', '-o', {name!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and f"{name} cannot be written" in done.stderr
+    assert sorted(os.listdir()) == before
