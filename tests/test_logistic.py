@@ -120,7 +120,7 @@ def test_passes_over_row_blocks_add_up(seed, cut, storage):
 def test_small_blocks_change_nothing(monkeypatch):
     problem = make_problem(1)
     whole = UnconfusedLogisticRegression(problem.C, **TIGHT).fit(problem.X, problem.y)
-    monkeypatch.setattr(local, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(local_engine, "BLOCK_ROWS", 7)
     parts = UnconfusedLogisticRegression(problem.C, **TIGHT).fit(problem.X, problem.y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
 
