@@ -15,7 +15,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion, noise
-from unconfused.engines import LocalEngine, local
+from unconfused.engines import LocalEngine
+from unconfused.engines.local import engine as local_engine
 from unconfused.solvers.likelihood import Likelihood, _Objective
 from unconfused.solvers.refine_confusion import MatrixObjective
 
@@ -119,7 +120,7 @@ def test_passes_over_row_blocks_add_up(seed, cut, storage):
 def test_small_blocks_change_nothing(monkeypatch):
     problem = make_problem(1)
     whole = UnconfusedLogisticRegression(problem.C, **TIGHT).fit(problem.X, problem.y)
-    monkeypatch.setattr(local, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(local_engine, "BLOCK_ROWS", 7)
     parts = UnconfusedLogisticRegression(problem.C, **TIGHT).fit(problem.X, problem.y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
 
@@ -360,7 +361,7 @@ def test_scores_too_many_to_hold_are_not_held(monkeypatch):
 
     monkeypatch.setattr(LocalEngine, "scored", noting)
     for room in (2**30, 0):
-        monkeypatch.setattr(local, "SCORES_BYTES", room)
+        monkeypatch.setattr(local_engine, "SCORES_BYTES", room)
         model = UnconfusedLogisticRegression(noisy_weight=1.0, tol=1e-7)
         models.append(model.fit(problem.X, problem.y, y_true=y_true))
     assert held[0] is not None and held[-1] is None

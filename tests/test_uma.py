@@ -16,6 +16,7 @@ from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.base import CellTables
+from unconfused.solvers.pair_bounds import exact_norms
 from unconfused.solvers.significance import pair_noise, pair_statistics, significance_threshold
 
 
@@ -177,7 +178,7 @@ def test_the_noise_level_is_what_sampling_shows():
     for seed in range(60):
         y = noise.corrupt_labels(np.zeros(2000, int), C, random_state=seed, classes=[0, 1, 2])
         partition = LocalEngine(X, y, 3).partition(Unmixing(C), 0.0)
-        norms = partition.pair_norms()
+        norms = exact_norms(partition)
         statistics = pair_statistics(partition.tables(), norms, Unmixing(C), 2000.0)
         squared.append(norms[0, 1:] ** 2)
         foretold.append(statistics.squared_noise[0, 1:])
@@ -292,7 +293,7 @@ def test_a_stop_by_significance_holds_its_level(rate, n_rows):
         partition = LocalEngine(X, y, 10).partition(unmixing, 0.0)
         partition.restart(np.eye(10, 11))
         statistics = pair_statistics(
-            partition.tables(), partition.pair_norms(), unmixing, float(n_rows)
+            partition.tables(), exact_norms(partition), unmixing, float(n_rows)
         )
         alarms += (statistics.stands_out & ~np.eye(10, dtype=bool)).any()
     assert alarms <= 200 * 0.12

@@ -7,7 +7,6 @@ from problems import make_problem
 from scipy import sparse
 
 from unconfused import UMAClassifier
-from unconfused.engines import room
 from unconfused.selection import SELECTIONS
 from unconfused.steps import STEPS
 
@@ -59,20 +58,10 @@ def test_the_intercept_is_a_constant_feature(storage):
     assert_same(clf, weights, pairs)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("alpha", [0.0, 0.01])
-def test_cell_sums_that_are_too_large_to_keep(monkeypatch, storage, alpha):
-    problem = make_problem(4)
-    weights, pairs = naive.uma(problem.X, problem.y, problem.C, alpha=alpha, **SETTINGS)
-    monkeypatch.setattr(room, "KEPT_BYTES", 0)
-    clf = UMAClassifier(problem.C, alpha=alpha, fit_intercept=False, **SETTINGS)
-    assert_same(clf.fit(storage(problem.X), problem.y), weights, pairs)
-
-
 def test_several_threads(monkeypatch):
     problem = make_problem(5, n=200)
     weights, pairs = naive.uma(problem.X, problem.y, problem.C, **SETTINGS)
-    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
     clf = UMAClassifier(problem.C, fit_intercept=False, n_jobs=4, **SETTINGS)
     assert_same(clf.fit(problem.X, problem.y), weights, pairs)
 

@@ -1,4 +1,4 @@
-"""Which share of the rows an update looks at, which share it reads, and which it moves.
+"""Which share of the rows an update rescores, and which share changes its region.
 
 Run in the folder benchmarks: python -m engine.looking [--rows N | --letter [--double]]
 """
@@ -12,47 +12,25 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from unconfused.engines.cut import RowCut
-from unconfused.engines.snapshots import Snapshots
 
 from engine.data import Problem, dense, isotropic, letter
 from engine.peers import ours
+from unconfused.engines.local.assignment import RowAssignment
 
 
 def shares(problem: Problem, updates: int) -> dict[str, np.ndarray]:
-    """Return the shares of rows looked at, read, moved and summed, one of each per update."""
-    looked, read, moved = [], [], []
-    kept: set[tuple[int, int]] = set()
-    move, add = RowCut.move, Snapshots._add
-    summed: list[float] = []
-    so_far = [0]
+    """Return the shares of rows rescored and moved, one of each per update."""
+    rescored, moved, move = [], [], RowAssignment.move
 
-    def adding(snapshots: Snapshots, sums: Any, rows: Any, *arguments: Any) -> None:
-        so_far[0] += len(rows)
-        add(snapshots, sums, rows, *arguments)
-
-    def noting(cut: RowCut, *arguments: Any) -> Any:
-        rows, before = move(cut, *arguments)
-        summed.append(so_far[0] / len(problem.y))
-        so_far[0] = 0
-        looked.append(cut.looked_at / len(problem.y))
-        read.append(cut.read / len(problem.y))
+    def noting(assignment: RowAssignment, *arguments: Any) -> Any:
+        rows, before = move(assignment, *arguments)
+        rescored.append(assignment.n_rescored / len(problem.y))
         moved.append(len(rows) / len(problem.y))
-        if cut._outline is not None:
-            kept.add((cut._outline.n_rows, cut._outline.n_columns))
         return rows, before
 
-    with (
-        mock.patch.object(RowCut, "move", noting),
-        mock.patch.object(Snapshots, "_add", adding),
-    ):
+    with mock.patch.object(RowAssignment, "move", noting):
         ours(problem, updates, tol=1e-9)()
-    for n_rows, n_columns in sorted(kept):
-        print(f"  outlines of {n_rows:,} rows, {n_columns:,} of {problem.X.shape[1]:,} columns")
-    named = {"looked at": looked, "read": read, "moved": moved}
-    if any(summed):  # sums of sets of rows, made when they are asked for
-        named["summed"] = summed
-    return {name: np.array(share) for name, share in named.items()}
+    return {"rescored": np.array(rescored), "moved": np.array(moved)}
 
 
 def main() -> None:

@@ -119,13 +119,11 @@ class RowAssignment:
         return moves
 
     def _leave_zero(self, movers: IntArray) -> None:
-        """Let the next class at 0 stand for the others where the lowest has moved."""
-        lowest = int(np.argmax(self._at_zero))
-        if not self._at_zero[lowest]:
-            return
-        self._at_zero[movers] = False
-        if not self._at_zero[lowest]:
-            self._drift.forget(lowest)  # the slack of its rows does not know of the others
+        """Let classes that have moved stand for themselves."""
+        if self._at_zero[movers].any():
+            # The slack of rows of the one that stood for them does not know of the others.
+            self._drift.forget(int(np.argmax(self._at_zero)))
+            self._at_zero[movers] = False
 
     def _contenders(self) -> IntArray:
         """Return the classes that could be best for some row."""

@@ -5,10 +5,10 @@ import threading
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
-from unconfused.engines._quiet_blas import quiet_blas
 
 from unconfused import UMAClassifier, noise
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.local.blas_threads import quiet_blas
 
 
 def blas_threads():

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from engine_cases import STRATEGIES, force
 from problems import make_problem
 from scipy import sparse
 from threadpoolctl import threadpool_limits
@@ -62,7 +63,7 @@ def test_sparse_rows_are_not_copied():
 
 
 def test_fits_in_several_threads_at_once(monkeypatch):
-    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
     problem = make_problem(1, n=400)
 
     def fit(_):
@@ -75,11 +76,11 @@ def test_fits_in_several_threads_at_once(monkeypatch):
         np.testing.assert_array_equal(model, models[0])
 
 
-@pytest.mark.parametrize("room", [0, 600, 2**30])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-def test_any_number_of_threads_gives_the_same_weights(monkeypatch, storage, room):
-    monkeypatch.setattr("unconfused.engines.row_threads.WORTH_A_THREAD", 1)
-    monkeypatch.setattr("unconfused.engines.room.KEPT_BYTES", room)
+def test_any_number_of_threads_gives_the_same_weights(monkeypatch, storage, strategy):
+    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
+    force(monkeypatch, strategy)
     problem = make_problem(2, n=300)
     settings = {"tol": 1e-6, "max_iter": 60}
     models = [

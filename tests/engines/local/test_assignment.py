@@ -1,0 +1,161 @@
+"""Rescoring few rows gives the regions of rescoring all: a law, for any rows and any moves."""
+
+import numpy as np
+import pytest
+from engine_cases import exact_regions, full_rows, make_rows
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import make_moves, make_problem
+from scipy import sparse
+
+from unconfused import UMAClassifier, noise
+from unconfused._matrix import Unmixing
+from unconfused.engines import LocalEngine
+from unconfused.engines.local import partition, threads, weight_drift
+from unconfused.engines.local.assignment import RowAssignment
+from unconfused.steps import STEPS
+
+seeds = st.integers(0, 2**16)
+alphas = st.sampled_from([0.0, 1e-13, 0.05, 0.5])
+storages = st.sampled_from([np.asarray, sparse.csr_matrix])
+dtypes = st.sampled_from([np.float32, np.float64])
+scales = st.sampled_from([1.0, 1e-18, 1e15])
+
+
+@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), scales)
+def test_regions_are_those_of_all_rows_scored(seed, alpha, storage, dtype, intercept, Q, scale):
+    rng, alpha = np.random.RandomState(seed), alpha * scale**2
+    X = make_rows(rng, 80, 3, dtype) * dtype(scale)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "WORTH_A_THREAD", 1)
+        codes, n_threads = np.zeros(80, dtype=np.intp), 1 + 2 * (seed % 2)
+        engine = LocalEngine(storage(X), codes, 1, intercept=intercept, n_threads=n_threads)
+    kept, scored = (RowAssignment(engine, Q, alpha, skip=skip) for skip in (True, False))
+    full = full_rows(X, intercept)
+    W = np.round(rng.randn(Q, engine.n_features), 1) * scale
+    W[-1] = W[0]  # equal until one of them moves
+    if seed % 3 == 0:
+        W[1:] = 0.0
+    for one in (kept, scored):
+        one.restart(W)
+    for steps, direction in make_moves(rng, 80, Q, engine.n_features):
+        before, direction = kept.region.copy(), direction * scale
+        moved, origin = kept.move(steps, direction)
+        scored.move(steps, direction)
+        W = W + np.outer(steps, direction)
+        np.testing.assert_array_equal(kept.region, scored.region)
+        np.testing.assert_array_equal(kept.region, exact_regions(full, W, alpha))
+        np.testing.assert_array_equal(np.sort(moved), np.flatnonzero(before != kept.region))
+        np.testing.assert_array_equal(origin, before[moved])
+    assert kept.n_rescored <= scored.n_rescored == 80
+
+
+@pytest.mark.filterwarnings("ignore:UMA stopped")
+@given(seeds, st.sampled_from(sorted(STEPS)), st.sampled_from([0.0, 0.05]), storages, dtypes)
+@pytest.mark.slow
+def test_the_weights_are_those_of_all_rows_scored(seed, step, alpha, storage, dtype):
+    problem = make_problem(seed, n=120)
+    X = storage(problem.X.astype(dtype))
+    weights = []
+    for skip in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(partition, "SKIP_ROWS", skip)
+            clf = UMAClassifier(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
+            weights.append(clf.fit(X, problem.y)._state.weights)
+    np.testing.assert_array_equal(*weights)
+
+
+def test_a_third_class_can_overtake():
+    # Neither the row's best class nor its runner-up moves, and still its region changes.
+    engine = LocalEngine(np.array([[1.0, 0.0]]), np.zeros(1, dtype=np.intp), 1, intercept=False)
+    assignment = RowAssignment(engine, 4, 0.0)
+    assignment.restart(np.array([[1.0, 0.0], [0.8, 0.0], [0.1, 0.0], [0.0, 0.0]]))
+    for _ in range(3):
+        assignment.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.4, 0.0]))
+    assert assignment.region.tolist() == [2]
+
+
+def test_scores_too_large_to_be_kept_are_not_taken_for_safe():
+    # In single precision the third class scores -inf, and says nothing of its lead.
+    engine = LocalEngine(np.array([[1e21, 0.0]]), np.zeros(1, dtype=np.intp), 1, intercept=False)
+    assignment = RowAssignment(engine, 3, 0.0)
+    assignment.restart(np.array([[1e17, 0.0], [0.0, 0.0], [-5e17, 0.0]]))
+    assignment.move(np.array([0.0, 0.0, 1.0]), np.array([1e18, 0.0]))
+    assert assignment.region.tolist() == [2]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("sizes", [range(62, 68), range(-78, -70)], ids=["huge", "tiny"])
+@pytest.mark.slow
+def test_features_at_the_ends_of_single_precision(storage, sizes):
+    # Scores, or parts of their sums, overflow or vanish; only the scale of the rows is another.
+    for seed in range(4):
+        rng = np.random.RandomState(seed)
+        means, true = rng.randn(8, 100), rng.randint(8, size=1500)
+        X = (0.3 * means[true] + rng.randn(1500, 100)).astype(np.float32)
+        C = 3 * np.eye(8) + rng.rand(8, 8)
+        C /= C.sum(axis=1, keepdims=True)
+        y = noise.corrupt_labels(true, C, random_state=0)
+        settings = {"step": "uniform", "tol": 0.0, "max_iter": 40, "fit_intercept": False}
+        for size in sizes:
+            rows, weights = X * np.float32(2.0**size), []
+            for dtype in (np.float32, np.float64):
+                clf = UMAClassifier(C, init="means" if seed % 2 else "zero", **settings)
+                clf.fit(storage(rows.astype(dtype)), y)
+                weights.append(clf._state.weights * 2.0**-size)
+            np.testing.assert_array_equal(*weights)
+
+
+def test_a_tie_at_its_very_edge_leaves_no_row_without_a_region():
+    # By 1e-12 of it the lower score is level with the higher one, and by a rounding it is not.
+    high = next(h for h in 1.0 + np.arange(1, 10**5) * 2.0**-30 if (h - 1e-12 * h) - h < -1e-12 * h)
+    X = np.array([[1.0]] * 3 + [[-1.0]] * 5)
+    engine = LocalEngine(X, np.zeros(8, dtype=np.intp), 4, intercept=False)
+    own = engine.partition(Unmixing(np.eye(4)), 0.0)
+    own.restart(np.array([[high - 1e-12 * high], [high], [-0.3], [-0.1]]))
+    for _ in range(3):
+        assert own.tables().counts[:, 0].tolist() == [3.0, 0.0, 5.0, 0.0]
+        own.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.01]))
+
+
+def test_a_row_is_safe_from_rivals_that_did_not_come_near():
+    # The rows lie between classes 0 and 1; classes 2 and 3, far behind, move a lot.
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.randn(500, 1), np.full((500, 1), 5.0), rng.randn(500, 8)])
+    W = np.zeros((4, 10))
+    W[0, 0], W[1, 0], W[2, 1], W[3, 1] = 0.01, -0.01, -20.0, -21.0
+    engine, n_rescored = LocalEngine(X, np.zeros(500, dtype=np.intp), 1, intercept=False), []
+    assignment = RowAssignment(engine, 4, 0.0)
+    assignment.restart(W)
+    for _ in range(10):
+        assignment.move(np.array([0.0, 0.0, 1.0, -1.0]), np.eye(10)[3] * rng.choice([-1, 1]))
+        n_rescored.append(assignment.n_rescored)
+    assert max(n_rescored) < 10
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_most_rows_are_passed_over(storage):
+    rng = np.random.RandomState(0)
+    means = 5 * np.eye(4, 6)
+    true = rng.randint(4, size=2000)
+    engine = LocalEngine(storage(means[true] + rng.randn(2000, 6)), true, 4)
+    assignment = RowAssignment(engine, 4, 0.0)
+    assignment.restart(np.hstack([means, np.zeros((4, 1))]))
+    n_rescored = []
+    for _ in range(2 * weight_drift.WINDOW):
+        assignment.move(np.array([0.01, -0.01, 0.0, 0.0]), rng.randn(7))
+        n_rescored.append(assignment.n_rescored)
+    assert np.mean(n_rescored) < 0.1 * 2000
+    assert np.min(n_rescored) < 0.02 * 2000
+
+
+def test_regions_that_change_places_and_nothing_else():
+    X, y = np.random.RandomState(0).rand(5000, 100) + 1, np.arange(5000) % 3
+    engine = LocalEngine(X, y, 3, intercept=False, n_threads=2)
+    own = engine.partition(Unmixing(np.eye(3) * 0.7 + 0.1), 0.0)
+    weights = np.zeros((3, 100))
+    weights[0] = 1
+    own.restart(weights)
+    before = own.tables().counts
+    own.move(np.array([-2.0, 0.0, 2.0]), np.ones(100))
+    np.testing.assert_array_equal(own.tables().counts, before[[2, 1, 0]])
