@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from unconfused.engines import compilation as _compile
+from unconfused import _compilation as _compile
 
 FILES = ("nbi", "nbc")
 FLIPS = 40

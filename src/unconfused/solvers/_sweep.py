@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from unconfused import steps as _steps
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray
-from unconfused.engines.compilation import compiled
 
 RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive")
 """Rules with a compiled sweep; a rule's place here is how the loops know it."""

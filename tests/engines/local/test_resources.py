@@ -13,7 +13,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
-from unconfused.engines import compilation as _compile
+from unconfused import _compilation as _compile
 from unconfused.estimators._base import thread_count
 
 

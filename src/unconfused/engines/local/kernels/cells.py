@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.compilation import compiled
 
 LONGER = 1.0 + 1e-7
 """What a bound on a length is widened by: the rounding of a sum of many lengths."""

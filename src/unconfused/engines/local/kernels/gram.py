@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.compilation import compiled
 from unconfused.engines.local.kernels.rows import AHEAD, add_row, clear_row, dot_row, fetch
 
 

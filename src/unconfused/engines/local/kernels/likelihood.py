@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray
-from unconfused.engines.compilation import compiled
 
 
 @compiled

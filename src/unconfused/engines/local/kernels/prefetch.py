@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.np import arrayobj
 
-from unconfused.engines.compilation import instruction
+from unconfused._compilation import instruction
 
 LINE_BYTES = 64
 """What one fetch brings."""

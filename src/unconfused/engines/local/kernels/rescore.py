@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.compilation import compiled
 from unconfused.engines.local.kernels.rows import AHEAD, fetch, score_two
 
 BATCH = 2048

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray
-from unconfused.engines.compilation import compiled
 from unconfused.engines.local.kernels.prefetch import LINE_BYTES, prefetch, prefetch_entry
 
 reassociating = partial(compiled, fastmath={"reassoc", "contract"})

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -150,10 +149,7 @@ def _tell(what: str, error: Exception) -> None:
 @cache
 def sources_stamp() -> str:
     """Return a text that is another for other sources of loops."""
-    spec = find_spec("unconfused")
-    assert spec is not None
-    assert spec.origin is not None
-    package = Path(spec.origin).parent
+    package = Path(__file__).parent
     places = [package / "steps.py", package / "engines", package / "solvers"]
     files = [file for place in places for file in sorted([place, *place.rglob("*.py")])]
     sources = [file.read_bytes() for file in files if file.is_file()]
