@@ -241,6 +241,52 @@ def test_a_singular_matrix_is_warned_of_not_refused():
         UnconfusedLogisticRegression(matrix).fit(problem.X, problem.y)
 
 
+def test_a_nearly_singular_matrix_is_warned_of_too():
+    problem = make_problem(0, Q=3)
+    matrix = np.array([[0.5, 0.5, 0.0], [0.5 - 1e-5, 0.5 + 1e-5, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.warns(ConfusionWarning, match=r"ill-conditioned.*\[0, 1\]"):
+        UnconfusedLogisticRegression(matrix).fit(problem.X, problem.y)
+
+
+def clusters(seed, n, n_classes, n_features, spread):
+    rng = np.random.RandomState(seed)
+    means = spread * rng.randn(n_classes, n_features)
+    true = rng.randint(n_classes, size=n)
+    return means[true] + rng.randn(n, n_features), true, rng
+
+
+@pytest.mark.parametrize("zero_weight", [False, True])
+@pytest.mark.parametrize("noisy_weight", [1.0, "auto"])
+def test_a_class_without_trusted_rows_does_not_vanish(noisy_weight, zero_weight):
+    X, true, rng = clusters(0, 500, 6, 8, 1.0)
+    C = noise.symmetric(6, 0.2)
+    y = noise.corrupt_labels(true, C, random_state=0)
+    known = rng.permutation(np.flatnonzero(true < 4))[:8]
+    truth, weight = np.full(500, -1), np.ones(500)
+    truth[known] = true[known]
+    if zero_weight:  # rows that do not count show no class
+        rest = np.flatnonzero(true >= 4)[:2]
+        truth[rest], weight[rest] = true[rest], 0.0
+    clf = UnconfusedLogisticRegression(C, l2=1e-2, noisy_weight=noisy_weight, random_state=0)
+    without = clone(clf).fit(X, y, sample_weight=weight)
+    clf.fit(X, y, y_true=truth, sample_weight=weight)
+    assert set(clf.predict(X)) == set(range(6))
+    assert clf.score(X, true) > without.score(X, true) - 0.01
+
+
+@pytest.mark.parametrize(("seed", "n_classes", "n_trusted"), [(0, 3, 10), (1, 3, 20), (7, 6, 20)])
+def test_few_trusted_rows_all_predicted_rightly_do_not_outweigh_many(seed, n_classes, n_trusted):
+    X, true, rng = clusters(seed, 4000, n_classes, 10, 1.5)
+    C = noise.symmetric(n_classes, 0.3)
+    y = noise.corrupt_labels(true, C, random_state=seed)
+    truth = np.full(4000, -1)
+    known = rng.permutation(4000)[:n_trusted]
+    truth[known] = true[known]
+    clf = UnconfusedLogisticRegression(C, random_state=0).fit(X, y, y_true=truth)
+    assert clf.noisy_weight_ == 1.0
+    assert clf.score(X, true) > 0.97
+
+
 def test_warm_start_interrupt_and_no_convergence(monkeypatch):
     problem = make_problem(2)
     settings = {"confusion": problem.C, "l2": 0.1}

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unconfused._typing import BoolArray, FloatArray, Rows
+from unconfused._matrix import (
+    Unmixing,
+    warn_if_ill_conditioned,
+    warn_if_impossible,
+    warn_if_singular,
+)
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimate import is_guess
 from unconfused.engines import Engine
 from unconfused.estimators._lazy import is_dask
@@ -42,14 +48,18 @@ class LikelihoodFits(SoftmaxClassifier):
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
     ) -> LikelihoodState:
-        """Start at the solution of the trusted rows; without any, at the unmixed means."""
-        if not data.trusted:
+        """Start at the solution of the trusted rows; if a class has none, at the unmixed means.
+
+        Nothing bounds how far the trusted rows push the intercept of a class they do not show. From
+        there, it would never come back: it has no probability left, and so no gradient.
+        """
+        rows = data.trusted_rows(held) if data.trusted else None
+        if rows is None or not _all_shown(rows[1], rows[3], len(data.labels.classes)):
             settings = self._likelihood(data, known, 1.0, self.max_iter)
             return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        rows = data.trusted_rows(held)
-        if not data.known.all() and len(rows[1]) > 0:
+        if not data.known.all():
             engine = self._engine(*rows)
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(data, fixed, 0.0, self.max_iter).run(engine, state)
@@ -78,6 +88,14 @@ class LikelihoodFits(SoftmaxClassifier):
         engine = self._engine_without(data, None)
         metric = metric_of(engine, len(data.labels.classes), float(self.l2))
         return replace(data, metric=metric)
+
+    def _warn_of_matrix(self, data: NoisyData, known: KnownConfusion) -> None:
+        """Warn of a C that leaves labels saying little, or nothing."""
+        matrix, labels = known.matrix, data.labels
+        warn_if_singular(matrix, labels.classes)
+        if not self._refines(known):  # or it is given a chance
+            warn_if_ill_conditioned(Unmixing(matrix), labels.classes)
+            warn_if_impossible(matrix, labels.observed[~data.known], labels.classes)
 
     def _refines(self, known: KnownConfusion) -> bool:
         if not isinstance(self.refine, str):
@@ -128,6 +146,12 @@ class LikelihoodFits(SoftmaxClassifier):
             given=None if self.confusion is None or is_guess(self.confusion) else given,
         )
         rounds.run(state, int(self.relabel))
+
+
+def _all_shown(codes: IntArray, weight: FloatArray | None, n_classes: int) -> bool:
+    """Whether codes of trusted rows that count show every class."""
+    shown = codes if weight is None else codes[weight > 0]
+    return len(np.unique(shown)) == n_classes
 
 
 def refuse_relabelling(n_rounds: int, X: Any) -> None:

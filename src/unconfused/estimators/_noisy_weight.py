@@ -21,6 +21,11 @@ FACTORS = np.geomspace(0.2, 20.0, 21)
 
 MOST_FOLDS = 5
 
+THIN_EVIDENCE = float(np.log(20.0))
+"""Log-losses on all held-out rows together are logarithms of likelihoods: weights that differ by
+less than this, 20 to 1, are as good. A handful of rows, all predicted rightly, would otherwise
+decide by the last digits of losses next to 0."""
+
 FitWithout = Callable[[BoolArray, float, LikelihoodState | None], LikelihoodState]
 """Fit without the rows held out, at a noisy weight, from a state on."""
 
@@ -40,7 +45,7 @@ def choose_noisy_weight(
 
     Returns
     -------
-    weight : the largest of `GRID` within a standard error of the best
+    weight : the largest of `GRID` that is not clearly worse than the best
     losses : mean log-loss of held-out rows for each of `GRID`, scores sharpened alike
     """
     margins: list[list[FloatArray]] = [[] for _ in GRID]
@@ -49,7 +54,8 @@ def choose_noisy_weight(
         state: LikelihoodState | None = None
         counted.append(np.ones(int(held.sum())) if sample_weight is None else sample_weight[held])
         for place, weight in enumerate(GRID):
-            state = fit_without(held, weight, state)
+            # Not on from the trusted rows alone: they may not show every class.
+            state = fit_without(held, weight, state if place > 1 else None)
             margins[place].append(_margins(state.weights, rows_at(X, held), truth[held], intercept))
     if not counted:
         return 1.0, np.zeros(len(GRID))
@@ -62,7 +68,7 @@ def choose_noisy_weight(
 
 
 def _largest_as_good(losses: FloatArray, rows: FloatArray) -> int:
-    """Return the place of the largest weight whose loss is within a standard error of the least.
+    """Return the place of the largest weight whose loss is not clearly above the least.
 
     The trusted rows are few, and losses on them differ by chance; the noisy rows are many. Where
     it cannot be told that they do harm, they should count.
@@ -70,7 +76,7 @@ def _largest_as_good(losses: FloatArray, rows: FloatArray) -> int:
     best = int(np.argmin(np.average(losses, axis=1, weights=rows)))
     for place in range(len(losses) - 1, best, -1):
         excess, error = mean_and_error(losses[place] - losses[best], rows)
-        if excess <= error:
+        if excess <= max(error, THIN_EVIDENCE / rows.sum()):
             return place
     return best
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
@@ -54,7 +53,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     Parameters
     ----------
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        As for `UMAClassifier`. A singular one is warned of, not refused.
+        As for `UMAClassifier`. A singular one, or nearly so, is warned of, not refused.
     refine : "auto" or bool
         Find the matrix in turn with the weights, held to the counts it comes from. "auto" does
         so for a matrix counted from few labels, and leaves a given one alone. With votes, False
@@ -63,9 +62,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         How many times each of those counts counts.
     noisy_weight : float in [0, 1] or "auto"
         What a noisy row counts beside a trusted one. "auto": the largest weight that makes held-out
-        trusted rows as likely as the best does, within a standard error, in cross-validation
-        (their scores sharpened alike); 1 without trusted rows, and with votes, where each
-        annotator's matrix says what an answer is worth.
+        trusted rows as likely as the best does, within a standard error or a likelihood ratio of
+        20, in cross-validation (their scores sharpened alike); 1 without trusted rows, and with
+        votes, where each annotator's matrix says what an answer is worth.
     relabel : int
         At most so many rounds after the fit, each of which fits anew to the classes that rows
         probably have, judged by fits that have not seen the row; labels of rows in doubt count
@@ -106,8 +105,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     Notes
     -----
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
-    trusted rows, at the class means seen through C, where every class stands out of the label
-    noise, or else at 0. Poor optima are then rare while the right
+    trusted rows of every class, at the class means seen through C, where every class stands out of
+    the label noise, or else at 0. Poor optima are then rare while the right
     label stays the likeliest of its row of C; beyond that, trusted rows are what decides which
     class is which. See "When a local optimum hurts" in ``docs/choosing_a_model.md``.
 
@@ -216,9 +215,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
-        warn_if_singular(known.matrix, data.labels.classes)
-        if not self._refines(known):  # or it is given a chance
-            warn_if_impossible(known.matrix, data.labels.observed[~data.known], data.labels.classes)
+        self._warn_of_matrix(data, known)
         whole, used = data.X, UsedColumns.of(data.X)
         if self._goes_on:
             self._refuse_another_problem(data, self._state.weights)
@@ -232,7 +229,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 raise KeyboardInterrupt
             self.noisy_weight_ = self._choose_weight(data, known)
         except KeyboardInterrupt:
-            # The search starts only where the trusted rows have a solution: that is the model.
+            if state.posterior is None:  # of the means: no model yet
+                raise
+            # The search started at the trusted rows' solution: that is the model.
             self.noisy_weight_, state.interrupted = 0.0, True
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
@@ -332,7 +331,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             kept = self._without(rows, known, held)
             if state is None:
                 state = self._trusted_start(data, kept, held)
-            else:
+            if weight > 0 or state.posterior is None:  # not yet the trusted rows' solution
                 settings = self._likelihood(data, kept, weight, SEARCH_STEPS)
                 settings = replace(settings, turns=1, matrix_steps=SEARCH_MATRIX_STEPS)
                 state = settings.run(self._engine_without(data, held), state)
