@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from unconfused._matrix import (
     Unmixing,
@@ -38,6 +37,7 @@ from unconfused.estimators.automatic import (
     Candidate,
     HeldOutRows,
     Search,
+    fold_seed,
     penalty_unit,
     rows_to_judge_by,
 )
@@ -141,11 +141,12 @@ class LikelihoodFits(SoftmaxClassifier):
             self.noisy_weight_ = 1.0
         all_known = bool(data.known.all())
         counted = self.confusion is None and data.trusted and not all_known
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         open_weight = open_weight and data.trusted and not all_known
         if not open_l2 and not open_weight:
             return None
-        rows = rows_to_judge_by(data, None if counted else known.matrix, seed)
+        # What a noisy row counts is for truths to say: labels would have themselves believed.
+        through = known.matrix if open_l2 and not counted else None
+        rows = rows_to_judge_by(data, through, fold_seed(self.random_state))
         if rows is None:
             return None
         by_truth = rows.enough(rows.truth, FEWEST_TRUTHS)
@@ -159,8 +160,7 @@ class LikelihoodFits(SoftmaxClassifier):
         best, states = search.walk([Candidate(l2, weight) for l2 in penalties], by)
         if open_weight and by_truth:
             best = search.choose_weight(best, states, penalties)
-            if data.in_memory:
-                search.walk([Candidate(l2, 1.0, True) for l2 in penalties], rows.truth)
+            search.walk([Candidate(l2, 1.0, True) for l2 in penalties], rows.truth)
         search.chosen = best
         self.l2_, self.noisy_weight_ = best.l2, best.noisy_weight
         return search
@@ -282,7 +282,6 @@ class LikelihoodFits(SoftmaxClassifier):
             matrix = np.eye(n_classes) if lesson.matrix is None else lesson.matrix
             return penalised.run(engine, LikelihoodState(start.copy(), matrix))
 
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rounds = Relabelling(
             X,
             seen,
@@ -290,7 +289,7 @@ class LikelihoodFits(SoftmaxClassifier):
             fit_lesson,
             prior_counts,
             bool(self.fit_intercept),
-            seed,
+            fold_seed(self.random_state),
             int(self.verbose),
             # What few trusted rows say of C is no match for what they say of the rows themselves.
             given=None if self.confusion is None or is_guess(self.confusion) else given,

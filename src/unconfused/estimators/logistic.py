@@ -71,7 +71,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     warm_start : bool
         Start at the weights (and the refined matrix) of the last fit. Votes always start afresh.
     random_state : int, RandomState or None
-        Chance for the folds.
+        Chance for the folds; with None they are always the same.
     verbose : int
         Report progress.
 
@@ -98,10 +98,11 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     -----
     Settings left at "auto" are chosen together, in five folds, by the log-loss of held-out rows at
     the temperature that suits their scores best: of the truth of trusted rows, or, where C is given
-    or labels are believed, of every label seen through C. Penalties from 1e-6 to 0.1 times the mean
-    squared distance of a row from the mean are tried; with votes, or fewer than 3 trusted rows or
-    30 others per class, it is 3e-4 times that. If believing the labels, or the trusted rows alone,
-    predict held-out truths better than the model through C and its rounds, that is the model.
+    or labels are believed, of every label seen through C. Penalties tried are from 1e-6 to 0.01
+    times the mean squared distance of a row from the mean; with votes, or fewer than 3 trusted rows
+    or 30 others per class, it is 3e-4 times that. If believing the labels, or the trusted rows
+    alone, predict held-out truths better than the model through C and its rounds, that is the
+    model.
 
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
     trusted rows of every class, at the class means seen through C, where every class stands out of

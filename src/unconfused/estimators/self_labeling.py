@@ -49,7 +49,8 @@ def default_labelers() -> list[Any]:
 
 def default_learners() -> list[Any]:
     """Return the likelihood learner with penalties from that of few rows to that of many."""
-    return [UnconfusedLogisticRegression(refine=False, l2=l2) for l2 in (1e-4, 1e-5, 1e-6)]
+    settings = {"refine": False, "relabel": 0}  # what a labeller says is mended by more labels
+    return [UnconfusedLogisticRegression(l2=l2, **settings) for l2 in (1e-4, 1e-5, 1e-6)]
 
 
 def _learner_has(method: str) -> Callable[[Method], Method]:
