@@ -32,7 +32,7 @@ def rough_digits():
 @pytest.mark.slow
 def test_rounds_mend_labels_of_a_rough_classifier():
     X, labels, truth, X_test, truth_test, C = rough_digits()
-    once = UnconfusedLogisticRegression(C, l2=1e-3, random_state=0).fit(X, labels)
+    once = UnconfusedLogisticRegression(C, l2=1e-3, relabel=0, random_state=0).fit(X, labels)
     rounds = clone(once).set_params(relabel=4).fit(X, labels)
     errors = [1 - model.score(X_test, truth_test) for model in (once, rounds)]
     assert errors[1] < 0.6 * errors[0]
@@ -76,7 +76,7 @@ def test_a_guessed_matrix_is_no_proof():
 def test_reports_and_commands_say_so_and_audit_finds_more(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, labels, truth, _, _, C = rough_digits()
-    model = UnconfusedLogisticRegression(C, l2=1e-3, random_state=0).fit(X, labels)
+    model = UnconfusedLogisticRegression(C, l2=1e-3, relabel=0, random_state=0).fit(X, labels)
     notes = gather(model, X, labels, sensitivity=False, random_state=0).notes
     assert any("relabel=4" in note for note in notes)
     table = pd.DataFrame(X, columns=[f"p{k}" for k in range(X.shape[1])]).assign(label=labels)

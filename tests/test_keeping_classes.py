@@ -74,7 +74,7 @@ def test_a_matrix_that_loses_a_class_is_taken_back_without_a_trace(trusted, monk
     y_true = np.where(np.arange(400) % 4 == 0, problem.true, -1) if trusted else None
     asked = []
     monkeypatch.setattr(likelihood, "find_matrix", never_class_2(asked))
-    settings = {"refine": True, "noisy_weight": 1.0}
+    settings = {"refine": True, "noisy_weight": 1.0, "l2": 1e-4, "relabel": 0}
     model = UnconfusedLogisticRegression(estimate, **settings).fit(problem.X, problem.y, y_true)
     assert len(asked) == 1
     np.testing.assert_allclose(model.confusion_, asked[0])
@@ -101,7 +101,7 @@ def test_rounds_that_count_leave_the_matrix_labels_were_judged_by(monkeypatch):
         _relabel.Seen, "count", lambda *given: counted.append(count(*given)) or counted[-1]
     )
     settings = {"refine": True, "random_state": 0}
-    once = UnconfusedLogisticRegression(estimate, **settings).fit(problem.X, problem.y)
+    once = UnconfusedLogisticRegression(estimate, relabel=0, **settings).fit(problem.X, problem.y)
     model = UnconfusedLogisticRegression(estimate, relabel=2, **settings)
     model.fit(problem.X, problem.y)
     assert len(counted) % _relabel.COUNTS == 0 and len(counted) >= 2 * _relabel.COUNTS

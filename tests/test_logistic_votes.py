@@ -52,7 +52,7 @@ def test_annotators_are_told_apart(crowd):
 
 def test_the_objective_comes_down_over_all_turns(crowd):
     X, _, votes, _, _, _ = crowd
-    clf = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    clf = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes)
     objective = clf.history_["objective"]
     assert len(objective) == clf.n_iter_ > 20
     assert objective[-1] < objective[0]
@@ -63,17 +63,17 @@ def test_the_objective_comes_down_over_all_turns(crowd):
 def test_every_form_of_votes_is_the_same(crowd):
     X, _, votes, _, _, _ = crowd
     X, votes = X[:300], votes[:300]
-    base = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    base = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes)
     item, annotator = np.nonzero(~np.isnan(votes))
     long = confusion.votes_from_long(
         item, annotator, votes[item, annotator].astype(int), items=np.arange(300)
     )
     for form in (pd.DataFrame(votes), long):
-        clf = UnconfusedLogisticRegression(l2=1e-2).fit(X, form)
+        clf = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, form)
         np.testing.assert_allclose(clf.coef_, base.coef_, atol=1e-6)
     names = np.array([f"digit {k}" for k in range(10)] + [None], dtype=object)
     words = names[np.where(np.isnan(votes), 10, votes).astype(int)]
-    clf = UnconfusedLogisticRegression(l2=1e-2).fit(X, words)
+    clf = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, words)
     np.testing.assert_allclose(clf.coef_, base.coef_, atol=1e-6)
     assert clf.predict(X[:1])[0].startswith("digit")
 
@@ -140,10 +140,10 @@ def test_music_genre_beats_the_majority_vote():
 
 def test_matrices_of_the_votes_alone_can_be_held(crowd):
     X, _, votes, X_test, y_test, _ = crowd
-    held = UnconfusedLogisticRegression(l2=1e-2, refine=False).fit(X, votes)
+    held = UnconfusedLogisticRegression(relabel=0, l2=1e-2, refine=False).fit(X, votes)
     alone = confusion.from_annotators(votes).annotator_matrices
     np.testing.assert_allclose(held.annotator_confusion_, alone, atol=0.02)
-    refined = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes)
+    refined = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes)
     assert np.abs(refined.annotator_confusion_ - alone).max() > 0.04
     assert held.score(X_test, y_test) > 0.8
 
@@ -151,12 +151,16 @@ def test_matrices_of_the_votes_alone_can_be_held(crowd):
 def test_votes_can_count_less_than_gold_rows(crowd):
     X, true, votes, _, _, _ = crowd
     gold = np.where(np.arange(len(true)) % 5 == 0, true, np.nan)
-    none = UnconfusedLogisticRegression(l2=1e-2, noisy_weight=0.0).fit(X, votes, y_true=gold)
+    none = UnconfusedLogisticRegression(relabel=0, l2=1e-2, noisy_weight=0.0).fit(
+        X, votes, y_true=gold
+    )
     rows = np.arange(len(true)) % 5 == 0
-    plain = UnconfusedLogisticRegression(l2=1e-2).fit(X[rows], true[rows])
+    plain = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X[rows], true[rows])
     np.testing.assert_allclose(none.coef_, plain.coef_, atol=1e-2)
-    some = UnconfusedLogisticRegression(l2=1e-2, noisy_weight=0.1).fit(X, votes, y_true=gold)
-    full = UnconfusedLogisticRegression(l2=1e-2).fit(X, votes, y_true=gold)
+    some = UnconfusedLogisticRegression(relabel=0, l2=1e-2, noisy_weight=0.1).fit(
+        X, votes, y_true=gold
+    )
+    full = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes, y_true=gold)
     assert (some.noisy_weight_, full.noisy_weight_) == (0.1, 1.0)
     near, far = (np.abs(one.coef_ - none.coef_).max() for one in (some, full))
     assert 0 < near < far

@@ -36,7 +36,7 @@ def noisy_digits(kind, seed=0):
 @pytest.mark.slow
 def test_rounds_lower_the_error_and_make_probabilities_honest():
     X, y, _, X_test, truth_test, C = noisy_digits(lambda q: noise.symmetric(q, 0.6))
-    plain = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
+    plain = UnconfusedLogisticRegression(C, l2=1e-4, relabel=0, random_state=0).fit(X, y)
     rounds = clone(plain).set_params(relabel=4).fit(X, y)
     errors = [1 - model.score(X_test, truth_test) for model in (plain, rounds)]
     assert errors[1] < 0.8 * errors[0]
@@ -112,7 +112,7 @@ def test_a_class_that_would_vanish_ends_the_rounds():
 
 def test_ctrl_c_in_a_round_keeps_the_model_so_far(monkeypatch):
     X, y, C = problem()
-    plain = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
+    plain = UnconfusedLogisticRegression(C, relabel=0, random_state=0).fit(X, y)
 
     def interrupt(self, folds, found, seen):
         raise KeyboardInterrupt
@@ -135,7 +135,7 @@ def test_dask_rows_are_refused_in_words():
 @pytest.mark.slow
 def test_labels_are_ranked_by_what_the_rounds_have_found():
     X, y, truth, *_, C = noisy_digits(lambda q: noise.symmetric(q, 0.4))
-    once = UnconfusedLogisticRegression(C, random_state=0)
+    once = UnconfusedLogisticRegression(C, relabel=0, random_state=0)
     rounds = clone(once).set_params(relabel=4)
     precision = []
     for model in (once, rounds):
@@ -171,7 +171,7 @@ def test_a_row_has_no_say_in_what_it_is_rehearsed_with(monkeypatch):
     folds = [np.isin(np.arange(150), part) for part in parts]
     monkeypatch.setattr(Relabelling, "_folds", lambda self: iter(folds))
     for labels in (y, np.where(folds[2], (y + 1) % 3, y)):
-        model = UnconfusedLogisticRegression(C, relabel=1, random_state=0)
+        model = UnconfusedLogisticRegression(C, l2=1e-4, relabel=1, random_state=0)
         model.fit(X, labels, sample_weight=np.ones(150))
     one, other = (lessons[2][0] for lessons in taught)
     counts = ~folds[2]
@@ -184,7 +184,7 @@ def test_a_first_round_that_does_harm_is_not_made(monkeypatch):
     asked = []
     monkeypatch.setattr(Judged, "explains_less_than", lambda *args: asked.append(args[-1]) or True)
     X, y, C = problem()
-    once = UnconfusedLogisticRegression(C, random_state=0).fit(X, y)
+    once = UnconfusedLogisticRegression(C, relabel=0, random_state=0).fit(X, y)
     rounds = clone(once).set_params(relabel=4).fit(X, y)
     assert asked == [0.0] and len(rounds.history_["relabelled"]) == 0
     # The same weights, made as sure as labels warrant.
@@ -211,7 +211,7 @@ def test_harm_has_to_be_clear():
 def test_a_round_that_explains_less_is_taken_back():
     X, y, _, X_test, truth_test, C = noisy_digits(lambda q: noise.symmetric(q, 0.5))
     settings = {"l2": 0.03, "random_state": 0}  # far too stiff for this
-    once = UnconfusedLogisticRegression(C, **settings).fit(X, y)
+    once = UnconfusedLogisticRegression(C, relabel=0, **settings).fit(X, y)
     rounds = UnconfusedLogisticRegression(C, relabel=4, **settings).fit(X, y)
     assert rounds.score(X_test, truth_test) >= once.score(X_test, truth_test) - 0.01
 
@@ -228,7 +228,7 @@ def rare_classes(seed=0):
 def test_rounds_help_where_a_simple_model_knows_only_the_frequent_class():
     X, y, _, C = rare_classes()
     X_test, _, truth_test, _ = rare_classes(seed=50)
-    plain = UnconfusedLogisticRegression(C, l2=0.1, random_state=0).fit(X, y)
+    plain = UnconfusedLogisticRegression(C, l2=0.1, relabel=0, random_state=0).fit(X, y)
     rounds = clone(plain).set_params(relabel=4).fit(X, y)
     assert np.mean(plain.predict(X_test) == 0) > 0.98
     assert rounds.score(X_test, truth_test) > plain.score(X_test, truth_test) + 0.02

@@ -350,17 +350,23 @@ def make_unmixing(
             "apart. Merge some of them, get a matrix that separates them, or use "
             "UnconfusedLogisticRegression, which needs no inverse."
         )
-    if condition > ILL_CONDITIONED_BEYOND:
+    warn_if_ill_conditioned(unmixing, classes)
+    return unmixing
+
+
+def warn_if_ill_conditioned(unmixing: Unmixing, classes: Labels) -> None:
+    """Warn of what it costs to undo a C that nearly hides a difference between classes."""
+    condition = unmixing.condition_number
+    if ILL_CONDITIONED_BEYOND < condition < SINGULAR_BEYOND:
         inflation = unmixing.error_inflation
         warnings.warn(
             f"The confusion matrix is ill-conditioned (condition number {condition:.0f}): "
             f"undoing it multiplies sampling errors by up to {inflation:.0f}, so n rows tell as "
             f"little as n/{inflation**2:.0f} clean ones. Classes hard to tell apart: "
-            f"{dependent_classes(matrix, classes)}.",
+            f"{dependent_classes(unmixing.matrix, classes)}.",
             ConfusionWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return unmixing
 
 
 def loses_a_class(before: FloatArray, after: FloatArray) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from unconfused._report.data import Convergence, PairUse
 from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators import UMAClassifier
-from unconfused.estimators._noisy_weight import GRID
 from unconfused.solvers.uma import CONVERGED
 
 MOST_POINTS = 300
@@ -68,15 +67,25 @@ def _of_likelihood(final: Any) -> Convergence:
             ended += "features."
         elif rest.interrupted:
             ended = " It was interrupted."
-    losses = getattr(final, "noisy_weight_losses_", np.empty(0)).tolist()
     return Convergence(
         "likelihood",
         f"The likelihood was maximised in {len(objective):,} steps.{ended}",
         (shown + 1).tolist(),
         objective[shown].tolist(),
-        weights=list(zip(GRID, losses, strict=True)) if losses else [],
+        weights=_weights_tried(final),
         n_steps=len(objective),
     )
+
+
+def _weights_tried(final: Any) -> list[tuple[float, float]]:
+    """List weights of noisy rows and the least held-out loss of each, where one was looked for."""
+    choice = getattr(final, "choice_", None)
+    if choice is None or len(np.unique(choice["noisy_weight"])) < 2:
+        return []
+    least: dict[float, float] = {}
+    for weight, loss in zip(choice["noisy_weight"].tolist(), choice["loss"].tolist(), strict=True):
+        least[weight] = min(loss, least.get(weight, loss))
+    return sorted(least.items())
 
 
 def _spread(n_points: int) -> IntArray:

@@ -37,6 +37,11 @@ class DaskData(NoisyData):
     trusted_blocks: Sequence[Any] = ()
     """The trusted rows of every block, not computed yet."""
 
+    @property
+    def in_memory(self) -> bool:
+        """Only trusted rows can be held out."""
+        return False
+
     @cached_property
     def _fetched(self) -> list[TrustedBlock]:
         import dask

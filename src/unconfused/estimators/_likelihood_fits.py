@@ -6,18 +6,44 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from unconfused._typing import BoolArray, FloatArray, Rows
-from unconfused.confusion.estimate import is_guess
+from unconfused._matrix import (
+    Unmixing,
+    warn_if_ill_conditioned,
+    warn_if_impossible,
+    warn_if_singular,
+)
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion.trusted import count_pairs
 from unconfused.engines import Engine
+from unconfused.estimators._crowd import VotedRows
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
 from unconfused.estimators._seen import Seen
 from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators._voted_rows import refuse_no_rows
+from unconfused.estimators.automatic import (
+    FEWEST_LABELS,
+    FEWEST_TRUTHS,
+    FIRST_WEIGHT,
+    FOLDS,
+    PENALTIES,
+    SEARCH_MATRIX_STEPS,
+    SEARCH_TOL,
+    USUAL_PENALTY,
+    USUAL_ROUNDS,
+    Candidate,
+    HeldOutRows,
+    Search,
+    fold_seed,
+    penalty_unit,
+    rows_to_judge_by,
+)
+from unconfused.estimators.automatic import FitWithout as FitCandidate
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
+from unconfused.solvers.preconditioner import preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
 
 FEW_COUNTS = 1000
@@ -32,8 +58,14 @@ class LikelihoodFits(SoftmaxClassifier):
 
     refine: str | bool
     prior_strength: float
-    relabel: int
-    l2: float
+    relabel: int | str
+    l2: float | str
+    l2_: float
+    noisy_weight: float | str
+    noisy_weight_: float
+    warm_start: bool
+    _unit: float
+    _state: LikelihoodState
     max_iter: int
     tol: float
     random_state: Any
@@ -42,14 +74,18 @@ class LikelihoodFits(SoftmaxClassifier):
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
     ) -> LikelihoodState:
-        """Start at the solution of the trusted rows; without any, at the unmixed means."""
-        if not data.trusted:
+        """Start at the solution of the trusted rows; if a class has none, at the unmixed means.
+
+        Nothing bounds how far the trusted rows push the intercept of a class they do not show. From
+        there, it would never come back: it has no probability left, and so no gradient.
+        """
+        rows = data.trusted_rows(held) if data.trusted else None
+        if rows is None or not _all_shown(rows[1], rows[3], len(data.labels.classes)):
             settings = self._likelihood(data, known, 1.0, self.max_iter)
             return start_at_scaled_means(self._engine_without(data, held), settings, known.matrix)
         n_features = data.X.shape[1] + self.fit_intercept
         state = LikelihoodState(np.zeros((len(data.labels.classes), n_features)), known.matrix)
-        rows = data.trusted_rows(held)
-        if not data.known.all() and len(rows[1]) > 0:
+        if not data.known.all():
             engine = self._engine(*rows)
             fixed = KnownConfusion(known.matrix)
             state = self._likelihood(data, fixed, 0.0, self.max_iter).run(engine, state)
@@ -64,7 +100,7 @@ class LikelihoodFits(SoftmaxClassifier):
         if counts is None:
             counts = BELIEF_IN_A_GIVEN_MATRIX * known.matrix
         return Likelihood(
-            l2=float(self.l2),
+            l2=self.l2_,
             noisy_weight=noisy_weight,
             prior_counts=self.prior_strength * counts if refined and noisy_weight > 0 else None,
             max_iter=max_iter,
@@ -76,8 +112,134 @@ class LikelihoodFits(SoftmaxClassifier):
     def _with_metric(self, data: NoisyData) -> NoisyData:
         """Find coordinates to take steps in, once for all fits to these rows."""
         engine = self._engine_without(data, None)
-        metric = preconditioner_of(engine, len(data.labels.classes), float(self.l2))
-        return replace(data, metric=metric)
+        self._unit = penalty_unit(engine)
+        if not isinstance(self.l2, str):
+            self.l2_ = float(self.l2)
+        elif not self._goes_on:  # or the last choice is kept
+            self.l2_ = USUAL_PENALTY * self._unit
+        return replace(data, metric=preconditioner_of(engine, len(data.labels.classes), self.l2_))
+
+    def _penalty_of_votes(self, rows: VotedRows) -> float:
+        if not isinstance(self.l2, str):
+            return float(self.l2)
+        n_classes = len(rows.classes)
+        nothing = np.full((len(rows.annotators), n_classes, n_classes), 1.0 / n_classes)
+        return USUAL_PENALTY * penalty_unit(rows.through(nothing).engine)
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "_state")
+
+    def _choose(self, data: NoisyData, known: KnownConfusion) -> Search | None:
+        """Set the penalty and the weight of noisy rows: chosen on held-out rows, if left open."""
+        open_l2 = isinstance(self.l2, str) and not self._goes_on
+        open_weight = isinstance(self.noisy_weight, str) and not self._goes_on
+        if not isinstance(self.noisy_weight, str):
+            refuse_no_rows(float(self.noisy_weight), data.trusted)
+            self.noisy_weight_ = float(self.noisy_weight)
+        elif open_weight:
+            self.noisy_weight_ = 1.0
+        all_known = bool(data.known.all())
+        counted = self.confusion is None and data.trusted and not all_known
+        open_weight = open_weight and data.trusted and not all_known
+        if not open_l2 and not open_weight:
+            return None
+        # What a noisy row counts is for truths to say: labels would have themselves believed.
+        through = known.matrix if open_l2 and not counted else None
+        rows = rows_to_judge_by(data, through, fold_seed(self.random_state))
+        if rows is None:
+            return None
+        by_truth = rows.enough(rows.truth, FEWEST_TRUTHS)
+        every = np.ones(len(rows.truth), dtype=bool)
+        if not by_truth and (counted or not rows.enough(every, FEWEST_LABELS)):
+            return None
+        search = Search(rows, self._fit_folds(data, known, rows), self.fit_intercept)
+        weight = FIRST_WEIGHT if counted and open_weight else self.noisy_weight_
+        penalties = [self._unit * one for one in PENALTIES] if open_l2 else [self.l2_]
+        by = rows.truth if counted or not rows.enough(every, FEWEST_LABELS) else every
+        best, states = search.walk([Candidate(l2, weight) for l2 in penalties], by)
+        if open_weight and by_truth:
+            best = search.choose_weight(best, states, penalties)
+            search.walk([Candidate(l2, 1.0, True) for l2 in penalties], rows.truth)
+        search.chosen = best
+        self.l2_, self.noisy_weight_ = best.l2, best.noisy_weight
+        return search
+
+    def _fall_back(
+        self,
+        data: NoisyData,
+        known: KnownConfusion,
+        search: Search,
+        state: LikelihoodState,
+        rehearsed: FloatArray | None,
+    ) -> LikelihoodState:
+        """Fit to the labels as they are, or to the trusted rows alone, if these predict better."""
+        simple = search.simpler(rehearsed if state.relabelled else None)
+        if simple is None or state.interrupted:
+            return state
+        search.chosen = simple
+        self.l2_, self.noisy_weight_ = simple.l2, simple.noisy_weight
+        matrix = state.matrix if simple.noisy_weight else known.matrix
+        fixed = KnownConfusion(np.eye(len(matrix)) if simple.believed else matrix)
+        settings = replace(
+            self._likelihood(data, fixed, simple.noisy_weight, self.max_iter), prior_counts=None
+        )
+        engine = self._engine_without(data, None)
+        state = settings.run(engine, LikelihoodState(0.0 * state.weights, fixed.matrix))
+        state.matrix = matrix  # labels are judged through C all the same
+        settings.judge(engine, state)
+        return state
+
+    def _fit_folds(self, data: NoisyData, known: KnownConfusion, rows: HeldOutRows) -> FitCandidate:
+        """Return how to fit candidates without the rows of a fold."""
+        masks = [rows.held(fold) for fold in range(FOLDS)]
+        kept = [self._without(data.eligible, known, held) for held in masks]
+        engines: dict[tuple[int, bool], Engine] = {}
+
+        def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
+            held, alone = masks[fold], tried.noisy_weight == 0
+            if (fold, alone) not in engines:
+                of = data.trusted_rows(held) if alone else data.rows_without(held)
+                engines[fold, alone] = self._engine(*of)
+            settings = replace(
+                self._likelihood(data, kept[fold], tried.noisy_weight, self.max_iter),
+                l2=tried.l2,
+                tol=max(float(self.tol), SEARCH_TOL),
+                turns=1,
+                matrix_steps=SEARCH_MATRIX_STEPS,
+                verbose=0,
+            )
+            if state is None and (alone or tried.believed):
+                n_features = data.X.shape[1] + self.fit_intercept
+                matrix = np.eye(len(known.matrix)) if tried.believed else kept[fold].matrix
+                state = LikelihoodState(np.zeros((len(matrix), n_features)), matrix)
+            elif state is None:
+                state = self._trusted_start(data, kept[fold], held)
+                if state.interrupted:
+                    return state
+            if tried.believed:
+                settings = replace(settings, prior_counts=None)
+            return settings.run(engines[fold, alone], state)
+
+        return fit
+
+    def _without(self, data: NoisyData, known: KnownConfusion, held: BoolArray) -> KnownConfusion:
+        """Return C as it is without the held-out rows: counted again, if it was counted here."""
+        if self.confusion is not None or not data.trusted:
+            return known
+        labels = data.labels
+        truth = np.where(held, -1, labels.truth)
+        counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
+        return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
+
+    def _warn_of_matrix(self, data: NoisyData, known: KnownConfusion) -> None:
+        """Warn of a C that leaves labels saying little, or nothing."""
+        matrix, labels = known.matrix, data.labels
+        warn_if_singular(matrix, labels.classes)
+        if not self._refines(known):  # or it is given a chance
+            if known.counts is None:  # an estimate has a verdict of its own
+                warn_if_ill_conditioned(Unmixing(matrix), labels.classes)
+            warn_if_impossible(matrix, labels.observed[~data.known], labels.classes)
 
     def _refines(self, known: KnownConfusion) -> bool:
         if not isinstance(self.refine, str):
@@ -96,13 +258,19 @@ class LikelihoodFits(SoftmaxClassifier):
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
         metric: Preconditioner | None = None,
-    ) -> None:
-        """Fit again to the classes that rows probably have (in place)."""
-        if not self.relabel or state.interrupted:
-            return
+    ) -> FloatArray | None:
+        """Fit again to the classes that rows probably have (in place).
+
+        Returns
+        -------
+        What models taught by a first round say of rows that had no part in it, if that was asked
+        """
+        n_rounds = self._most_rounds(seen)
+        if not n_rounds or state.interrupted:
+            return None
         n_classes = len(state.matrix)
         settings = Likelihood(
-            float(self.l2), 1.0, None, int(self.max_iter), float(self.tol), metric=metric
+            self.l2_, 1.0, None, int(self.max_iter), float(self.tol), metric=metric
         )
 
         def fit_lesson(
@@ -114,7 +282,6 @@ class LikelihoodFits(SoftmaxClassifier):
             matrix = np.eye(n_classes) if lesson.matrix is None else lesson.matrix
             return penalised.run(engine, LikelihoodState(start.copy(), matrix))
 
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rounds = Relabelling(
             X,
             seen,
@@ -122,17 +289,31 @@ class LikelihoodFits(SoftmaxClassifier):
             fit_lesson,
             prior_counts,
             bool(self.fit_intercept),
-            seed,
+            fold_seed(self.random_state),
             int(self.verbose),
             # What few trusted rows say of C is no match for what they say of the rows themselves.
             given=None if self.confusion is None or is_guess(self.confusion) else given,
         )
-        rounds.run(state, int(self.relabel))
+        rounds.run(state, n_rounds)
+        return rounds.rehearsed
+
+    def _most_rounds(self, seen: Seen) -> int:
+        """Return how many rounds of relabelling there may be."""
+        if not isinstance(self.relabel, str):
+            return int(self.relabel)
+        enough = np.count_nonzero(seen.sample_weight) >= FEWEST_LABELS * seen.evidence.shape[1]
+        return USUAL_ROUNDS if enough else 0
 
 
-def refuse_relabelling(n_rounds: int, X: Any) -> None:
-    """Refuse rounds on Dask collections."""
-    if n_rounds and is_dask(X):
+def _all_shown(codes: IntArray, weight: FloatArray | None, n_classes: int) -> bool:
+    """Whether codes of trusted rows that count show every class."""
+    shown = codes if weight is None else codes[weight > 0]
+    return len(np.unique(shown)) == n_classes
+
+
+def refuse_relabelling(n_rounds: int | str, X: Any) -> None:
+    """Refuse rounds on Dask collections; "auto" means none there."""
+    if not isinstance(n_rounds, str) and n_rounds and is_dask(X):
         raise ValueError(
             "With Dask collections relabel must be 0: its rounds leave rows out one by one. Fit "
             "with relabel to a sample in memory, or learn without."

@@ -58,6 +58,11 @@ class NoisyData:
         """Number of label codes in use."""
         return len(self.labels.classes) * (2 if self.trusted else 1)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether rows whose truth is not known can be held out, too."""
+        return True
+
     def pair_counts(self) -> FloatArray:
         """Count how the trusted rows were labelled."""
         labels = self.labels

@@ -117,6 +117,9 @@ class Relabelling:
     balanced: bool = field(default=False, init=False)
     """Whether mistakes were found to depend on the rows, so that C is held to by counts alone."""
 
+    rehearsed: FloatArray | None = field(default=None, init=False)
+    """What models taught by a first round say of rows that had no part in it, (n, Q), as logs."""
+
     _first_rows: FloatArray | None = field(default=None, init=False)
     _n_balanced: int = field(default=0, init=False)
 
@@ -160,6 +163,8 @@ class Relabelling:
                 for (own, strength), held, start in zip(lessons, folds, found, strict=False)
             ]
             judged = self._judge(folds, found, judged.seen)
+            if rehearsed:
+                self.rehearsed = judged.logs
             clearly = CLEARLY if rehearsed and self.seen.known.any() else 0.0
             if judged.explains_less_than(at_first, clearly):
                 judged = before_it  # the model is too simple to teach itself

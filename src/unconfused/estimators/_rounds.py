@@ -26,7 +26,6 @@ from unconfused.confusion._sharpness import sharpened_losses
 from unconfused.confusion.cross_validated import Split, aligned_columns
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs
-from unconfused.estimators._noisy_weight import GRID
 from unconfused.estimators._parts import (
     fit_with,
     has_parameter,
@@ -39,6 +38,9 @@ from unconfused.estimators._parts import (
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 
 WEIGHT = "noisy_weight"
+
+GRID = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Weights tried, from "known labels only" to "a label is a label"."""
 
 STEPS_ALONG_WEIGHTS = 30
 """Steps of a learner from one weight to the next."""

@@ -9,13 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
-from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._crowd import (
     STEPS_PER_ROUND,
@@ -31,15 +27,10 @@ from unconfused.estimators._noisy import (
     NoisyData,
     confusion_for,
 )
-from unconfused.estimators._noisy_weight import choose_noisy_weight
 from unconfused.estimators._seen import seen_in_votes, seen_through
 from unconfused.estimators._used_columns import UsedColumns
-from unconfused.estimators._voted_rows import LocalVotes, check_votes, refuse_no_rows
+from unconfused.estimators._voted_rows import LocalVotes, check_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-
-SEARCH_STEPS, SEARCH_MATRIX_STEPS = 20, 5
-"""Steps of W, and of C, from one weight to the next while the noisy rows' weight is looked for:
-with 10 of W, rough labels may look harmless that are not."""
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):
@@ -55,7 +46,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     Parameters
     ----------
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        As for `UMAClassifier`. A singular one is warned of, not refused.
+        As for `UMAClassifier`. A singular one, or nearly so, is warned of, not refused.
     refine : "auto" or bool
         Find the matrix in turn with the weights, held to the counts it comes from. "auto" does
         so for a matrix counted from few labels, and leaves a given one alone. With votes, False
@@ -63,27 +54,25 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     prior_strength : float
         How many times each of those counts counts.
     noisy_weight : float in [0, 1] or "auto"
-        What a noisy row counts beside a trusted one. "auto": the largest weight that makes held-out
-        trusted rows as likely as the best does, within a standard error, in cross-validation
-        (their scores sharpened alike); 1 without trusted rows, and with votes, where each
-        annotator's matrix says what an answer is worth.
-    relabel : int
+        What a noisy row counts beside a trusted one. "auto": the largest weight that predicts
+        held-out trusted rows as well as the best; 1 without trusted rows, and with votes, where
+        each annotator's matrix says what an answer is worth.
+    relabel : int or "auto"
         At most so many rounds after the fit, each of which fits anew to the classes that rows
         probably have, judged by fits that have not seen the row; labels of rows in doubt count
         less. A round costs six fits, and fifteen go before the first, to see that it does no
-        harm; 4 rounds are enough. It pays where features are many for the rows, or mistakes
-        depend on the row. Not with Dask.
-    l2 : float
+        harm. "auto": 4, but none on Dask collections or fewer than 30 rows per class.
+    l2 : float or "auto"
         Strength of the penalty on the weights: the objective is the weighted mean loss plus
         ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
-        ``C = 1 / (l2 * total weight)``.
+        ``C = 1 / (l2 * total weight)``. "auto": see Notes.
     fit_intercept, classes, missing_label, n_jobs : as for `UMAClassifier`
     max_iter, tol : at most so many steps; stop when neither a derivative nor what is left to gain
         exceeds `tol`
     warm_start : bool
         Start at the weights (and the refined matrix) of the last fit. Votes always start afresh.
     random_state : int, RandomState or None
-        Chance for the folds of the search for `noisy_weight`.
+        Chance for the folds; with None they are always the same.
     verbose : int
         Report progress.
 
@@ -92,8 +81,10 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     classes_, coef_, intercept_ : as for scikit-learn's LogisticRegression
     confusion_ : (Q, Q), the matrix in use, refined or not, in the order of `classes_`
     class_prior_ : (Q,), estimated share of each true class among the training rows
-    noisy_weight_ : float, the weight in use
-    noisy_weight_losses_ : held-out log-loss for each weight tried, where one was looked for
+    l2_, noisy_weight_ : float, the penalty and the weight in use
+    relabel_ : int, number of rounds made
+    choice_ : dict of arrays, one entry per combination tried where any was: `l2`, `noisy_weight`,
+        `believed` (labels taken as they are), the held-out `loss`, and which was `chosen`
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
         labels were votes; `confusion_` is then that of all annotators together
     cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
@@ -106,9 +97,17 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     Notes
     -----
+    Settings left at "auto" are chosen together, in five folds, by the log-loss of held-out rows at
+    the temperature that suits their scores best: of the truth of trusted rows, or, where C is given
+    or labels are believed, of every label seen through C. Penalties tried are from 1e-6 to 0.01
+    times the mean squared distance of a row from the mean; with votes, or fewer than 3 trusted rows
+    or 30 others per class, it is 3e-4 times that. If believing the labels, or the trusted rows
+    alone, predict held-out truths better than the model through C and its rounds, that is the
+    model.
+
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
-    trusted rows, at the class means seen through C, where every class stands out of the label
-    noise, or else at 0. Poor optima are then rare while the right
+    trusted rows of every class, at the class means seen through C, where every class stands out of
+    the label noise, or else at 0. Poor optima are then rare while the right
     label stays the likeliest of its row of C; beyond that, trusted rows are what decides which
     class is which. See "When a local optimum hurts" in ``docs/choosing_a_model.md``.
 
@@ -129,8 +128,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         "refine": [StrOptions({"auto"}), "boolean"],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "noisy_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "relabel": [Interval(Integral, 0, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "relabel": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
         "classes": ["array-like", None],
         "missing_label": "no_validation",
@@ -146,6 +145,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     class_prior_: FloatArray
     noisy_weight_: float
     noise_depends_on_rows_: bool
+    relabel_: int
+    choice_: dict[str, FloatArray]
     history_: dict[str, FloatArray]
     n_iter_: int
     annotators_: Labels
@@ -159,8 +160,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         refine: str | bool = "auto",
         prior_strength: float = 1.0,
         noisy_weight: float | str = "auto",
-        relabel: int = 0,
-        l2: float = 1e-4,
+        relabel: int | str = "auto",
+        l2: float | str = "auto",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         missing_label: Any = "auto",
@@ -211,16 +212,15 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
         """
         self._validate_params()
-        for stale in ("annotators_", "annotator_confusion_", "noisy_weight_losses_"):
-            self.__dict__.pop(stale, None)
-        refuse_relabelling(int(self.relabel), X)
+        stale = ["annotators_", "annotator_confusion_"] + ["choice_"] * (not self._goes_on)
+        for name in stale:
+            self.__dict__.pop(name, None)
+        refuse_relabelling(self.relabel, X)
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
-        warn_if_singular(known.matrix, data.labels.classes)
-        if not self._refines(known):  # or it is given a chance
-            warn_if_impossible(known.matrix, data.labels.observed[~data.known], data.labels.classes)
+        self._warn_of_matrix(data, known)
         whole, used = data.X, UsedColumns.of(data.X)
         if self._goes_on:
             self._refuse_another_problem(data, self._state.weights)
@@ -232,14 +232,19 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         try:
             if state.interrupted:
                 raise KeyboardInterrupt
-            self.noisy_weight_ = self._choose_weight(data, known)
+            search = self._choose(data, known)
         except KeyboardInterrupt:
-            # The search starts only where the trusted rows have a solution: that is the model.
+            if state.posterior is None:  # of the means: no model yet
+                raise
+            # The search started at the trusted rows' solution: that is the model.
             self.noisy_weight_, state.interrupted = 0.0, True
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
-            self._relabel_noisy(data, settings, state, known.matrix)
+            rehearsed = self._relabel_noisy(data, settings, state, known.matrix)
+            if search is not None:
+                state = self._fall_back(data, known, search, state, rehearsed)
+                self.choice_ = search.table()
         if used is not None:
             state.weights = used.widen(state.weights)
         self._publish(whole, state)
@@ -247,10 +252,11 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     def _relabel_noisy(
         self, data: NoisyData, settings: Likelihood, state: LikelihoodState, given: FloatArray
-    ) -> None:
+    ) -> FloatArray | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
-        if not self.relabel or np.array_equal(state.matrix, np.eye(len(state.matrix))):
-            return
+        nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
+        if not self.relabel or not data.in_memory or nothing_to_mend or data.known.all():
+            return None
         fixed = replace(settings, prior_counts=None, verbose=0)
 
         def fit_without(held: BoolArray) -> LikelihoodState:
@@ -260,11 +266,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
         seen = seen_through(data, state.matrix, self.noisy_weight_)
         prior_counts = settings.prior_counts
-        self._relabel(data.X, seen, state, fit_without, prior_counts, given, data.metric)
-
-    @property
-    def _goes_on(self) -> bool:
-        return self.warm_start and hasattr(self, "_state")
+        return self._relabel(data.X, seen, state, fit_without, prior_counts, given, data.metric)
 
     def _first_state(
         self, data: NoisyData, known: KnownConfusion, used: UsedColumns | None
@@ -292,8 +294,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         noisy = 1.0 if isinstance(self.noisy_weight, str) else float(self.noisy_weight)
         rows = check_votes(self, X, y, y_true, sample_weight, noisy)
         self.classes_, self.annotators_ = rows.classes, rows.annotators
+        self.l2_ = self._penalty_of_votes(rows)
         settings = Likelihood(
-            float(self.l2), 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
+            self.l2_, 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )
         found = fit_votes(
             rows,
@@ -319,43 +322,6 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self._publish(rows.X, found.likelihood)
         return self
 
-    def _choose_weight(self, data: NoisyData, known: KnownConfusion) -> float:
-        if not isinstance(self.noisy_weight, str):
-            refuse_no_rows(float(self.noisy_weight), data.trusted)
-            return float(self.noisy_weight)
-        if not data.trusted or data.known.all():
-            return 1.0
-        rows = data.eligible
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-
-        def fit_without(
-            held: BoolArray, weight: float, state: LikelihoodState | None
-        ) -> LikelihoodState:
-            kept = self._without(rows, known, held)
-            if state is None:
-                state = self._trusted_start(data, kept, held)
-            else:
-                settings = self._likelihood(data, kept, weight, SEARCH_STEPS)
-                settings = replace(settings, turns=1, matrix_steps=SEARCH_MATRIX_STEPS)
-                state = settings.run(self._engine_without(data, held), state)
-            if state.interrupted:
-                raise KeyboardInterrupt
-            return state
-
-        weight, self.noisy_weight_losses_ = choose_noisy_weight(
-            rows.X, rows.labels.truth, rows.sample_weight, self.fit_intercept, fit_without, seed
-        )
-        return weight
-
-    def _without(self, data: NoisyData, known: KnownConfusion, held: BoolArray) -> KnownConfusion:
-        """Return C as it is without the held-out rows: counted again, if it was counted here."""
-        if self.confusion is not None:
-            return known
-        labels = data.labels
-        truth = np.where(held, -1, labels.truth)
-        counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
-        return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
-
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
         if state.posterior is None:  # interrupted before anything was measured
             raise KeyboardInterrupt
@@ -363,7 +329,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self.confusion_, self.n_iter_ = state.matrix, state.n_iter
         self.noise_depends_on_rows_ = state.noise_depends_on_rows
         self.history_ = {"objective": np.array(state.objective)}
-        if state.relabelled or self.relabel:
+        self.relabel_ = len(state.relabelled)
+        if state.relabelled or (self.relabel and self.relabel != "auto"):
             self.history_["relabelled"] = np.array(state.relabelled)
         shares = state.posterior.sum(axis=0)
         self.class_prior_ = shares / shares.sum()

@@ -51,7 +51,10 @@ def default_labelers() -> list[Any]:
 
 def default_learners() -> list[Any]:
     """Return the likelihood learner with penalties from that of few rows to that of many."""
-    return [UnconfusedLogisticRegression(refine=False, l2=l2) for l2 in (1e-4, 1e-5, 1e-6)]
+    # What a labeller says is mended by more labels, not by relabelling.
+    return [
+        UnconfusedLogisticRegression(l2=l2, refine=False, relabel=0) for l2 in (1e-4, 1e-5, 1e-6)
+    ]
 
 
 def _learner_has(method: str) -> Callable[[Method], Method]:

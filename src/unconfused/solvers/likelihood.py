@@ -111,6 +111,11 @@ class Likelihood:
             for factor in factors
         ]
 
+    def judge(self, engine: Engine, state: LikelihoodState) -> None:
+        """Set what a state's weights and C say of the rows, without a step."""
+        objective = _Objective(self, engine, len(state.matrix))
+        state.posterior = objective.measure(state.weights, state.matrix).posterior
+
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
     ) -> LikelihoodState:

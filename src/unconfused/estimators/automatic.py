@@ -1,0 +1,343 @@
+"""Settings chosen on rows held out: the penalty, and what a noisy row counts beside a trusted one.
+
+One criterion for all: the log-loss of what is known of rows that a fit has not seen, at the
+temperature that suits its scores best. What is known is the truth of trusted rows; where C is given
+it is the label of every row too, seen through C.
+
+Candidates are walked through from strong penalties to weak ones, each fit of a fold going on from
+the one before, until the loss has risen twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+
+from unconfused._matrix import label_chances
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion._sharpness import best_power
+from unconfused.engines import Engine
+from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.estimators._judged import log_chances
+from unconfused.estimators._noisy import NoisyData
+from unconfused.estimators._paired import mean_and_error
+from unconfused.solvers.likelihood import LikelihoodState
+
+PENALTIES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6)
+"""Penalties tried, times the mean squared distance of a row from the mean of all: features on
+another scale are the same problem. On Digits, Reuters and Music the best lie between 1e-4 and 1e-3.
+"""
+
+USUAL_PENALTY = 3e-4
+"""The penalty, relative as above, where rows are too few to choose one."""
+
+WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01)
+"""Weights tried, besides 0, "trusted rows only"."""
+
+FIRST_WEIGHT = 0.3
+"""The weight at which the penalty is chosen, if C was counted on trusted rows. The best penalty
+hardly depends on it (Digits, Reuters, Music)."""
+
+USUAL_ROUNDS = 4
+"""At most so many rounds of relabelling; later ones change next to nothing (Digits, Reuters)."""
+
+FOLDS = 5
+
+FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
+"""Nothing is chosen on fewer rows than so many per class, in the mean."""
+
+THIN_EVIDENCE = float(np.log(20.0))
+"""Log-losses on all held-out rows together are logarithms of likelihoods: candidates that differ by
+less than this, 20 to 1, are as good. A handful of rows, all predicted rightly, would otherwise
+decide by the last digits of losses next to 0."""
+
+BLOCK = 1_000_000
+"""Entries of rows looked at together."""
+
+SEARCH_TOL, SEARCH_MATRIX_STEPS = 3e-4, 5
+"""Tolerance of fits that are only compared, and steps of C between them."""
+
+
+class Candidate(NamedTuple):
+    """Settings to be tried."""
+
+    l2: float
+    noisy_weight: float
+    believed: bool = False
+    """Whether labels are taken as they are, and not through C."""
+
+
+FitWithout = Callable[[int, Candidate, LikelihoodState | None], LikelihoodState]
+"""Fit a candidate without the rows of a fold, from a state on."""
+
+
+def penalty_unit(engine: Engine) -> float:
+    """Return the mean squared distance of a row from the mean, or from 0 without an intercept.
+
+    Weighted, so that weights are frequencies; 1 if the rows are all the same.
+    """
+    total = float(engine.code_counts.sum())
+    features = engine.n_features - engine.intercept
+    unit = float(engine.feature_squares()[:features].sum()) / total
+    if engine.intercept:
+        mean = engine.code_sums().sum(axis=0)[:features] / total
+        spread = unit - float(mean @ mean)
+        unit = spread if spread > 1e-9 * unit else unit
+    return unit if np.isfinite(unit) and unit > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows that candidates are judged by, in folds.
+
+    Parameters
+    ----------
+    X : the rows
+    evidence : (n, Q), the chance of what is known of each row given each true class
+    weight : (n,), how many rows each stands for
+    fold : (n,), the fold each is held out in
+    places : (n,), where they are among the rows of the fit that can be held out
+    n_eligible : how many of those there are
+    truth : (n,), whether the truth of the row is known
+    """
+
+    X: Rows
+    evidence: FloatArray
+    weight: FloatArray
+    fold: IntArray
+    places: IntArray
+    n_eligible: int
+    truth: BoolArray
+
+    def held(self, fold: int) -> BoolArray:
+        """Return the mask of a fold's rows, over all rows that can be held out."""
+        mask = np.zeros(self.n_eligible, dtype=bool)
+        mask[self.places[self.fold == fold]] = True
+        return mask
+
+    def enough(self, which: BoolArray, per_class: int) -> bool:
+        """Whether there are so many rows per class of some kind."""
+        return bool(which.sum() >= per_class * self.evidence.shape[1])
+
+    def scores(self, weights: Sequence[FloatArray], intercept: bool) -> FloatArray:
+        """Return the scores of all rows, each fold's by weights of its own."""
+        columns = self.X.shape[1]
+        scores = np.empty(self.evidence.shape)
+        for fold, own in enumerate(weights):
+            rows = self.fold == fold
+            scores[rows] = to_numpy(rows_at(self.X, rows)) @ own[:, :columns].T
+            scores[rows] += own[:, columns] if intercept else 0.0
+        return scores
+
+    def losses(self, scores: FloatArray, which: BoolArray) -> FloatArray:
+        """Return the log-loss of some of the rows, at the temperature that suits them best."""
+        logs = scores[which] - scores[which].max(axis=1, keepdims=True)
+        evidence, weight = self.evidence[which], self.weight[which]
+        power = best_power(softmax(logs, axis=1), evidence, weight)
+        return -log_chances(softmax(power * logs, axis=1), evidence)
+
+
+def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> HeldOutRows | None:
+    """Return the trusted rows, and with a matrix those with a label too; None if there are none.
+
+    Copies of a row are held out together, and rows of no weight are left out: a weight of 2 is the
+    row twice. A class's only trusted row is never held out.
+    """
+    if not data.trusted and (matrix is None or not data.in_memory):
+        return None
+    data = data.eligible
+    truth, observed = data.labels.truth, data.labels.observed
+    known, n_classes = truth >= 0, len(data.labels.classes)
+    weight = np.ones(len(truth)) if data.sample_weight is None else data.sample_weight
+    judged = np.flatnonzero((known | (matrix is not None)) & (weight > 0))
+    if not len(judged):
+        return None
+    strata = np.where(known, n_classes + truth, observed)[judged]
+    X = rows_at(data.X, judged)
+    fold = fold_numbers(_row_keys(X), strata, strata >= n_classes, seed)
+    kept = fold >= 0
+    judged, X = judged[kept], rows_at(X, kept)
+    evidence = np.eye(n_classes)[truth[judged]]
+    if matrix is not None:
+        labelled = ~known[judged]
+        evidence[labelled] = label_chances(matrix)[observed[judged[labelled]]]
+    return HeldOutRows(X, evidence, weight[judged], fold[kept], judged, len(truth), known[judged])
+
+
+def fold_seed(random_state: Any) -> int:
+    """Return a seed for folds; None is always the same: a fit done twice is the same fit."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def fold_numbers(keys: FloatArray, strata: IntArray, rare: BoolArray, seed: int) -> IntArray:
+    """Deal rows into folds, those of each stratum evenly, and those with the same key together.
+
+    Parameters
+    ----------
+    keys : (n,), the same for copies of a row
+    strata : (n,)
+    rare : (n,), rows that are in no fold (-1) if they are all there is of their stratum
+    seed : of the order within a stratum
+
+    Examples
+    --------
+    >>> strata, keys = np.array([0, 0, 0, 0, 1]), np.array([0.5, 0.1, 0.5, 0.7, 0.9])
+    >>> folds = fold_numbers(keys, strata, strata == 1, seed=0)
+    >>> bool(folds[0] == folds[2]), int(folds[4])
+    (True, -1)
+    """
+    rng = np.random.RandomState(seed)
+    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+    # The same order however often a row occurs, and wherever it stands.
+    own = np.zeros(len(first), dtype=np.intp)
+    np.maximum.at(own, groups, strata)
+    fold, dealt = np.empty(len(first), dtype=np.intp), 0
+    for stratum in np.unique(own):
+        members = np.flatnonzero(own == stratum)
+        fold[rng.permutation(members)] = (dealt + np.arange(len(members))) % FOLDS
+        dealt += len(members)
+    sizes = np.bincount(own)
+    alone = rare & (sizes[own[groups]] < 2)
+    return np.where(alone, -1, fold[groups])
+
+
+def _row_keys(X: Rows) -> FloatArray:
+    """Return a number for each row, the same for the same row wherever it stands."""
+    host: Any = to_numpy(X)
+    direction = np.random.RandomState(0).uniform(0.5, 1.5, X.shape[1])
+    if issparse(host):
+        return np.asarray(host @ direction)
+    # Not a product of matrix and vector: how that rounds depends on the place of a row.
+    blocks = np.array_split(host, max(1, host.size // BLOCK))
+    return np.concatenate([np.sum(block * direction, axis=1) for block in blocks])
+
+
+@dataclass
+class Search:
+    """Candidates tried so far, and how to try others.
+
+    Parameters
+    ----------
+    rows : what to judge by
+    fit_without : fits of the folds
+    intercept : whether the last weight of a class is its intercept
+    """
+
+    rows: HeldOutRows
+    fit_without: FitWithout
+    intercept: bool
+    scores: dict[Candidate, FloatArray] = field(default_factory=dict)
+    chosen: Candidate | None = None
+
+    def walk(
+        self,
+        candidates: Sequence[Candidate],
+        which: BoolArray,
+        states: Sequence[LikelihoodState] | None = None,
+    ) -> tuple[Candidate, list[LikelihoodState]]:
+        """Try candidates in turn until their loss has risen twice; return the best of them.
+
+        With it come the states of its fits, to go on from.
+        """
+        best, reached = candidates[0], list[LikelihoodState]()
+        risen, least = 0, np.inf
+        for candidate in candidates:
+            states = [
+                self._fit(fold, candidate, None if states is None else states[fold])
+                for fold in range(FOLDS)
+            ]
+            self.scores[candidate] = self.rows.scores([s.weights for s in states], self.intercept)
+            loss = self.loss(candidate, which)
+            risen = 0 if loss < least else risen + 1
+            if loss < least or not reached:
+                best, reached, least = candidate, states, loss
+            elif risen == 2:
+                break
+        return best, reached
+
+    def _fit(
+        self, fold: int, candidate: Candidate, state: LikelihoodState | None
+    ) -> LikelihoodState:
+        if state is not None:  # a copy: another walk may go on from there, too
+            state = LikelihoodState(state.weights.copy(), state.matrix.copy())
+        found = self.fit_without(fold, candidate, state)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return found
+
+    def loss(self, candidate: Candidate, which: BoolArray) -> float:
+        """Return the mean loss of a candidate on some of the rows."""
+        losses = self.rows.losses(self.scores[candidate], which)
+        return float(np.average(losses, weights=self.rows.weight[which]))
+
+    def as_good(self, one: FloatArray, best: FloatArray, which: BoolArray) -> bool:
+        """Whether losses on some of the rows are not clearly above others."""
+        weight = self.rows.weight[which]
+        excess, error = mean_and_error(one - best, weight)
+        return excess <= max(error, THIN_EVIDENCE / float(weight.sum()))
+
+    def largest_weight(self, candidates: Sequence[Candidate], which: BoolArray) -> Candidate:
+        """Return the candidate with the largest weight that is as good as the best.
+
+        The trusted rows are few, and losses on them differ by chance; the noisy rows are many.
+        Where it cannot be told that they do harm, they should count.
+        """
+        losses = {c: self.rows.losses(self.scores[c], which) for c in candidates}
+        best = min(candidates, key=lambda c: self.loss(c, which))
+        as_good = [c for c in candidates if self.as_good(losses[c], losses[best], which)]
+        return max(as_good, key=lambda c: c.noisy_weight)
+
+    def choose_weight(
+        self, best: Candidate, states: list[LikelihoodState], penalties: Sequence[float]
+    ) -> Candidate:
+        """Go on from the best penalty to other weights; return the candidate to take."""
+        truth = self.rows.truth
+        larger = [w for w in reversed(WEIGHTS) if w > best.noisy_weight]
+        smaller = [w for w in WEIGHTS if w < best.noisy_weight]
+        for weights in filter(None, (larger, smaller)):
+            self.walk([best._replace(noisy_weight=w) for w in weights], truth, states)
+        weighed = [c for c in self.scores if c.l2 == best.l2]
+        alone, _ = self.walk([Candidate(l2, 0.0) for l2 in penalties], truth)
+        return self.largest_weight([*weighed, alone], truth)
+
+    def simpler(self, rehearsed: FloatArray | None) -> Candidate | None:
+        """Return what predicts held-out truths better than what was chosen, if anything does.
+
+        That is labels believed as they are, or the trusted rows alone, each at its best penalty.
+
+        Parameters
+        ----------
+        rehearsed : (n, Q), what models taught by a round of relabelling say of all rows that can be
+            held out, where rounds were made
+        """
+        truth = self.rows.truth
+        simple = [c for c in self.scores if c.believed or c.noisy_weight == 0]
+        if not simple or self.chosen is None:
+            return None
+        best = min(simple, key=lambda c: self.loss(c, truth))
+        scores = self.scores[self.chosen] if rehearsed is None else rehearsed[self.rows.places]
+        weight = self.rows.weight[truth]
+        ours = float(np.average(self.rows.losses(scores, truth), weights=weight))
+        margin = THIN_EVIDENCE / float(weight.sum())
+        return best if ours > self.loss(best, truth) + margin else None
+
+    def table(self) -> dict[str, FloatArray]:
+        """Return what was tried, and the losses: on trusted rows if any are judged by."""
+        truth = self.rows.truth
+        which = truth if truth.any() else ~truth
+        tried = list(self.scores)
+        return {
+            "l2": np.array([c.l2 for c in tried]),
+            "noisy_weight": np.array([c.noisy_weight for c in tried]),
+            "believed": np.array([float(c.believed) for c in tried]),
+            "loss": np.array([self.loss(c, which) for c in tried]),
+            "chosen": np.array([float(c == self.chosen) for c in tried]),
+        }

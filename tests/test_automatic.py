@@ -1,0 +1,174 @@
+"""Settings chosen on rows held out."""
+
+import warnings
+
+import numpy as np
+import pytest
+from problems import make_problem
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import train_test_split
+
+from unconfused import UnconfusedLogisticRegression, noise
+from unconfused.estimators.automatic import (
+    FOLDS,
+    PENALTIES,
+    USUAL_PENALTY,
+    Candidate,
+    Search,
+    fold_numbers,
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, true = load_digits(return_X_y=True)
+    X, X_test, true, true_test = train_test_split(X / 16, true, test_size=600, random_state=0)
+    return X, true, X_test, true_test
+
+
+def unit(X):
+    return float(np.square(X - X.mean(axis=0)).sum(axis=1).mean())
+
+
+def some_truths(true, n_known, seed=0):
+    truth = np.full(len(true), -1)
+    known = np.random.RandomState(seed).permutation(len(true))[:n_known]
+    truth[known] = true[known]
+    return truth
+
+
+def test_copies_of_a_row_are_in_one_fold_and_folds_are_even():
+    rng = np.random.RandomState(0)
+    keys, strata = rng.randint(40, size=200).astype(float), rng.randint(3, size=200)
+    folds = fold_numbers(keys, strata, np.zeros(200, dtype=bool), seed=1)
+    for key in np.unique(keys):
+        assert len(np.unique(folds[keys == key])) == 1
+    sizes = [len(np.unique(keys[folds == fold])) for fold in range(FOLDS)]
+    assert np.ptp(sizes) <= 1
+    # The same however often a row occurs, and in whatever order.
+    once = np.unique(np.column_stack([keys, strata]), axis=0)
+    again = fold_numbers(once[:, 0], once[:, 1].astype(int), np.zeros(len(once), dtype=bool), 1)
+    for key in np.unique(keys):
+        assert set(again[once[:, 0] == key]) == set(folds[keys == key])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_it_is_as_good_as_the_best_penalty(digits, seed):
+    X, true, X_test, true_test = digits
+    C = noise.random_confusion(10, strength=0.4, random_state=seed)
+    y = noise.corrupt_labels(true, C, random_state=seed)
+    truth = some_truths(true, 75, seed)
+    clf = UnconfusedLogisticRegression(random_state=0).fit(X, y, y_true=truth)
+    best = max(
+        UnconfusedLogisticRegression(l2=l2, random_state=0, relabel=0)
+        .fit(X, y, y_true=truth)
+        .score(X_test, true_test)
+        for l2 in (1e-4, 1e-3, 1e-2)
+    )
+    assert clf.score(X_test, true_test) >= best - 0.01
+    assert clf.l2_ in clf.choice_["l2"] and clf.noisy_weight_ in clf.choice_["noisy_weight"]
+
+
+@pytest.mark.slow
+def test_without_noise_it_chooses_as_cross_validation_does(digits):
+    X, true, X_test, true_test = digits
+    clf = UnconfusedLogisticRegression(random_state=0).fit(X, true)
+    penalties = unit(X) * np.array(PENALTIES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of parameters left at their defaults
+        theirs = LogisticRegressionCV(
+            Cs=1 / (penalties[:6] * len(true)), scoring="neg_log_loss", max_iter=2000
+        ).fit(X, true)
+    assert clf.score(X_test, true_test) >= theirs.score(X_test, true_test) - 0.01
+    assert np.any(np.isclose(clf.l2_, penalties))
+
+
+def test_features_on_another_scale_are_the_same_problem():
+    problem = make_problem(0, n=400)
+    models = [
+        UnconfusedLogisticRegression(problem.C, random_state=0).fit(scale * problem.X, problem.y)
+        for scale in (1.0, 0.1, 10.0)
+    ]
+    for model, scale in zip(models[1:], (0.1, 10.0), strict=True):
+        tried = min(len(model.choice_["l2"]), len(models[0].choice_["l2"]))
+        penalties, losses = (
+            np.array([one.choice_[name][:tried] for one in (model, models[0])])
+            for name in ("l2", "loss")
+        )
+        np.testing.assert_allclose(penalties[0], scale**2 * penalties[1])
+        np.testing.assert_allclose(losses[0], losses[1], atol=0.01)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_weights_are_frequencies_in_the_choice_too(given):
+    problem = make_problem(1, n=300)
+    truth = np.where(np.arange(300) % 3 == 0, problem.true, np.nan)
+    weight = np.random.RandomState(0).randint(0, 3, 300)
+    clf = UnconfusedLogisticRegression(problem.C if given else None, random_state=0)
+    weighted = clone(clf).fit(problem.X, problem.y, y_true=truth, sample_weight=weight)
+    rows = np.random.RandomState(1).permutation(np.repeat(np.arange(300), weight))
+    repeated = clone(clf).fit(problem.X[rows], problem.y[rows], y_true=truth[rows])
+    assert weighted.l2_ == pytest.approx(repeated.l2_)
+    assert weighted.noisy_weight_ == repeated.noisy_weight_
+    np.testing.assert_allclose(weighted.choice_["loss"], repeated.choice_["loss"], atol=1e-3)
+
+
+def test_same_seed_same_choice_and_sparse_rows_alike():
+    problem = make_problem(2, n=300)
+    clf = UnconfusedLogisticRegression(problem.C, random_state=3)
+    one, other = (clone(clf).fit(problem.X, problem.y) for _ in range(2))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    on_sparse = clone(clf).fit(sparse.csr_matrix(problem.X), problem.y)
+    np.testing.assert_allclose(on_sparse.choice_["loss"], one.choice_["loss"], atol=1e-4)
+
+
+def test_a_warm_start_keeps_the_choices():
+    problem = make_problem(3, n=300)
+    truth = np.where(np.arange(300) % 3 == 0, problem.true, np.nan)
+    clf = UnconfusedLogisticRegression(random_state=0, warm_start=True)
+    clf.fit(problem.X, problem.y, y_true=truth)
+    chosen, table = (clf.l2_, clf.noisy_weight_), clf.choice_
+    clf.fit(0.5 * problem.X, problem.y, y_true=truth)
+    assert (clf.l2_, clf.noisy_weight_) == chosen and clf.choice_ is table
+    clf.set_params(l2=0.5).fit(problem.X, problem.y, y_true=truth)
+    assert clf.l2_ == 0.5, "a number means that number"
+
+
+@pytest.mark.slow
+def test_labels_are_believed_where_that_predicts_the_truths_best(digits):
+    # Hardly any noise, and few truths to count a matrix of: it would be worse than none.
+    X, true, X_test, true_test = digits
+    y = noise.corrupt_labels(true, noise.symmetric(10, 0.02), random_state=0)
+    truth = some_truths(true, 40)
+    clf = UnconfusedLogisticRegression(random_state=0).fit(X, y, y_true=truth)
+    believing = UnconfusedLogisticRegression(random_state=0).fit(X, np.where(truth < 0, y, truth))
+    assert clf.score(X_test, true_test) >= believing.score(X_test, true_test) - 0.01
+
+
+def test_simple_models_are_taken_if_they_predict_held_out_truths_better(monkeypatch):
+    problem = make_problem(1, n=300)
+    truth = np.where(np.arange(300) % 3 == 0, problem.true, np.nan)
+    clf = UnconfusedLogisticRegression(random_state=0)
+    for believed in (True, False):
+        candidate = Candidate(0.01, float(believed), believed)
+        monkeypatch.setattr(Search, "simpler", lambda *_, found=candidate: found)
+        fitted = clone(clf).fit(problem.X, problem.y, y_true=truth)
+        assert fitted.l2_ == 0.01 and fitted.noisy_weight_ == float(believed)
+        assert fitted.relabel_ == 0 and not np.array_equal(fitted.confusion_, np.eye(4))
+        trusted = ~np.isnan(truth)
+        labels = np.where(trusted, truth, problem.y).astype(int)
+        rows = slice(None) if believed else trusted
+        alone = UnconfusedLogisticRegression(l2=0.01, relabel=0)
+        alone.fit(problem.X[rows], labels[rows])
+        np.testing.assert_allclose(fitted.coef_, alone.coef_, atol=0.02)
+
+
+def test_few_rows_get_the_usual_penalty():
+    problem = make_problem(4, n=60)
+    clf = UnconfusedLogisticRegression(problem.C).fit(problem.X, problem.y)
+    assert clf.l2_ == pytest.approx(USUAL_PENALTY * unit(problem.X))
+    assert clf.noisy_weight_ == 1.0 and not hasattr(clf, "choice_")
