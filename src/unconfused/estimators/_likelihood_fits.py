@@ -43,7 +43,7 @@ from unconfused.estimators.automatic import (
 )
 from unconfused.estimators.automatic import FitWithout as FitCandidate
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.preconditioner import preconditioner_of
+from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
 
 FEW_COUNTS = 1000
