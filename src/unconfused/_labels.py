@@ -282,9 +282,7 @@ def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> In
             f"{_sample(np.unique(present))}, the classes are {_sample(classes)}. "
             "Write both the same way."
         )
-    positions = np.searchsorted(classes, present)
-    positions[positions == len(classes)] = 0
-    unknown = classes[positions] != present
+    positions, unknown = _look_up(present, classes)
     if unknown.any():
         raise ValueError(
             f"{name} holds labels outside the classes: {_sample(np.unique(present[unknown]))}. "
@@ -296,6 +294,19 @@ def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> In
     codes = np.full(len(labels), MISSING, dtype=np.intp)
     codes[~missing] = positions
     return codes
+
+
+def _look_up(labels: Labels, classes: Labels) -> tuple[IntArray, BoolArray]:
+    """Return the place of every label among the sorted classes, and which have none."""
+    last = len(classes) - 1
+    if labels.dtype == classes.dtype == np.int64 and classes[last] - classes[0] == last:
+        positions = labels - classes[0]  # classes that follow one another need no search
+        unknown = (positions < 0) | (positions > last)
+    else:
+        positions = np.searchsorted(classes, labels)
+        positions[positions > last] = 0
+        unknown = classes[positions] != labels
+    return positions, unknown
 
 
 def _sample(labels: Labels, most: int = 6) -> str:
