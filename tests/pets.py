@@ -9,7 +9,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from unconfused import noise
-from unconfused.cli._app import app
+from unconfused.cli.app import app
 
 KINDS = np.array(["cat", "dog", "hen"])
 NOISE = np.array([[0.8, 0.2, 0.0], [0.1, 0.9, 0.0], [0.0, 0.3, 0.7]])

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import unconfused
 from unconfused import UMAClassifier, persistence
 from unconfused.persistence import ModelFileError
-from unconfused.persistence._archive import digest_of
+from unconfused.persistence.archive import digest_of
 
 pytestmark = pytest.mark.slow
 

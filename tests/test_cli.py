@@ -13,34 +13,37 @@ import pytest
 from typer.testing import CliRunner
 
 from unconfused import __version__, cli, noise, plot
-from unconfused.cli import _demo, _demo_command
-from unconfused.cli._app import app
+from unconfused.cli import digits_demo
+from unconfused.cli.app import app
+from unconfused.cli.commands import demo as demo_command
 
 runner = CliRunner()
 
 
 @pytest.fixture
-def outcome() -> _demo.Outcome:
+def outcome() -> digits_demo.Outcome:
     """Pretend that a demo has been run."""
-    learners = _demo.make_learners(noise.pairwise(10, 0.4))
+    learners = digits_demo.make_learners(noise.pairwise(10, 0.4))
     for place, learner in enumerate(learners):
         learner.errors, learner.seconds = [0.1 * place, 0.1 * place + 0.02], [1.0, 2.0]
     paths = {name: np.full((2, 50), 0.5) for name in ("UMAClassifier()", "UMAClassifier(C)")}
-    return _demo.Outcome("pairwise", 3, noise.pairwise(10, 0.4), learners, paths)
+    return digits_demo.Outcome("pairwise", 3, noise.pairwise(10, 0.4), learners, paths)
 
 
 @pytest.fixture
 def ready(outcome, monkeypatch, tmp_path):
     """Give the commands an empty folder, and the demo's work already done."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_demo, "run_demo", lambda *args, **options: outcome)
+    monkeypatch.setattr(digits_demo, "run_demo", lambda *args, **options: outcome)
 
 
 @pytest.fixture
 def idle(monkeypatch, tmp_path):
     """Give the commands an empty folder; to start working fails the test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_demo, "run_demo", lambda *args, **options: pytest.fail("work started"))
+    monkeypatch.setattr(
+        digits_demo, "run_demo", lambda *args, **options: pytest.fail("work started")
+    )
 
 
 def test_version():
@@ -64,9 +67,9 @@ def test_info_names_versions_and_cores():
 
 
 def test_info_on_missing_package(monkeypatch):
-    from unconfused.cli import _info
+    from unconfused.cli.commands import info
 
-    monkeypatch.setattr(_info, "OPTIONAL", ("no-such-package",))
+    monkeypatch.setattr(info, "OPTIONAL", ("no-such-package",))
     assert "not installed" in runner.invoke(app, ["info"]).stdout
 
 
@@ -96,7 +99,7 @@ def test_demo_json(ready):
 
 
 def test_demo_without_matplotlib(ready, monkeypatch):
-    monkeypatch.setattr(_demo_command, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo_command, "find_spec", lambda name: None)
     result = runner.invoke(app, ["demo"])
     assert result.exit_code == 0
     assert "UMAClassifier(C)" in result.stdout
@@ -178,14 +181,14 @@ def _raising(error):
 
 
 def test_interrupt_is_quiet(idle, monkeypatch):
-    monkeypatch.setattr(_demo, "run_demo", _raising(KeyboardInterrupt()))
+    monkeypatch.setattr(digits_demo, "run_demo", _raising(KeyboardInterrupt()))
     result = runner.invoke(app, ["demo", "--no-figure"])
     assert result.exit_code == 130
     assert result.output.strip() == ""
 
 
 def test_fault_of_ours_says_so_in_one_line(idle, monkeypatch):
-    monkeypatch.setattr(_demo, "run_demo", _raising(TypeError("two\nlines")))
+    monkeypatch.setattr(digits_demo, "run_demo", _raising(TypeError("two\nlines")))
     result = runner.invoke(app, ["demo", "--no-figure"])
     assert result.exit_code == 1
     assert result.stderr.startswith("error: TypeError: two lines.")
@@ -193,7 +196,7 @@ def test_fault_of_ours_says_so_in_one_line(idle, monkeypatch):
 
 
 def test_debug_shows_the_error_itself(idle, monkeypatch):
-    monkeypatch.setattr(_demo, "run_demo", _raising(TypeError("inside")))
+    monkeypatch.setattr(digits_demo, "run_demo", _raising(TypeError("inside")))
     result = runner.invoke(app, ["--debug", "demo", "--no-figure"])
     assert isinstance(result.exception, TypeError)
 
@@ -209,7 +212,7 @@ def test_main_without_typer(monkeypatch, capsys):
 def test_verdict_follows_the_numbers(outcome):
     assert "believing the labels is better" in outcome.in_words()
     for learner in outcome.learners:
-        if learner.given == _demo.TOLD:
+        if learner.given == digits_demo.TOLD:
             learner.errors = [0.01]
     assert "knowing the noise pays" in outcome.in_words()
 
@@ -229,10 +232,10 @@ def test_console_script():
 @pytest.mark.slow
 def test_demo_for_real():
     """One run: paths end where the learner does, and UMA with C beats those that believe."""
-    found = _demo.run_demo("pairwise", 0, n_runs=1)
+    found = digits_demo.run_demo("pairwise", 0, n_runs=1)
     uma = found.default_uma()
-    assert uma.mean < found.best(_demo.BELIEVED).mean
-    assert found.best(_demo.CLEAN).mean < uma.mean
+    assert uma.mean < found.best(digits_demo.BELIEVED).mean
+    assert found.best(digits_demo.CLEAN).mean < uma.mean
     path = found.paths["UMAClassifier(C)"]
-    assert path.shape == (1, _demo.PATH_UPDATES // _demo.PATH_STRIDE)
+    assert path.shape == (1, digits_demo.PATH_UPDATES // digits_demo.PATH_STRIDE)
     assert path[0, -1] == pytest.approx(uma.mean)

@@ -14,7 +14,8 @@ import pytest
 from pets import invoke, pets, pets_csv, refused, succeed
 
 from unconfused import _files, cli
-from unconfused.cli import _model, _opened
+from unconfused.cli import model
+from unconfused.cli.input import source
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +182,7 @@ def test_dates_cannot_be_exported_but_left_out():
 
 
 def test_help_is_quick_and_needs_little():
-    code = "import sys, unconfused.cli._app; print({'numpy', 'pandas', 'skops'} & {*sys.modules})"
+    code = "import sys, unconfused.cli.app; print({'numpy', 'pandas', 'skops'} & {*sys.modules})"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "set()"
 
@@ -189,7 +190,7 @@ def test_help_is_quick_and_needs_little():
 @pytest.mark.parametrize("module", ["pyarrow", "skops.io"])
 def test_an_extra_that_is_missing_is_named_before_the_work(module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setattr(_model, "fit_plan", lambda *args: pytest.fail("work started"))
+    monkeypatch.setattr(model, "fit_plan", lambda *args: pytest.fail("work started"))
     assert 'pip install "unconfused[cli]"' in refused(*FIT)
 
 
@@ -197,7 +198,7 @@ def test_a_fault_of_ours_is_told_apart(monkeypatch):
     def fail(*args, **options):
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr(_opened, "make_plan", fail)
+    monkeypatch.setattr(source, "make_plan", fail)
     result = invoke(*FIT)
     assert result.exit_code == 1 and "--debug" in result.stderr
 
@@ -208,7 +209,7 @@ def test_interrupt_leaves_no_file(monkeypatch):
 
     succeed(*FIT)
     before = sorted(Path().iterdir())
-    monkeypatch.setattr("unconfused.cli._predict.Prediction._label", interrupt)
+    monkeypatch.setattr("unconfused.cli.commands.predict.Prediction._label", interrupt)
     result = invoke("predict", "model.skops", "pets.csv", "-o", "out.csv")
     assert result.exit_code == 130 and result.output.strip() == ""
     assert sorted(Path().iterdir()) == before

@@ -56,7 +56,7 @@ def test_the_guide_shows_what_the_commands_print(tmp_path):
 
 
 def test_the_guide_names_every_command():
-    from unconfused.cli._app import app
+    from unconfused.cli.app import app
 
     text = PAGE.read_text(encoding="utf-8")
     names = [command.callback.__name__ for command in app.registered_commands]

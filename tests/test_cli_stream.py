@@ -18,10 +18,11 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, normalize
 
 import unconfused
 from unconfused import noise
-from unconfused._columns import ColumnsInBlocks, _pipeline, build_pipeline, prepare_frame
+from unconfused._columns import ColumnsInBlocks, build_pipeline, pipeline, prepare_frame
 from unconfused._files import write_table
-from unconfused.cli import _parts, _stream
-from unconfused.cli._scaling import scaler_for
+from unconfused.cli.input import parts as file_parts
+from unconfused.cli.input import stream as file_stream
+from unconfused.cli.scaling import scaler_for
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +33,8 @@ ROWS = 60
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Make many parts of small files."""
-    monkeypatch.setattr(_parts, "CELLS", 8 * ROWS)
-    monkeypatch.setattr(_parts, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(file_parts, "CELLS", 8 * ROWS)
+    monkeypatch.setattr(file_parts, "FEWEST_ROWS", 1)
 
 
 def mixed(n_rows=300):
@@ -135,7 +136,7 @@ def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
         data = tmp_path / {gzip.compress: "rows.svm.gz", bz2.compress: "rows.svm.bz2"}[pack]
         data.write_bytes(pack(plain.read_bytes()))
         plain.unlink()
-    monkeypatch.setattr("unconfused._files._svmlight_parts.BLOCK", 300)
+    monkeypatch.setattr("unconfused._files.svmlight_parts.BLOCK", 300)
     same(*both(data, tmp_path, "--missing", "1"))
 
 
@@ -149,7 +150,7 @@ def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
     X[7] = 0.0  # an empty row has no length to compare
     data = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(data))
-    monkeypatch.setattr("unconfused._files._svmlight_parts.BLOCK", 300)
+    monkeypatch.setattr("unconfused._files.svmlight_parts.BLOCK", 300)
     options = ["--as-is"] if as_is else []
     models, said = both(data, tmp_path, *options)
     same(models, said)
@@ -172,9 +173,9 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
     )
     frame.loc[::9, "a"] = None
     frame["text"] = [" ".join(rng.choice(levels, 5)) for _ in range(300)]
-    monkeypatch.setattr(_pipeline, "MOST_LEVELS", 10)
-    monkeypatch.setattr(_pipeline, "MOST_WORDS", 20)
-    monkeypatch.setattr("unconfused._columns._streamed.MOST_WORDS", 20)
+    monkeypatch.setattr(pipeline, "MOST_LEVELS", 10)
+    monkeypatch.setattr(pipeline, "MOST_WORDS", 20)
+    monkeypatch.setattr("unconfused._columns.streamed.MOST_WORDS", 20)
     model, _ = build_pipeline(frame, None, label=None, text=["text"])
     expected = model[0].fit_transform(prepare_frame(model, frame))
     with open(tmp_path / "numbers", "w+b") as file:
@@ -191,7 +192,7 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr(_stream, "SAMPLE", 100)
+    monkeypatch.setattr(file_stream, "SAMPLE", 100)
     data = write_table(mixed(), tmp_path / "pets.csv")
     page = tmp_path / "page.html"
     options = ["--label", "kind", "--ignore", "checked", "--text", "remark", "--id", "name"]
@@ -204,8 +205,8 @@ def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
 def test_large_files_are_streamed_unasked(tmp_path, monkeypatch):
     data = write_table(pets(), tmp_path / "pets.csv")
     seen = []
-    monkeypatch.setattr(_stream.Stream, "open", lambda self: seen.append(self) or 1 / 0)
-    monkeypatch.setattr(_parts, "STREAM_ABOVE", 100)
+    monkeypatch.setattr(file_stream.Stream, "open", lambda self: seen.append(self) or 1 / 0)
+    monkeypatch.setattr(file_parts, "STREAM_ABOVE", 100)
     succeed("fit", data, "--label", "kind", "--no-stream", "-o", tmp_path / "a.skops")
     assert not seen
     with pytest.raises(AssertionError):

@@ -7,8 +7,10 @@ from pets import pets, succeed_json
 
 from unconfused import noise
 from unconfused._files import write_table
-from unconfused._report import _judge
-from unconfused.cli import _audit, _parts, _stream
+from unconfused._report.analysis import judge
+from unconfused.cli.commands import audit as audit_command
+from unconfused.cli.input import parts as file_parts
+from unconfused.cli.input import stream as file_stream
 
 pytestmark = pytest.mark.slow
 
@@ -18,8 +20,8 @@ WAYS = ("--no-stream", "--stream")
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Make many parts of small files."""
-    monkeypatch.setattr(_parts, "CELLS", 8 * 60)
-    monkeypatch.setattr(_parts, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(file_parts, "CELLS", 8 * 60)
+    monkeypatch.setattr(file_parts, "FEWEST_ROWS", 1)
 
 
 def audited(data, tmp_path, *options):
@@ -54,7 +56,7 @@ def test_audit(known, tmp_path):
 
 
 def test_the_list_of_a_file_in_parts_has_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(_audit, "MOST_STREAMED", 50)
+    monkeypatch.setattr(audit_command, "MOST_STREAMED", 50)
     data = write_table(pets(200).drop(columns="truth"), tmp_path / "pets.csv")
     options = ["--label", "kind", "--ignore", "checked", "--stream"]
     found = succeed_json("audit", data, *options, "-o", tmp_path / "some.csv")
@@ -94,7 +96,7 @@ def test_estimate(known, tmp_path, monkeypatch):
     data = write_table(pets(400).drop(columns="truth"), tmp_path / "pets.csv")
     whole = succeed_json("estimate", data, "--label", "kind", *known, "--no-stream")
     if known[0] == "--truth":  # labels are all that is read
-        monkeypatch.setattr(_stream.Stream, "open", lambda self: 1 / 0)
+        monkeypatch.setattr(file_stream.Stream, "open", lambda self: 1 / 0)
     output = tmp_path / "C.csv"
     parts = succeed_json(
         "estimate", data, "--label", "kind", *known, "--stream", "--scratch", tmp_path, "-o", output
@@ -110,8 +112,8 @@ def test_models_of_folds_need_not_see_all_rows(tmp_path, monkeypatch):
     data = write_table(pets(400).drop(columns="truth"), tmp_path / "pets.csv")
     options = ["--label", "kind", "--truth", "checked", "--no-stream"]
     succeed_json("audit", data, *options, "-o", tmp_path / "all.csv")
-    monkeypatch.setattr(_judge, "MOST_TRAINED", 150)
-    monkeypatch.setattr(_judge, "JUDGED_ROWS", 17)
+    monkeypatch.setattr(judge, "MOST_TRAINED", 150)
+    monkeypatch.setattr(judge, "JUDGED_ROWS", 17)
     succeed_json("audit", data, *options, "-o", tmp_path / "some.csv")
     whole, some = (pd.read_csv(tmp_path / name) for name in ("all.csv", "some.csv"))
     both = whole.merge(some, on=["row", "label"])

@@ -15,7 +15,7 @@ from scipy import sparse
 from unconfused import UnconfusedLogisticRegression
 from unconfused._columns import build_pipeline, prepare_frame
 from unconfused._files import DataFileError, iter_tables, open_table, read_table, write_table
-from unconfused.cli._finite_scores import finite_scores
+from unconfused.cli.output.finite_scores import finite_scores
 
 FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from unconfused._printable import printable
 from unconfused.cli import _print_traceback
-from unconfused.cli._console import SafeConsole, print_json
+from unconfused.cli.console import SafeConsole, print_json
 
 HOSTILE = "cat\x1b]0;mine\x07\x9b2J\x7f\u202e\u2066"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

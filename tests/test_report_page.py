@@ -14,7 +14,7 @@ from reports import HOSTILE, confused_digits, some_truth
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._html import element, escape
-from unconfused._report import _write, gather, render
+from unconfused._report import gather, render, write
 
 pytestmark = pytest.mark.slow
 
@@ -137,18 +137,18 @@ def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def interrupted(data):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_write, "render", interrupted)
+    monkeypatch.setattr(write, "render", interrupted)
     with pytest.raises(KeyboardInterrupt):
         unconfused.write_report(model, X[:300], SEEN[:300], path, force=True, **given)
     assert path.read_text(encoding="utf-8") == before
-    monkeypatch.setattr(_write, "render", lambda data: "new")
+    monkeypatch.setattr(write, "render", lambda data: "new")
     unconfused.write_report(model, X[:300], SEEN[:300], path, force=True, **given)
     assert path.read_text() == "new"
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"], "nothing left behind"
 
 
 def test_refused_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(_write, "gather", None)
+    monkeypatch.setattr(write, "gather", None)
     with pytest.raises(OSError, match="no folder"):
         unconfused.write_report(None, X, SEEN, tmp_path / "missing" / "report.html")
     with pytest.raises(OSError, match="is a folder"):
