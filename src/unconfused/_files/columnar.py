@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 
 
-def iter_batches(source: Source, rows: int) -> Iterator[Any]:
+def iter_batches(source: TableFile, rows: int) -> Iterator[Any]:
     """Yield a file as Arrow tables of at most so many rows."""
     with reading(source.path, source.name):
         batches = _parquet(source, rows) if source.format == "parquet" else _arrow(source, rows)
@@ -19,7 +19,7 @@ def iter_batches(source: Source, rows: int) -> Iterator[Any]:
             yield table
 
 
-def _parquet(source: Source, rows: int) -> Iterator[Any]:
+def _parquet(source: TableFile, rows: int) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -33,7 +33,7 @@ def _parquet(source: Source, rows: int) -> Iterator[Any]:
             yield schema.empty_table()
 
 
-def _arrow(source: Source, rows: int) -> Iterator[Any]:
+def _arrow(source: TableFile, rows: int) -> Iterator[Any]:
     import pyarrow as pa
 
     with source.open() as stream:

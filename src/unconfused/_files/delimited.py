@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from unconfused._files.errors import WRONG_ENCODING, DataFileError, reading
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 from unconfused._files.formulas import unescape_cell
 from unconfused._files.quotes import CountedLines, quote_fault
 from unconfused._files.text import find_encoding, open_text, open_utf8
@@ -23,7 +23,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def read_delimited(
-    source: Source, encoding: str | None, delimiter: str | None, as_text: Collection[str]
+    source: TableFile, encoding: str | None, delimiter: str | None, as_text: Collection[str]
 ) -> Any:
     """Return the whole file as an Arrow table with types."""
     import pyarrow as pa
@@ -33,13 +33,13 @@ def read_delimited(
         return typed(pa.Table.from_batches(batches), as_text)
 
 
-def iter_delimited(source: Source, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
+def iter_delimited(source: TableFile, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
     """Yield the file as Arrow batches of text."""
     with reading(source.path, source.name):
         yield from _batches(source, encoding, delimiter)
 
 
-def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
+def _batches(source: TableFile, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -86,7 +86,7 @@ def _batches(source: Source, encoding: str | None, delimiter: str | None) -> Ite
         raise DataFileError(said) from error
 
 
-def _delimiter(source: Source, chosen: str | None) -> str:
+def _delimiter(source: TableFile, chosen: str | None) -> str:
     if chosen is None:
         return DELIMITERS[source.format]
     if len(chosen) != 1 or chosen in '"\r\n' or not chosen.isascii():
@@ -94,7 +94,7 @@ def _delimiter(source: Source, chosen: str | None) -> str:
     return chosen
 
 
-def _header(source: Source, encoding: str, delimiter: str) -> list[str]:
+def _header(source: TableFile, encoding: str, delimiter: str) -> list[str]:
     """Read the first row alone; what follows can then be read as text, column by column."""
     with open_text(source, encoding) as stream:
         # No row can be longer than a block, and the reader takes a piece of a line for a whole one.

@@ -59,7 +59,7 @@ SIGNATURES = {
 
 
 @dataclass(frozen=True)
-class Source:
+class TableFile:
     """A file that is there, and its format."""
 
     path: Path
@@ -96,7 +96,7 @@ def find_format(path: Path, chosen: str | None = None) -> tuple[str, str | None]
     return found, packing
 
 
-def find_source(path: str | os.PathLike[str], chosen: str | None = None) -> Source:
+def find_source(path: str | os.PathLike[str], chosen: str | None = None) -> TableFile:
     """Return a file that can be read; refuse what is none, is empty, or is of another format."""
     target = Path(path)
     try:
@@ -110,7 +110,7 @@ def find_source(path: str | os.PathLike[str], chosen: str | None = None) -> Sour
         if isinstance(error, DataFileError):
             raise
         raise DataFileError(f"{str(target)!r} cannot be read ({error}).") from None
-    source = Source(target, *find_format(target, chosen))
+    source = TableFile(target, *find_format(target, chosen))
     with reading(target, source.name), source.open() as stream:
         head = stream.read(64)
     if not head:
@@ -119,7 +119,7 @@ def find_source(path: str | os.PathLike[str], chosen: str | None = None) -> Sour
     return source
 
 
-def _refuse_other_content(source: Source, head: bytes) -> None:
+def _refuse_other_content(source: TableFile, head: bytes) -> None:
     for signature, what in SIGNATURES.items():
         if source.format in TEXT and head.startswith(signature):
             raise DataFileError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 from unconfused._files.text import find_encoding, open_text
 from unconfused._files.types import as_dates, column_names
 
@@ -19,7 +19,7 @@ LONGEST_LINE = 64 * 2**20
 """Characters; beyond, it is not lines that the file consists of."""
 
 
-def iter_records(source: Source, encoding: str | None) -> Iterator[dict[str, Any]]:
+def iter_records(source: TableFile, encoding: str | None) -> Iterator[dict[str, Any]]:
     """Yield one dictionary per line."""
     with (
         reading(source.path, source.name),

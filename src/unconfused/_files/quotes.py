@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 from unconfused._files.text import open_text
 
 LONGEST_LINE = 4 * 2**20
@@ -45,7 +45,7 @@ class CountedLines:
         return odd or (self._quotes > 0 and max(self._feeds, self._returns) > n_rows + 1)
 
 
-def quote_fault(source: Source, encoding: str, delimiter: str) -> str | None:
+def quote_fault(source: TableFile, encoding: str, delimiter: str) -> str | None:
     r"""Say where a quote opens that takes in the lines after it; None if none does.
 
     A quote opens a cell only at its beginning. One that is never closed takes in the rest of the
@@ -58,7 +58,7 @@ def quote_fault(source: Source, encoding: str, delimiter: str) -> str | None:
     >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "pets.csv"
     >>> _ = path.write_text('size,kind\n3,"cat\n7,dog\n')
-    >>> quote_fault(Source(path, "csv"), "utf-8", ",")
+    >>> quote_fault(TableFile(path, "csv"), "utf-8", ",")
     'the quote that opens in line 2, column 2, is never closed and takes in all that follows. ...
     """
     scan = _Scan(delimiter)

@@ -11,7 +11,7 @@ from typing import Any
 from unconfused._files.columnar import iter_batches
 from unconfused._files.delimited import iter_delimited, read_delimited
 from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import Source, find_source
+from unconfused._files.formats import TableFile, find_source
 from unconfused._files.jsonlines import frame_of, iter_records
 from unconfused._files.sparse import read_npz, read_svmlight
 from unconfused._files.types import to_frame, typed
@@ -127,7 +127,7 @@ def iter_tables(
 
 
 def _frames(
-    source: Source,
+    source: TableFile,
     rows: int,
     encoding: str | None,
     delimiter: str | None,

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 from unconfused._typing import Labels, Rows
 
 SPARSE_PARTS = {"format", "data", "shape"}
@@ -36,7 +36,7 @@ class LabelledRows:
     y: Labels | None = None
 
 
-def read_svmlight(source: Source) -> LabelledRows:
+def read_svmlight(source: TableFile) -> LabelledRows:
     """Read lines such as ``1 3:0.5 7:2``: a label, then features that are not zero."""
     with reading(source.path, source.name):
         try:
@@ -79,7 +79,7 @@ def plain_labels(y: Labels) -> Labels:
     return y.astype(np.int64) if whole else y
 
 
-def first_bad_line(source: Source, error: Exception) -> str:
+def first_bad_line(source: TableFile, error: Exception) -> str:
     """Say which line is wrong, and how."""
     with source.open() as stream:
         for number, line in enumerate(stream, start=1):
@@ -104,7 +104,7 @@ def first_bad_line(source: Source, error: Exception) -> str:
     return f"it is not well formed ({error})."
 
 
-def read_npz(source: Source) -> LabelledRows:
+def read_npz(source: TableFile) -> LabelledRows:
     """Read arrays ``X`` and ``y``, or what `scipy.sparse.save_npz` wrote."""
     with (
         reading(source.path, source.name),
@@ -135,7 +135,7 @@ def read_npz(source: Source) -> LabelledRows:
         return LabelledRows(X, y)
 
 
-def _sparse_rows(source: Source, file: Any) -> Any:
+def _sparse_rows(source: TableFile, file: Any) -> Any:
     kind = file["format"].item()
     if kind not in (b"csr", b"csc", b"coo", b"bsr", b"dia", "csr", "csc", "coo", "bsr", "dia"):
         raise DataFileError(f"its sparse format is {kind!r}, which is none.")

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.datasets import load_svmlight_file
 
 from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 from unconfused._files.sparse import MOST_FEATURES, first_bad_line, refuse_extremes
 from unconfused._typing import FloatArray
 
@@ -17,7 +17,7 @@ BLOCK = 16 * 2**20
 """Bytes read at a time; a line may be longer."""
 
 
-def iter_svmlight(source: Source, block: int | None = None) -> Iterator[tuple[Any, FloatArray]]:
+def iter_svmlight(source: TableFile, block: int | None = None) -> Iterator[tuple[Any, FloatArray]]:
     r"""Yield CSR matrices, as wide as what they hold, and their labels.
 
     Features have the numbers they have in the file: whether they count from 0 or from 1 is known

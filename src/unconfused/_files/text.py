@@ -7,7 +7,7 @@ import io
 from typing import Any, BinaryIO, TextIO
 
 from unconfused._files.errors import DataFileError
-from unconfused._files.formats import Source
+from unconfused._files.formats import TableFile
 
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -19,7 +19,7 @@ MARKS = {
 """Byte order marks, the longer before those they begin with."""
 
 
-def find_encoding(source: Source, chosen: str | None) -> str:
+def find_encoding(source: TableFile, chosen: str | None) -> str:
     """Return the encoding: the one chosen, the one a mark tells, or UTF-8."""
     with source.open() as stream:
         head = stream.read(4096)
@@ -42,12 +42,12 @@ def find_encoding(source: Source, chosen: str | None) -> str:
     return "utf-8-sig"
 
 
-def open_text(source: Source, encoding: str) -> TextIO:
+def open_text(source: TableFile, encoding: str) -> TextIO:
     """Open a file for reading text; lines end as they do, which matters within quotes."""
     return io.TextIOWrapper(source.open(), encoding=encoding, newline="")
 
 
-def open_utf8(source: Source, encoding: str) -> BinaryIO:
+def open_utf8(source: TableFile, encoding: str) -> BinaryIO:
     """Open a file for reading its text as UTF-8 bytes."""
     if encoding == "utf-8-sig":
         return source.open()

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.confusion_source import Source
+from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
-from unconfused._report.data import Verdict
+from unconfused._report.data import Headline
 from unconfused._typing import Labels
 
 LONGEST_NAME = 60
@@ -104,13 +104,13 @@ SOURCES = {
 }
 
 
-def make_verdict(case: Case, source: Source, judged: Judgement) -> Verdict:
+def make_headline(case: Case, source: ConfusionSource, judged: Judgement) -> Headline:
     """Say how many labels are probably wrong, which, and how we know."""
     share, pairs = judged.wrong_share, judged.pairs.copy()
     np.fill_diagonal(pairs, 0.0)
     what = "most frequent answers" if case.votes is not None else "labels"
     if source.kind == "assumed":
-        return Verdict(
+        return Headline(
             "?", f"of the {what} are wrong: nothing here can tell", [SOURCES["assumed"]], False
         )
     certain = source.kind != "guessed"
@@ -124,7 +124,7 @@ def make_verdict(case: Case, source: Source, judged: Judgement) -> Verdict:
     if case.trusted.any():
         detail.append(_checked(case))
     detail.append("These are probabilities: no row counts as wrong until someone has looked.")
-    return Verdict(percent(share), sentence, detail, certain)
+    return Headline(percent(share), sentence, detail, certain)
 
 
 def _checked(case: Case) -> str:

@@ -26,7 +26,7 @@ Kind = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "a
 
 
 @dataclass(frozen=True)
-class Source:
+class ConfusionSource:
     """C with what it rests on."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class Source:
         return ConfusionEstimate(self.matrix, self.counts, np.arange(len(self.matrix))).interval()
 
 
-def find_source(case: Case, seed: int) -> Source:
+def find_source(case: Case, seed: int) -> ConfusionSource:
     """Say where the model's matrix came from; where it was only assumed, guess one."""
     final = case.final
     matrix = np.asarray(final.confusion_, dtype=np.float64)
@@ -66,10 +66,10 @@ def find_source(case: Case, seed: int) -> Source:
     if np.array_equal(matrix, np.eye(case.n_classes)):
         return _guess(case, seed)
     words = "As found by the fit; what it was counted from was not passed to this report."
-    return Source("fitted", matrix, None, words)
+    return ConfusionSource("fitted", matrix, None, words)
 
 
-def _from_trusted(case: Case, matrix: FloatArray) -> Source:
+def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
     counts = count_pairs(case.truth, case.observed, case.n_classes)
     counted = ConfusionEstimate.from_counts(counts, case.classes).matrix
     words = f"Counted on the {int(counts.sum()):,} rows whose truth and label are both known."
@@ -80,21 +80,21 @@ def _from_trusted(case: Case, matrix: FloatArray) -> Source:
     elif np.abs(counted - matrix).max() > 0.005:
         words += " The fit then adjusted it to the other rows, so an entry may lie outside its "
         words += "interval, which covers the counting alone."
-    return Source("trusted", matrix, counts, words, _quality(case, matrix, counts))
+    return ConfusionSource("trusted", matrix, counts, words, _quality(case, matrix, counts))
 
 
-def _from_argument(case: Case, matrix: FloatArray) -> Source:
+def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
     counts = aligned_counts(case.final.confusion, case.classes)
     if counts is None:
         words = "Given with the model, without the counts behind it; the report takes it as exact."
-        return Source("given", matrix, None, words)
+        return ConfusionSource("given", matrix, None, words)
     words = f"An estimate given with the model, from {counts.sum():,.0f} counts."
     caveat = str(getattr(case.final.confusion, "caveat", ""))
     quality = _quality(case, matrix, counts)
-    return Source("estimated", matrix, counts, words, f"{quality} {caveat}".strip())
+    return ConfusionSource("estimated", matrix, counts, words, f"{quality} {caveat}".strip())
 
 
-def _from_votes(case: Case, matrix: FloatArray) -> Source:
+def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
     assert case.votes is not None
     crowd, final = case.crowd, case.final
     joint = final.predict_proba(case.features) * evidence_of(crowd, final.annotator_confusion_)[0]
@@ -104,10 +104,10 @@ def _from_votes(case: Case, matrix: FloatArray) -> Source:
         f"{len(case.votes):,} answers. The intervals take the estimated truth as known, and are "
         "too narrow."
     )
-    return Source("votes", matrix, counts, words)
+    return ConfusionSource("votes", matrix, counts, words)
 
 
-def _guess(case: Case, seed: int) -> Source:
+def _guess(case: Case, seed: int) -> ConfusionSource:
     """Guess C from the labels alone; keep the identity where even that is impossible."""
     rows = np.flatnonzero(case.labelled & ~case.trusted)
     if len(rows) > ROWS_TO_GUESS_FROM:
@@ -116,12 +116,12 @@ def _guess(case: Case, seed: int) -> Source:
         estimate = _from_noisy(case, rows, seed)
     except ValueError as error:
         words = f"Labels were taken as right, and a guess from them failed: {error}"
-        return Source("assumed", np.eye(case.n_classes), None, words)
+        return ConfusionSource("assumed", np.eye(case.n_classes), None, words)
     words = (
         "Guessed from the features and the labels alone (confusion.from_noisy): the model was "
         "fitted as if every label were right. Intervals take the guessed truth as known."
     )
-    return Source("guessed", estimate.matrix, estimate.counts, words, estimate.caveat)
+    return ConfusionSource("guessed", estimate.matrix, estimate.counts, words, estimate.caveat)
 
 
 def _from_noisy(case: Case, rows: IntArray, seed: int) -> ConfusionEstimate:

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from unconfused._labels import label_array
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.analysis.case import open_case
-from unconfused._report.analysis.confusion_source import Source, find_source
+from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
 from unconfused._report.analysis.fit import convergence_of
 from unconfused._report.analysis.judge import Judgement, judge_rows
 from unconfused._report.analysis.reliability import reliability_of
@@ -21,7 +21,7 @@ from unconfused._report.analysis.sensitivity import measure_sensitivity
 from unconfused._report.analysis.settings import code_of, settings_of, versions
 from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_of, rows_of
 from unconfused._report.data import ReportData
-from unconfused._report.words import about, class_names, make_verdict, percent, shorten
+from unconfused._report.words import about, class_names, make_headline, percent, shorten
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion._balance import HELD_BY_COUNTS, differs_from
 from unconfused.confusion.estimate import is_guess
@@ -68,7 +68,7 @@ def gather(
         n_trusted=int(case.trusted.sum()),
         n_wrong=float(judged.wrong.sum()),
         classes=[shorten(name) for name in class_names(case.classes)],
-        verdict=make_verdict(case, source, judged),
+        verdict=make_headline(case, source, judged),
         confusion=confusion_of(source, judged),
         mix=mix_of(judged),
         rows=rows_of(judged, max_rows, names, texts),
@@ -111,7 +111,7 @@ def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
     return found
 
 
-def _rows_words(judged: Judgement, source: Source, cross_fit: bool) -> str:
+def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> str:
     case = judged.case
     if source.kind == "assumed":
         return "Without a confusion matrix there is nothing to rank rows by."
@@ -139,7 +139,10 @@ def _rows_words(judged: Judgement, source: Source, cross_fit: bool) -> str:
 
 
 def _notes(
-    caught: list[warnings.WarningMessage], judged: Judgement, source: Source, cross_fit: bool
+    caught: list[warnings.WarningMessage],
+    judged: Judgement,
+    source: ConfusionSource,
+    cross_fit: bool,
 ) -> list[str]:
     """Say once what went less than well on the way."""
     notes = []
@@ -155,7 +158,7 @@ def _notes(
     return notes + _mistakes_by_row(judged, source) if cross_fit else notes
 
 
-def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
+def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
     """Say so if rows and labels add up to another matrix than the one that was given."""
     final, pairs = judged.case.final, judged.pairs
     if source.kind not in ("given", "estimated") or is_guess(final.confusion):
@@ -178,7 +181,7 @@ def _mistakes_by_row(judged: Judgement, source: Source) -> list[str]:
     ]
 
 
-def _misfits(judged: Judgement, source: Source) -> list[str]:
+def _misfits(judged: Judgement, source: ConfusionSource) -> list[str]:
     """Compare how often each label occurs with how often model and matrix let one expect it."""
     case = judged.case
     if case.votes is not None or source.kind == "assumed":

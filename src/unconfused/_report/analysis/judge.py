@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.confusion_source import Source
+from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.evidence import evidence_for
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
@@ -85,7 +85,7 @@ def make_judge(case: Case, matrix: Any) -> Any:
     return learner.set_params(confusion=matrix, refine=False, noisy_weight=weight, **codes)
 
 
-def judge_rows(case: Case, source: Source, seed: int, cross_fit: bool) -> Judgement:
+def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:
     """Ask about every row a model fitted without it (or, if not `cross_fit`, with it)."""
     judge = case.with_final(make_judge(case, source.judging))
     everything = np.arange(len(case.observed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.confusion_source import Source
+from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import Reliability
 from unconfused._typing import FloatArray, IntArray
@@ -19,7 +19,7 @@ MOST_ROWS = 20_000
 
 
 def reliability_of(
-    source: Source, judged: Judgement, seed: int, cross_fit: bool
+    source: ConfusionSource, judged: Judgement, seed: int, cross_fit: bool
 ) -> Reliability | None:
     """Compare with the truth where enough of it is known, and else with the labels through C."""
     case = judged.case

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.analysis.case import Case, take_items
-from unconfused._report.analysis.confusion_source import Source
+from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement, bring_labels_in, make_judge
 from unconfused._report.data import Scenario, Sensitivity
 from unconfused._typing import FloatArray, IntArray
@@ -48,7 +48,7 @@ def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
     return np.asarray(scaled + np.diag(1.0 - scaled.sum(axis=1)))
 
 
-def other_matrices(source: Source, seed: int) -> Iterator[Named]:
+def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
     """Name matrices that could be the right one as well."""
     yield "a fifth fewer mistakes", scale_noise(source.judging, 0.8)
     yield "a fifth more mistakes", scale_noise(source.judging, 1.2)
@@ -65,7 +65,7 @@ def other_matrices(source: Source, seed: int) -> Iterator[Named]:
 
 
 def measure_sensitivity(
-    case: Case, source: Source, judged: Judgement, seed: int
+    case: Case, source: ConfusionSource, judged: Judgement, seed: int
 ) -> Sensitivity | None:
     """Fit (or, with votes, weigh) again under other matrices; None where there is none to vary."""
     rows = _places(case, seed)
@@ -78,7 +78,7 @@ def measure_sensitivity(
     return _refitted(_sample(case, rows[~asked]), _sample(case, rows[asked]), source, seed)
 
 
-def _refitted(train: Case, asked: Case, source: Source, seed: int) -> Sensitivity:
+def _refitted(train: Case, asked: Case, source: ConfusionSource, seed: int) -> Sensitivity:
     truth = train.truth_for_fit(np.arange(len(train.observed)))
 
     def answer(matrix: FloatArray) -> tuple[IntArray, float]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.confusion_source import Source
+from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
 from unconfused._report.words import shorten
@@ -23,7 +23,7 @@ MOST_ANNOTATORS = 50
 LONGEST_TEXT = 240
 
 
-def confusion_of(source: Source, judged: Judgement) -> Confusion:
+def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
     """Show C for all classes, or for those mixed up most."""
     pairs, interval = judged.pairs, source.interval()
     low, high = interval if interval is not None else (None, None)

@@ -99,7 +99,7 @@ def verdict(data: ReportData) -> Markup:
         _facts(data),
         class_="verdict",
         id="verdict",
-        aria_label="Verdict",
+        aria_label="Headline",
     )
 
 

@@ -13,13 +13,13 @@ from unconfused._printable import printable
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import in_options, plain_errors
-from unconfused.cli.input.label_options import Known, Reading
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.output.targets import refuse_same_target
 from unconfused.cli.progress import Stages
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
-    from unconfused.cli.input.source import Source
+    from unconfused.cli.input.source import TaskSource
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
 
@@ -99,8 +99,8 @@ def audit(
         from unconfused._files import check_table_target, write_table
         from unconfused.cli.output.output_columns import refuse_clash
 
-        reading = Reading(delimiter, encoding, file_format)
-        known = Known(
+        reading = ReadOptions(delimiter, encoding, file_format)
+        known = LabelOptions(
             label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, smoothing=smoothing,
         )  # fmt: skip
@@ -111,7 +111,7 @@ def audit(
         with ExitStack() as files:
             stage = files.enter_context(Stages(4))
             stage(f"Reading {data.name}")
-            from unconfused.cli.input.source import Source
+            from unconfused.cli.input.source import TaskSource
             from unconfused.cli.model import Settings
 
             settings = Settings(
@@ -120,14 +120,14 @@ def audit(
                 relabel=relabel,
             )  # fmt: skip
             folder = scratch or output.parent
-            source = Source(data, known, reading, settings, stage, files, folder, stream)
+            source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
             task, plan, page, notes = _judge(source, top)
             rows = _frame(task, plan, page, source)
         write_table(rows, output, force=force, escape=escape)
         _tell(page, rows, output, notes, as_json)
 
 
-def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, list[str]]:
+def _judge(source: TaskSource, top: int | None) -> tuple[Task, Plan, ReportData, list[str]]:
     from unconfused._report.analysis.gather import gather
     from unconfused.cli import model as modelling
     from unconfused.cli.output.show import suspicious_columns
@@ -158,7 +158,7 @@ def _judge(source: Source, top: int | None) -> tuple[Task, Plan, ReportData, lis
     return task, plan, page, notes
 
 
-def _frame(task: Task, plan: Plan, page: ReportData, source: Source) -> Any:
+def _frame(task: Task, plan: Plan, page: ReportData, source: TaskSource) -> Any:
     import pandas as pd
 
     classes, identity = plan.model.classes_, source.known.identity

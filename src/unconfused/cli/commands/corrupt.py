@@ -11,7 +11,7 @@ from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import Reading
+from unconfused.cli.input.label_options import ReadOptions
 from unconfused.cli.output.targets import refuse_same_target
 
 EXAMPLES = [
@@ -82,7 +82,7 @@ def corrupt(
         refuse_same_target(data, output)
         check_table_target(output, force=force)
         refuse_folder(output)
-        table = _read(data, label, Reading(delimiter, encoding, file_format))
+        table = _read(data, label, ReadOptions(delimiter, encoding, file_format))
         base = clean_name(column or "") or f"noisy_{clean_name(label)}"
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
         taken = [name for name in names if name in table.columns]
@@ -95,7 +95,7 @@ def corrupt(
         _tell(noisy, label, names, wrong, reveal, output, as_json)
 
 
-def _read(data: Path, label: str, reading: Reading) -> Any:
+def _read(data: Path, label: str, reading: ReadOptions) -> Any:
     from unconfused._columns import require_columns
     from unconfused._files import DataFileError, LabelledRows
 

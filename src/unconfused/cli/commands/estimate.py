@@ -11,7 +11,7 @@ import typer
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import Known, Reading
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
 
@@ -74,8 +74,8 @@ def estimate(
     and the labels alone: a guess.
     """
     with plain_errors(context.obj):
-        reading = Reading(delimiter, encoding, file_format)
-        known = Known(
+        reading = ReadOptions(delimiter, encoding, file_format)
+        known = LabelOptions(
             label, None, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, smoothing=smoothing,
         )  # fmt: skip
@@ -86,7 +86,7 @@ def estimate(
             stage = files.enter_context(Stages(2))
             stage(f"Reading {data.name}")
             from unconfused.cli.input.matrix_file import write_matrix
-            from unconfused.cli.input.source import Source
+            from unconfused.cli.input.source import TaskSource
             from unconfused.cli.model import Settings, warnings_as_notes
             from unconfused.cli.output.noise_summary import doubts
 
@@ -95,7 +95,7 @@ def estimate(
                 ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
             )  # fmt: skip
             folder = scratch or (Path() if output is None else output.parent)
-            source = Source(data, known, reading, settings, stage, files, folder, stream)
+            source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
             caught: list[str] = []
             with warnings_as_notes(caught):
                 task, plan = source.open_labels()
@@ -129,12 +129,12 @@ def _estimate(task: Task, plan: Plan | None, settings: Any) -> ConfusionEstimate
     return guess_confusion(task, plan, settings.seed, settings.smoothing)
 
 
-def _verdict(task: Task, found: ConfusionEstimate, known: Known) -> Any:
-    from unconfused.cli.output.noise_summary import make_verdict, source_words, where_of
+def _verdict(task: Task, found: ConfusionEstimate, known: LabelOptions) -> Any:
+    from unconfused.cli.output.noise_summary import source_words, summarize_noise, where_of
 
     share = found.counts.sum(axis=1) if found.class_prior is None else found.class_prior
     source = source_words(task, where_of(known))
-    return make_verdict(task, found.matrix, share, found.classes, source)
+    return summarize_noise(task, found.matrix, share, found.classes, source)
 
 
 def _as_dict(
@@ -143,7 +143,7 @@ def _as_dict(
     level: float,
     output: Path | None,
     notes: list[str],
-    known: Known,
+    known: LabelOptions,
 ) -> dict[str, Any]:
     low, high = found.interval(level)
     return {
@@ -166,7 +166,7 @@ def _show(
     level: float,
     output: Path | None,
     notes: list[str],
-    known: Known,
+    known: LabelOptions,
 ) -> None:
     from unconfused.cli.output.confusion_table import class_table, matrix_table, matrix_width
     from unconfused.cli.output.show import say_notes

@@ -12,13 +12,13 @@ import typer
 from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
 from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import Known, Reading
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.source import Source
-    from unconfused.cli.output.fit_result import Done
+    from unconfused.cli.input.source import TaskSource
+    from unconfused.cli.output.fit_result import FitResult
 
 EXAMPLES = [
     "fit pets.csv --label kind",
@@ -90,8 +90,8 @@ def fit(
     with the model, so that `predict` takes files like this one as they are.
     """
     with plain_errors(context.obj):
-        reading = Reading(delimiter, encoding, file_format)
-        known = Known(
+        reading = ReadOptions(delimiter, encoding, file_format)
+        known = LabelOptions(
             label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, trust_labels, smoothing,
         )  # fmt: skip
@@ -103,7 +103,7 @@ def fit(
         with ExitStack() as files:
             stage = files.enter_context(Stages(3 if report is None else 4))
             stage(f"Reading {data.name}")
-            from unconfused.cli.input.source import Source
+            from unconfused.cli.input.source import TaskSource
             from unconfused.cli.model import Settings
             from unconfused.persistence import import_extra
 
@@ -114,7 +114,7 @@ def fit(
                 relabel, as_is,
             )  # fmt: skip
             folder = scratch or output.parent
-            done = _run(Source(data, known, reading, settings, stage, files, folder, stream))
+            done = _run(TaskSource(data, known, reading, settings, stage, files, folder, stream))
             if report is not None:
                 stage(f"Writing {report.name}")
                 done.write_report(report, force, seed)
@@ -127,10 +127,10 @@ def fit(
         print_json(found) if as_json else done.show(output, report)
 
 
-def _run(source: Source) -> Done:
+def _run(source: TaskSource) -> FitResult:
     from unconfused.cli import model as modelling
     from unconfused.cli.output import noise_summary
-    from unconfused.cli.output.fit_result import Done
+    from unconfused.cli.output.fit_result import FitResult
     from unconfused.cli.output.show import suspicious_columns
     from unconfused.confusion._balance import HELD_BY_COUNTS
     from unconfused.estimators._relabel import NOT_MADE
@@ -148,7 +148,7 @@ def _run(source: Source) -> Done:
         if task.kind == "trusted" and task.n_trusted == len(task.place):
             matrix = modelling.count_confusion(task, settings.smoothing).matrix
         words = noise_summary.source_words(task, noise_summary.where_of(known))
-        verdict = noise_summary.make_verdict(task, matrix, prior, learner.classes_, words)
+        verdict = noise_summary.summarize_noise(task, matrix, prior, learner.classes_, words)
     notes = task.notes_with(notes)
     notes += suspicious_columns(plan, learner.classes_)
     notes += noise_summary.doubts(verdict)
@@ -158,4 +158,4 @@ def _run(source: Source) -> Done:
             notes.append(HELD_BY_COUNTS)
         elif len(rounds) == 0:
             notes.append(NOT_MADE)
-    return Done(task, plan, verdict, known, notes)
+    return FitResult(task, plan, verdict, known, notes)

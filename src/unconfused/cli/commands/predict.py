@@ -12,7 +12,7 @@ from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import Reading, names_in
+from unconfused.cli.input.label_options import ReadOptions, names_in
 from unconfused.cli.output.targets import refuse_same_target
 from unconfused.cli.progress import RowCount
 
@@ -70,7 +70,7 @@ def predict(
         from unconfused import load
 
         asked = Prediction(load(model), names_in(keep), proba)
-        reading = Reading(delimiter, encoding, file_format)
+        reading = ReadOptions(delimiter, encoding, file_format)
         with (
             open_table(output, force=force, escape=escape) as append,
             RowCount(f"Labelling {data.name}") as count,
@@ -105,7 +105,7 @@ class Prediction:
     def _every_class(self) -> list[str]:
         return [f"{PROBABILITY}_{one}" for one in self.model.classes_.tolist()]
 
-    def parts(self, path: Path, reading: Reading, rows: int) -> Iterator[Any]:
+    def parts(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[Any]:
         """Yield the labels of the file, some rows at a time."""
         for rows_in, kept in self._inputs(path, reading, rows):
             frame = self._label(rows_in, kept)
@@ -113,7 +113,7 @@ class Prediction:
                 self.shares[str(label)] = self.shares.get(str(label), 0) + int(times)
             yield frame
 
-    def _inputs(self, path: Path, reading: Reading, rows: int) -> Iterator[tuple[Any, Any]]:
+    def _inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
         from unconfused._columns import (
             check_columns,
             columns_as_text,
@@ -139,7 +139,7 @@ class Prediction:
             self.extra = [name for name in extra if name not in self.keep]
             yield prepare_frame(self.model, part), part[self.keep] if self.keep else None
 
-    def _unnamed(self, path: Path, reading: Reading) -> Any:
+    def _unnamed(self, path: Path, reading: ReadOptions) -> Any:
         """Read rows whose columns have no names; give sparse ones the width of the model."""
         from scipy import sparse
 

@@ -10,13 +10,13 @@ import typer
 
 from unconfused._columns import require_columns
 from unconfused.cli.input.label_columns import common_labels, present_labels
-from unconfused.cli.input.label_options import Known, Reading, names_in
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.task import Task, rows_of, tell_missing
 from unconfused.cli.input.votes import read_answers, tell_unmatched
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 
-def task_of_annotators(table: Any, known: Known) -> Task:
+def task_of_annotators(table: Any, known: LabelOptions) -> Task:
     """Return a task whose votes are columns of the table, one per annotator."""
     columns = known.annotators
     if len(columns) < 2:
@@ -46,7 +46,7 @@ def task_of_annotators(table: Any, known: Known) -> Task:
     return tell_missing(task, len(table))
 
 
-def task_of_votes(path: Path, table: Any, known: Known, reading: Reading) -> Task:
+def task_of_votes(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
     """Return a task whose votes are in a file of their own, one per line."""
     answers = read_answers(known, reading)
     named = known.identity or (known.item if known.item in table.columns else None)

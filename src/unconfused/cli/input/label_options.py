@@ -14,7 +14,7 @@ WILD = set("*?")
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How to read a file."""
 
     delimiter: str | None = None
@@ -62,7 +62,7 @@ def _matches(name: str, there: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Known:
+class LabelOptions:
     """Which columns and files tell about the labels, as the user named them."""
 
     label: str | None = None

@@ -13,12 +13,12 @@ from unconfused._columns import require_columns
 from unconfused._files import DataFileError, LabelledRows
 from unconfused.cli.input.crowd_task import task_of_annotators, task_of_votes
 from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
-from unconfused.cli.input.label_options import Known, Reading, names_in
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.matrix_file import labelled, read_matrix
 from unconfused.cli.input.task import Kind, Task, narrow, rows_of, tell_missing
 
 
-def open_task(path: Path, known: Known, reading: Reading, as_text: list[str]) -> Task:
+def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: list[str]) -> Task:
     """Read the data and whatever is said of its labels, and bring them together."""
     table = reading.table(path, [*label_columns(known), *as_text])
     if isinstance(table, LabelledRows):
@@ -27,13 +27,13 @@ def open_task(path: Path, known: Known, reading: Reading, as_text: list[str]) ->
     return task_of_table(path, table, known, reading)
 
 
-def label_columns(known: Known) -> list[str]:
+def label_columns(known: LabelOptions) -> list[str]:
     """Return the columns that say something of the labels; --votes has some of its own."""
     names = [known.label, known.truth, known.identity, known.item, *known.annotators]
     return [name for name in names if name is not None]
 
 
-def refuse_unknown_columns(path: Path, table: Any, known: Known) -> None:
+def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
     """Raise if a column that was named is not there, or none was."""
     named = [known.truth, known.identity, *known.annotators]
     if known.votes is None:
@@ -46,7 +46,7 @@ def refuse_unknown_columns(path: Path, table: Any, known: Known) -> None:
         )
 
 
-def task_of_table(path: Path, table: Any, known: Known, reading: Reading) -> Task:
+def task_of_table(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
     """Bring rows with names, and what is said of their labels, together."""
     if known.votes is not None:
         return task_of_votes(path, table, known, reading)
@@ -55,7 +55,7 @@ def task_of_table(path: Path, table: Any, known: Known, reading: Reading) -> Tas
     return _with_matrix(_task_of_labels(table, known), known)
 
 
-def task_of_rows(path: Path, rows: LabelledRows, known: Known) -> Task:
+def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
     """Bring rows without names, and what is said of their labels, together."""
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
@@ -72,7 +72,7 @@ def task_of_rows(path: Path, rows: LabelledRows, known: Known) -> Task:
     return _with_matrix(tell_missing(task, len(y)), known)
 
 
-def _task_of_labels(table: Any, known: Known) -> Task:
+def _task_of_labels(table: Any, known: LabelOptions) -> Task:
     assert known.label is not None
     if known.label in (known.truth, known.identity):
         raise typer.BadParameter(f"{known.label!r} cannot be the labels and something else too.")
@@ -95,7 +95,7 @@ def _task_of_labels(table: Any, known: Known) -> Task:
     return tell_missing(task, len(table))
 
 
-def _with_matrix(task: Task, known: Known) -> Task:
+def _with_matrix(task: Task, known: LabelOptions) -> Task:
     """Bring in the matrix of --confusion and the classes of --classes."""
     given = names_in([known.classes]) if known.classes is not None else []
     truth = [] if task.y_true is None else [task.y_true]

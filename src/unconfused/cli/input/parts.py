@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._files import find_source, iter_tables
-from unconfused.cli.input.label_options import Reading
+from unconfused.cli.input.label_options import ReadOptions
 
 STREAM_ABOVE = 512 * 2**20
 """Bytes of a file above which `fit` streams it, unless the user says otherwise."""
@@ -27,7 +27,7 @@ Count = Callable[[int], None]
 """Told how many rows were read."""
 
 
-def is_streamed(path: Path, reading: Reading, wanted: bool | None) -> bool:
+def is_streamed(path: Path, reading: ReadOptions, wanted: bool | None) -> bool:
     """Decide whether to read a file in parts: as the user says, else by its size."""
     found = find_source(path, reading.format)
     if wanted and found.format in WHOLE_FORMATS:
@@ -40,7 +40,9 @@ def is_streamed(path: Path, reading: Reading, wanted: bool | None) -> bool:
 class Parts:
     """The frames of a file, all with the same columns, their index that of the rows."""
 
-    def __init__(self, path: Path, reading: Reading, count: Count, rows: int | None = None) -> None:
+    def __init__(
+        self, path: Path, reading: ReadOptions, count: Count, rows: int | None = None
+    ) -> None:
         self.path, self._reading, self._count = path, reading, count
         self._rows, self.names, self.n_rows = rows, list[str](), 0
         """Of the columns and rows: known after the first reading."""

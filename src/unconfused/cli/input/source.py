@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from unconfused.cli.input.label_options import Known, Reading
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.input.parts import is_streamed
 from unconfused.cli.input.stream import N_STAGES, Stream
@@ -16,12 +16,12 @@ from unconfused.cli.progress import Stages
 
 
 @dataclass(frozen=True)
-class Source:
+class TaskSource:
     """What to read and how, and where features of rows that do not fit into memory may go."""
 
     data: Path
-    known: Known
-    reading: Reading
+    known: LabelOptions
+    reading: ReadOptions
     settings: Settings
     stage: Stages
     files: ExitStack

@@ -28,7 +28,7 @@ from unconfused._files import (
 )
 from unconfused._typing import IntArray
 from unconfused.cli.input.first_pass import FirstPass
-from unconfused.cli.input.label_options import Known, Reading
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.input.open_task import (
     label_columns,
     refuse_unknown_columns,
@@ -63,8 +63,8 @@ class Stream:
     """What to read, and where features go: into files that are gone when `files` is closed."""
 
     path: Path
-    known: Known
-    reading: Reading
+    known: LabelOptions
+    reading: ReadOptions
     settings: Settings
     scratch: Path
     files: ExitStack

@@ -12,7 +12,7 @@ from unconfused._files import DataFileError, LabelledRows
 from unconfused.cli.input.label_columns import label_texts
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.label_options import Known, Reading
+    from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 
 FIRST = 3
 """How many strangers are named."""
@@ -27,7 +27,7 @@ class Answers:
     label: Any
 
 
-def read_answers(known: Known, reading: Reading) -> Answers:
+def read_answers(known: LabelOptions, reading: ReadOptions) -> Answers:
     """Read the file of --votes; all that it says is text, as in any export."""
     assert known.votes and known.item and known.annotator and known.label
     names = [known.item, known.annotator, known.label]
@@ -55,7 +55,7 @@ def _complete(path: Path, name: str, cells: list[str | None]) -> list[str]:
 
 
 def tell_unmatched(
-    path: Path, table: Any, named: str | None, voted: list[str], known: Known
+    path: Path, table: Any, named: str | None, voted: list[str], known: LabelOptions
 ) -> list[str]:
     """Return what each row of the data is called in the votes; refuse votes on other rows."""
     if named is None:

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unconfused.cli.console import console
-from unconfused.cli.input.label_options import Known
+from unconfused.cli.input.label_options import LabelOptions
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
-    from unconfused.cli.output.noise_summary import Verdict
+    from unconfused.cli.output.noise_summary import NoiseSummary
 
 
-class Done:
+class FitResult:
     """A fitted model, and all that is to be said about it."""
 
-    def __init__(self, task: Task, plan: Plan, verdict: Verdict, known: Known, notes: list[str]):
+    def __init__(
+        self, task: Task, plan: Plan, verdict: NoiseSummary, known: LabelOptions, notes: list[str]
+    ):
         self.task, self.plan, self.verdict, self.known = task, plan, verdict, known
         self.notes = notes
 

@@ -18,7 +18,7 @@ HARDLY_SO_MANY = 0.5
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NoiseSummary:
     """Numbers for scripts, sentences for people."""
 
     wrong_share: float
@@ -48,9 +48,9 @@ class Verdict:
         return asdict(self) | {"sentence": self.sentence()}
 
 
-def make_verdict(
+def summarize_noise(
     task: Task, matrix: FloatArray, prior: FloatArray, classes: Labels, source: str
-) -> Verdict:
+) -> NoiseSummary:
     """Read the verdict off a matrix and the shares of the classes."""
     joint = np.asarray(prior)[:, np.newaxis] * matrix
     joint = joint / joint.sum()
@@ -58,7 +58,7 @@ def make_verdict(
     true, label = divmod(int(np.argmax(wrong)), len(joint))
     names = classes.tolist()
     share = float(wrong.sum())
-    return Verdict(
+    return NoiseSummary(
         share if share > 1e-12 else 0.0,
         names[true],
         names[label],
@@ -68,7 +68,7 @@ def make_verdict(
     )
 
 
-def doubts(verdict: Verdict) -> list[str]:
+def doubts(verdict: NoiseSummary) -> list[str]:
     """Say when a guess cannot be right."""
     if verdict.kind != "nothing" or verdict.wrong_share < HARDLY_SO_MANY:
         return []
