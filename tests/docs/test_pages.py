@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 EXAMPLES = sorted((REPOSITORY / "examples").rglob("plot_*.py"))

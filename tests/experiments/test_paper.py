@@ -11,7 +11,7 @@ from paper_data import small_problem
 
 pytestmark = pytest.mark.slow
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def module(name):

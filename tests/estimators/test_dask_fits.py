@@ -321,7 +321,7 @@ def test_the_page_on_scaling_runs():
     import re
     from pathlib import Path
 
-    page = Path(__file__).resolve().parents[1] / "docs" / "scaling.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "scaling.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     names = {}

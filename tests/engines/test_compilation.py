@@ -172,7 +172,7 @@ for rows in (X, sparse.csr_matrix(X), X.astype(np.float32)):
 @pytest.mark.slow
 def test_nothing_is_compiled_under_numba_disable_jit():
     def numbers(**environment):
-        source = str(Path(__file__).resolve().parents[1] / "src")
+        source = str(Path(__file__).resolve().parents[2] / "src")
         done = subprocess.run(
             [sys.executable, "-c", FIT],
             env={**os.environ, "PYTHONPATH": source, **environment},

@@ -25,7 +25,7 @@ from unconfused import (
     noise,
 )
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "choosing_a_model.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "choosing_a_model.md"
 
 
 @pytest.fixture(scope="module")

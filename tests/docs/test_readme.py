@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md")
 
 

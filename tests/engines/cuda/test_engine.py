@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -76,8 +75,7 @@ def test_kernels_calculate_what_numpy_does():
     import torch
 
     # Triton decides when it is imported whether to compile or to interpret: a process of its own.
-    paths = [str(Path(__file__).parent), *sys.path]
-    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     if not torch.cuda.is_available():
         settings["TRITON_INTERPRET"] = "1"
     command = [sys.executable, "-W", "error::UserWarning:unconfused", "-c", SCRIPT]

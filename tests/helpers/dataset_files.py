@@ -13,7 +13,7 @@ import pytest
 
 def local_data(folder: str) -> Path:
     """Find the real files, for the tests that check real shapes."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     home = Path(os.environ.get("UNCONFUSED_DATA") or beside)
     if not (home / folder).is_dir():
         pytest.skip(f"no local copy of {folder}: set UNCONFUSED_DATA to the folder that has it")

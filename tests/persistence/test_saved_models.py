@@ -222,7 +222,7 @@ def test_a_vocabulary_is_not_a_file_for_every_word(tmp_path):
 
 
 def test_the_page_about_it_runs(tmp_path, monkeypatch):
-    page = Path(__file__).resolve().parents[1] / "docs" / "saved_models.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "saved_models.md"
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}

@@ -1,6 +1,6 @@
 """The guide to the command line: its commands run, and print what it shows.
 
-``python tests/test_cli_guide.py`` runs them and puts what they print into the page.
+``python tests/cli/test_guide.py`` runs them and puts what they print into the page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "command_line.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_moons
 
 from unconfused.datasets import fetch_optdigits
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
