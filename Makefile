@@ -22,8 +22,8 @@ quick: $(VENV)/.dev-installed  ## the tests that take under a minute together
 # each of 32 models a 25th of so many, changed to do harm.
 FUZZ ?= 650
 fuzz: $(VENV)/.dev-installed  ## more than ten thousand damaged tables and models
-	UNCONFUSED_FUZZ=$(FUZZ) $(PYTEST) tests/test_damaged_tables.py tests/test_bad_model_files.py \
-		tests/test_fuzzed_models.py tests/test_model_file_attacks.py tests/test_large_model_files.py
+	UNCONFUSED_FUZZ=$(FUZZ) $(PYTEST) tests/files/test_damaged_tables.py $(addprefix tests/persistence/,\
+		test_bad_model_files.py test_fuzzed_models.py test_model_file_attacks.py test_large_model_files.py)
 
 lint: $(VENV)/.dev-installed  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

@@ -109,7 +109,16 @@ def measure_faults() -> dict[str, Any]:
     """Run the tests that kill workers, and note what they say."""
     busy = machine()
     told = subprocess.run(
-        [sys.executable, "-m", "pytest", "-s", "-q", "-n", "0", "tests/test_dask_faults.py"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-s",
+            "-q",
+            "-n",
+            "0",
+            "tests/engines/dask/test_faults.py",
+        ],
         cwd=HERE.parent,
         capture_output=True,
         text=True,

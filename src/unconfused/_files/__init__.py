@@ -1,15 +1,15 @@
 """Tables in files, for the command line: read, read in parts, write whole or not at all."""
 
-from unconfused._files._append import open_table
-from unconfused._files._disk_rows import DiskRows, scratch_file
-from unconfused._files._errors import DataFileError
-from unconfused._files._formats import find_source
-from unconfused._files._formulas import escape_cell, unescape_cell
-from unconfused._files._read import iter_tables, read_table
-from unconfused._files._sparse import LabelledRows, plain_labels
-from unconfused._files._svmlight_parts import iter_svmlight
-from unconfused._files._types import clean_name
-from unconfused._files._write import check_table_target, write_table
+from unconfused._files.append import open_table
+from unconfused._files.disk_rows import DiskRows, scratch_file
+from unconfused._files.errors import DataFileError
+from unconfused._files.formats import find_source
+from unconfused._files.formulas import escape_cell, unescape_cell
+from unconfused._files.read import iter_tables, read_table
+from unconfused._files.sparse import LabelledRows, plain_labels
+from unconfused._files.svmlight_parts import iter_svmlight
+from unconfused._files.types import clean_name
+from unconfused._files.write import check_table_target, write_table
 
 __all__ = [
     "DataFileError",

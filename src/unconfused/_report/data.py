@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Headline:
     """The answer in one line, and what it rests on."""
 
     number: str
@@ -175,7 +175,7 @@ class ReportData:
     """Labels expected to be wrong."""
 
     classes: list[str]
-    verdict: Verdict
+    verdict: Headline
     confusion: Confusion
     mix: list[ClassShare]
     rows: list[SuspectRow]

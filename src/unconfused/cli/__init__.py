@@ -37,7 +37,7 @@ def main() -> None:
     try:
         signal.signal(signal.SIGTERM, _end)
         sys.excepthook = _print_traceback
-        from unconfused.cli._app import app
+        from unconfused.cli.app import app
 
         app(prog_name="unconfused")
     except KeyboardInterrupt:  # pressed before a command could begin

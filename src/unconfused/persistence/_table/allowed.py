@@ -20,8 +20,6 @@ from unconfused import estimators, kernels, selection, steps
 from unconfused._columns import DateParts, Named
 from unconfused._printable import printable
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.persistence._errors import ModelFileError
-from unconfused.persistence._labelled import LabelledConfusion
 from unconfused.persistence._table.checks import (
     Check,
     Held,
@@ -46,6 +44,8 @@ from unconfused.persistence._table.checks import (
 )
 from unconfused.persistence._table.columns import COLUMNS, TEXT, WIDTH
 from unconfused.persistence._table.learners import LINEAR, TREES
+from unconfused.persistence.errors import ModelFileError
+from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
 from unconfused.solvers.uma import UMAState

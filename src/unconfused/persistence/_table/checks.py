@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from unconfused.persistence._arrays import NUMBERS, SIMPLE
+from unconfused.persistence.arrays import NUMBERS, SIMPLE
 
 LARGEST_INTEGER = 2**128
 """The state of a random generator is that large; nothing else in a model comes near."""

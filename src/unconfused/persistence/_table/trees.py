@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
-from unconfused.persistence._errors import ModelFileError
 from unconfused.persistence._table.checks import Held
+from unconfused.persistence.errors import ModelFileError
 
 LEAF = -1
 

@@ -1,0 +1,151 @@
+"""What each column of a frame is: numbers, categories, text, dates, or nothing to learn from."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from unconfused._columns.summary import MOST_DISTINCT, ColumnSummary
+
+FEWEST_ROWS_FOR_IDS = 20
+"""With fewer rows than this, all distinct says little."""
+
+MOSTLY = 0.8
+"""From this share of numbers on, a column of text with numbers is worth a word."""
+
+
+class ColumnError(ValueError):
+    """The columns of a table are not those that are needed; the message names them."""
+
+
+@dataclass
+class ColumnPlan:
+    """Which columns are used as what.
+
+    Attributes
+    ----------
+    numbers, categories, text, dates : names of columns
+    left_out : why, by name
+    values : what a used column of numbers or categories holds, if that is not much
+    notes : sentences about columns that are used, but might not be meant so
+    """
+
+    numbers: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def used(self) -> list[str]:
+        """All columns that are used."""
+        return [*self.numbers, *self.categories, *self.text, *self.dates]
+
+    def in_words(self) -> list[str]:
+        """Return a line for everything a user should know."""
+        return [f"{name!r} is left out: {why}" for name, why in self.left_out.items()] + self.notes
+
+
+def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
+    """Decide for every column what it is, by its cells and by what the user says."""
+    plan = ColumnPlan()
+    for summary in summaries:
+        _place(plan, summary)
+    if not plan.used:
+        why = " ".join(plan.in_words())
+        raise ColumnError(f"No column is left to learn from. {why}".strip())
+    return plan
+
+
+def begin_summaries(
+    frame: Any, *, reserved: Collection[str], text: Collection[str], categories: Collection[str]
+) -> list[ColumnSummary]:
+    """Return an empty summary of every column that may be learnt from."""
+    require(frame, [*reserved, *text, *categories])
+    clash = (set(text) & set(categories)) | (set(reserved) & {*text, *categories})
+    if clash:
+        raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
+    roles: dict[str, Any] = dict.fromkeys(text, "text") | dict.fromkeys(categories, "categories")
+    kept_out = set(reserved)
+    names = [str(name) for name in frame.columns if name not in kept_out]
+    return [ColumnSummary(name, roles.get(name)) for name in names]
+
+
+def require(frame: Any, names: Iterable[str]) -> None:
+    """Raise if a frame lacks a column, and say which one may be meant."""
+    there = [str(name) for name in frame.columns]
+    known = set(there)
+    missing = [name for name in dict.fromkeys(names) if name not in known]
+    if missing:
+        close = [one for name in missing for one in difflib.get_close_matches(name, there, n=1)]
+        meant = f" Is {_listed(dict.fromkeys(close))} meant?" if close else ""
+        raise ColumnError(
+            f"There is no column {_listed(missing)}.{meant} The columns are {_listed(there)}."
+        )
+
+
+def _listed(names: Iterable[str], most: int = 10) -> str:
+    every = [repr(name) for name in names]
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
+def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    name = summary.name
+    if not summary.n_present:
+        plan.left_out[name] = "all its cells are empty."
+    elif summary.role == "text":
+        plan.text.append(name)
+    elif summary.is_constant:
+        plan.left_out[name] = f"it is always {_short(summary.first)}."
+    elif summary.role == "categories":
+        if summary.levels is None:
+            raise ColumnError(f"{name!r} has more than {MOST_DISTINCT:,} different values.")
+        plan.categories.append(name)
+    elif summary.kind == "dates":
+        plan.dates.append(name)
+    elif summary.kind == "numbers":
+        _place_numbers(plan, summary)
+    else:
+        _place_words(plan, summary)
+    used = [name] in (plan.categories[-1:], plan.numbers[-1:])
+    if used and summary.levels is not None:
+        plan.values[name] = list(summary.levels)
+
+
+def _place_numbers(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    if summary.n_present >= FEWEST_ROWS_FOR_IDS and summary.points:
+        plan.left_out[summary.name] = "a number of its own for every row, as identifiers have."
+    else:
+        plan.numbers.append(summary.name)
+
+
+def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    name, present = summary.name, summary.n_present
+    hint = " To learn from its words, name it as text." * (summary.n_spaced > 0.5 * present)
+    if summary.levels is None:
+        plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
+        return
+    if present >= FEWEST_ROWS_FOR_IDS and summary.is_unique:
+        plan.left_out[name] = f"a value of its own for every row, as identifiers have.{hint}"
+        return
+    plan.categories.append(name)
+    if hint and len(summary.levels) > 0.5 * present:
+        plan.notes.append(
+            f"{name!r} is taken for categories, but {len(summary.levels):,} of {present:,} cells "
+            f"are different.{hint}"
+        )
+    if MOSTLY <= summary.n_numeric / present < 1:
+        assert summary.odd is not None
+        plan.notes.append(
+            f"{name!r} is taken for categories: {summary.n_numeric} of {present} cells are "
+            f"numbers, but not {_short(summary.odd)}."
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value.item() if hasattr(value, "item") else value)
+    return text if len(text) <= 40 else f"{text[:40]}..."

@@ -1,0 +1,121 @@
+"""The pipeline for a frame: `build_pipeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from unconfused._columns.dates import DateParts
+from unconfused._columns.kinds import ColumnPlan, begin_summaries, plan_columns
+from unconfused._columns.named import Named
+from unconfused._columns.summary import ColumnSummary
+
+NUMBERS, CATEGORIES, DATES, TEXT = "numbers", "categories", "dates", "text: "
+"""Names of the parts of the column transformer; each text has one of its own."""
+
+MOST_LEVELS = 1000
+"""Levels that a column of categories may have; rarer ones are then taken together."""
+
+MOST_WORDS = 200_000
+
+
+def build_pipeline(
+    frame: Any,
+    learner: Any,
+    *,
+    label: str | None,
+    text: Collection[str] = (),
+    categories: Collection[str] = (),
+    leave_out: Collection[str] = (),
+) -> tuple[Pipeline, ColumnPlan]:
+    """Make a pipeline that takes frames like this one and ends in `learner`.
+
+    Numbers and truth values are imputed (median) and scaled; words are categories, one feature
+    each, a missing one a level of its own, those never seen ignored; dates become days, and their
+    place in year, week and day; columns named as text go through TF-IDF. Columns that cannot help
+    (constant, empty, identifiers) are left out, and the plan says so.
+
+    Parameters
+    ----------
+    frame : pandas DataFrame with the training rows
+    learner : the classifier at the end, not fitted
+    label : the column to predict, if it is one of the frame
+    text : columns of free text
+    categories : columns of numbers that are codes
+    leave_out : columns not to be used: the truth, weights, names of annotators
+
+    Returns
+    -------
+    The pipeline, not fitted, whose first step ``"columns"`` is a ColumnTransformer, and the plan.
+    Frames must go through `prepare_frame` on their way to it.
+
+    Raises
+    ------
+    ColumnError : if a column is not there, or none is left to learn from
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unconfused import UMAClassifier
+    >>> from unconfused._columns import prepare_frame
+    >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "colour": ["red", "blue"] * 18,
+    ...                       "unit": "cm", "kind": ["cat", "dog"] * 18})
+    >>> model, plan = build_pipeline(frame, UMAClassifier(), label="kind")
+    >>> plan.in_words()
+    ["'unit' is left out: it is always 'cm'."]
+    >>> model = model.fit(prepare_frame(model, frame), frame["kind"])
+    >>> model.predict(prepare_frame(model, frame.head(2))).tolist()
+    ['cat', 'dog']
+    """
+    summaries = begin_summaries(
+        frame,
+        reserved=[*leave_out, *([] if label is None else [label])],
+        text=list(text),
+        categories=list(categories),
+    )
+    plan = plan_columns(_filled(frame, summaries))
+    return Pipeline([("columns", column_transformer(plan)), ("learner", learner)]), plan
+
+
+def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummary]:
+    """Yield the summaries one by one; what each remembers is gone before the next is made."""
+    summaries.reverse()
+    while summaries:
+        summary = summaries.pop()
+        summary.add(frame[summary.name])
+        yield summary
+
+
+def column_transformer(plan: ColumnPlan) -> ColumnTransformer:
+    """Return the step that makes features of the columns, not fitted."""
+    parts: list[tuple[str, Any, Any]] = []
+    if plan.numbers:
+        parts.append((NUMBERS, _numbers(), Named(plan.numbers)))
+    if plan.dates:
+        parts.append((DATES, make_pipeline(DateParts(), _numbers()), Named(plan.dates)))
+    if plan.categories:
+        levels = max(len(plan.values[name]) for name in plan.categories)
+        parts.append((CATEGORIES, _categories(levels), Named(plan.categories)))
+    parts += [
+        (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
+    ]
+    return ColumnTransformer(parts, verbose_feature_names_out=False)
+
+
+def _numbers() -> Pipeline:
+    # A fold of a cross-validation may show no value at all; the width must not depend on that.
+    return make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
+    )
+
+
+def _categories(levels: int) -> OneHotEncoder:
+    if levels <= MOST_LEVELS:
+        return OneHotEncoder(handle_unknown="ignore")
+    return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS)

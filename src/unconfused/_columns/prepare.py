@@ -1,0 +1,172 @@
+"""A frame on its way to a model: the right columns, each of the right type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+
+from unconfused._columns.cells import cells_as_text
+from unconfused._columns.kinds import ColumnError, require
+from unconfused._columns.named import names_in
+from unconfused._columns.pipeline import CATEGORIES, DATES, NUMBERS, TEXT
+
+LARGEST = 1e150
+"""Numbers beyond have squares that are not finite, and a column with one no scale."""
+
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def check_columns(model: Any, frame: Any) -> list[str]:
+    """Raise if a frame lacks a column that a model needs; return those it does not need.
+
+    Parameters
+    ----------
+    model : a pipeline by `build_pipeline`, or any fitted model
+    frame : pandas DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unconfused import UMAClassifier
+    >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "kind": ["cat", "dog"] * 18})
+    >>> model = UMAClassifier().fit(frame[["size"]], frame["kind"])
+    >>> check_columns(model, frame)
+    ['kind']
+    >>> check_columns(model, frame.rename(columns={"size": "sise"}))
+    Traceback (most recent call last):
+        ...
+    unconfused._columns.kinds.ColumnError: There is no column 'size'. Is 'sise' meant? ...
+    """
+    needed = _needed(model)
+    if needed is None:
+        width = getattr(model, "n_features_in_", frame.shape[1])
+        if frame.shape[1] != width:
+            raise ColumnError(
+                f"The model takes {width} columns, and does not know their names; there are "
+                f"{frame.shape[1]}."
+            )
+        return []
+    require(frame, needed)
+    used = set(needed)
+    return [str(name) for name in frame.columns if name not in used]
+
+
+def prepare_frame(model: Any, frame: Any) -> Any:
+    """Return the columns a model needs, in its order and with the types it was fitted with.
+
+    Parameters
+    ----------
+    model : a pipeline by `build_pipeline`, fitted or not, or any fitted model
+    frame : pandas DataFrame; other columns fall away
+
+    Raises
+    ------
+    ColumnError : if a column is missing, or holds what cannot be turned into the type needed
+
+    Examples
+    --------
+    See `build_pipeline`.
+    """
+    import pandas as pd
+
+    check_columns(model, frame)
+    needed = _needed(model)
+    if needed is None:
+        return frame
+    kinds = _kinds(model)
+    plain = _plain_numbers(frame, [name for name in needed if kinds.get(name) == NUMBERS])
+    others = [name for name in needed if name not in plain.columns]
+    converted = {name: _converted(frame[name], name, kinds.get(name)) for name in others}
+    if not converted:
+        return plain
+    return pd.concat([plain, pd.DataFrame(converted, index=frame.index)], axis=1)[needed]
+
+
+def columns_as_text(model: Any) -> list[str]:
+    """Return the columns to be read from a file as they are written: categories and text.
+
+    A part of a file may show only numbers in a column of categories, and must not change it.
+    """
+    return [name for name, kind in _kinds(model).items() if kind in (CATEGORIES, TEXT)]
+
+
+def _kinds(model: Any) -> dict[str, str]:
+    """Return what each column is to a pipeline by `build_pipeline`; nothing for other models."""
+    first = model.steps[0][1] if getattr(model, "steps", None) else None
+    if not isinstance(first, ColumnTransformer):
+        return {}
+    kinds: dict[str, str] = {}
+    for part, _, names in first.transformers:
+        if part in (NUMBERS, CATEGORIES, DATES) or part.startswith(TEXT):
+            kind = TEXT if part.startswith(TEXT) else part
+            kinds |= dict.fromkeys(names_in(names), kind)
+    return kinds
+
+
+def _needed(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    return list(_kinds(model)) or None
+
+
+def _plain_numbers(frame: Any, names: list[str]) -> Any:
+    """Return those of the columns that are numbers already, all at once: they may be very many."""
+    kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype)}
+    plain = [name for name in names if name in kinds and kinds[name].kind in "iufb"]
+    found = frame[plain].astype(np.float64)
+    extreme = (np.abs(found.to_numpy()) > LARGEST).any(axis=0)
+    for name in found.columns[extreme][:1]:
+        finite_numbers(found[name], name)
+    return found
+
+
+def _converted(column: Any, name: str, kind: str | None) -> Any:
+    if kind == NUMBERS:
+        return finite_numbers(column, name)
+    if kind == DATES:
+        return _dates(column, name)
+    if kind in (CATEGORIES, TEXT):
+        return cells_as_text(column, missing="" if kind == TEXT else np.nan)
+    return column
+
+
+def as_numbers(column: Any) -> Any:
+    """Return numbers and truth values as floats, NaN where a cell is neither."""
+    import pandas as pd
+
+    if column.dtype.kind == "O":  # text, or truth values with gaps
+        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
+    return pd.to_numeric(column, errors="coerce").astype("float64")
+
+
+def finite_numbers(column: Any, name: str) -> Any:
+    """Return a column as floats; refuse cells that are no numbers, or none that can be scaled."""
+    if column.dtype.kind == "M":
+        raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
+    numbers = as_numbers(column)
+    _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
+    _refuse(np.isinf(numbers), column, name, "is not finite")
+    _refuse(np.abs(numbers) > LARGEST, column, name, "is too large a number to be scaled")
+    return numbers
+
+
+def _dates(column: Any, name: str) -> Any:
+    import pandas as pd
+
+    if column.dtype.kind in "iufb" and column.notna().any():
+        raise ColumnError(f"The column {name!r} holds numbers, and the model takes dates there.")
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    _refuse(column.notna() & dates.isna(), column, name, "is not a date such as 2024-05-31")
+    return dates.dt.tz_localize(None)
+
+
+def _refuse(wrong: Any, column: Any, name: str, what: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(np.asarray(wrong)))
+        raise ColumnError(
+            f"The column {name!r} holds {str(column.iloc[row])[:40]!r} (row {column.index[row]}), "
+            f"which {what}. Correct it, or leave the cell empty."
+        )

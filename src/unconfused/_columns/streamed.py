@@ -1,0 +1,145 @@
+"""Features from columns that do not fit into memory: `ColumnsInBlocks`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import IO, Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from unconfused._columns.cells import cells_as_text
+from unconfused._columns.dates import DateParts
+from unconfused._columns.kinds import ColumnPlan, begin_summaries, plan_columns
+from unconfused._columns.number_store import NumberStore
+from unconfused._columns.pipeline import (
+    CATEGORIES,
+    DATES,
+    MOST_WORDS,
+    NUMBERS,
+    TEXT,
+    column_transformer,
+)
+from unconfused._columns.prepare import finite_numbers
+from unconfused._columns.stand_in import stand_in
+from unconfused._columns.summary import kind_of
+from unconfused._columns.word_counts import WordCounts
+from unconfused._typing import FloatArray
+
+
+class ColumnsInBlocks:
+    """Fit the column transformer of `build_pipeline` on a frame that comes block by block.
+
+    In memory are, at any time, one block, one column, and what is known of each: its levels, its
+    words. The result is that of the whole frame, medians included; sums differ in rounding.
+
+    Parameters
+    ----------
+    names : an empty frame with all columns
+    file : open for reading and writing bytes, empty: numbers are kept there meanwhile
+    reserved, text, categories : names of columns, as for `build_pipeline`
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, None, 6.0], "coat": ["fur", "hair"] * 2})
+    >>> with tempfile.TemporaryFile() as file:
+    ...     columns = ColumnsInBlocks(frame.head(0), file)
+    ...     for start in (0, 2):
+    ...         columns.add(frame[start:start + 2])
+    ...     transformer, plan = columns.finish()
+    >>> transformer.transform(frame).round(2)[2].tolist()
+    [-0.39, 1.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        names: Any,
+        file: IO[bytes],
+        *,
+        reserved: Collection[str] = (),
+        text: Collection[str] = (),
+        categories: Collection[str] = (),
+    ) -> None:
+        found = begin_summaries(names, reserved=reserved, text=text, categories=categories)
+        self._summaries = {one.name: one for one in found}
+        self._words = {one.name: WordCounts(MOST_WORDS) for one in found if one.role == "text"}
+        self._store, self._n_rows = NumberStore(file), 0
+
+    def add(self, part: Any) -> None:
+        """Take in some more rows."""
+        self._n_rows += len(part)
+        numbers: dict[str, FloatArray] = {}
+        for name, summary in self._summaries.items():
+            column = part[name]
+            summary.add(column)
+            if name in self._words:
+                self._words[name].add(cells_as_text(column, missing=""))
+            elif summary.role is None:
+                numbers |= _numbers_of(column, name)
+        self._store.add(numbers, len(part))
+
+    def finish(self) -> tuple[ColumnTransformer, ColumnPlan]:
+        """Return the fitted transformer, and what each column became."""
+        plan = plan_columns(self._summaries.values())
+        columns = column_transformer(plan)
+        parts = {name: part for name, part, _ in columns.transformers}
+        kept = {name: self._words[name].kept() for name in plan.text}
+        columns.fit(stand_in(plan, self._summaries, kept, parts.get(CATEGORIES)))
+        fitted = columns.named_transformers_
+        if plan.numbers:
+            self._put_right(fitted[NUMBERS], plan.numbers)
+        if plan.dates:
+            names = [_part_name(n, k) for n in plan.dates for k in range(N_DATE_PARTS)]
+            self._put_right(fitted[DATES][-1], names)
+        for name in plan.text:
+            fitted[f"{TEXT}{name}"].idf_ = self._words[name].inverse_frequencies()
+        columns.sparse_output_ = self._is_sparse(columns, plan)
+        return columns, plan
+
+    def n_nonzero(self, plan: ColumnPlan) -> int:
+        """Return how many features of all rows together are not zero, or dense anyway."""
+        dense = len(plan.numbers) + N_DATE_PARTS * len(plan.dates) + len(plan.categories)
+        return dense * self._n_rows + sum(self._words[name].n_nonzero() for name in plan.text)
+
+    def _is_sparse(self, columns: ColumnTransformer, plan: ColumnPlan) -> bool:
+        """Decide as scikit-learn does when it sees all rows at once."""
+        width = len(columns.get_feature_names_out())
+        density = self.n_nonzero(plan) / (self._n_rows * width)
+        return bool(plan.categories or plan.text) and density < columns.sparse_threshold
+
+    def _put_right(self, part: Pipeline, names: list[str]) -> None:
+        """Give a fitted imputer and scaler the medians, means and scales of the columns."""
+        imputer, scaler = part[-2], part[-1]
+        scalers = []
+        for place, name in enumerate(names):
+            column = self._store.column(name)
+            missing = np.isnan(column)
+            imputer.statistics_[place] = np.median(column[~missing], overwrite_input=True)
+            column[missing] = imputer.statistics_[place]
+            scalers.append(StandardScaler().fit(column[:, np.newaxis]))
+        for name in ("mean_", "var_", "scale_"):
+            setattr(scaler, name, np.concatenate([getattr(one, name) for one in scalers]))
+        scaler.n_samples_seen_ = scalers[0].n_samples_seen_
+
+
+N_DATE_PARTS = len(DateParts().fit(np.zeros((1, 1), "M8[us]")).get_feature_names_out())
+
+
+def _numbers_of(column: Any, name: str) -> dict[str, FloatArray]:
+    """Return the numbers that a column may become, by the names they have in the store."""
+    kind = kind_of(column, column.dropna())
+    if kind == "numbers":
+        return {name: finite_numbers(column, name).to_numpy()}
+    if kind == "dates":
+        naive = column.dt.tz_convert(None) if column.dt.tz is not None else column
+        parts = DateParts().fit_transform(naive.to_frame())
+        return {_part_name(name, k): part for k, part in enumerate(parts.T)}
+    return {}
+
+
+def _part_name(name: str, place: int) -> str:
+    return f"{name}\0{place}"

@@ -1,0 +1,158 @@
+"""What is to be known of a column before it is decided what it is; blocks of rows add up."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from unconfused._columns.cells import cells_as_text
+
+Kind = Literal["numbers", "words", "dates"]
+
+ID_NAME = re.compile(r"(?i)(.*[_\W])?(id|uuid|guid|key|index)|unnamed_\d+")
+"""Names of columns of whole numbers that only count or point."""
+
+MOST_DISTINCT = 2**20
+"""Different words that are counted; a column with more of them is none of categories."""
+
+FEW_NUMBERS = 1000
+"""Different numbers that are remembered; more of them are measurements."""
+
+
+@dataclass
+class ColumnSummary:
+    """A column in a few numbers.
+
+    Attributes
+    ----------
+    name : of the column
+    role : what the user says it is, None for nothing
+    n_rows, n_present : its cells, and those that are not empty
+    first : the first cell that is not empty
+    levels : how often each value occurs, those of numbers not counted; None if they are too many
+    n_spaced : cells of several words
+    n_numeric : words that are numbers
+    odd : the first word that is none
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> summary = ColumnSummary("size")
+    >>> for part in (["s", "m"], ["s", None]):
+    ...     summary.add(pd.Series(part))
+    >>> summary.n_present, dict(summary.levels), summary.is_unique
+    (3, {'s': 2, 'm': 1}, False)
+    """
+
+    name: str
+    role: Literal["text", "categories"] | None = None
+    n_rows: int = 0
+    n_present: int = 0
+    first: Any = None
+    levels: Counter[Any] | None = field(default_factory=Counter)
+    n_spaced: int = 0
+    n_numeric: int = 0
+    odd: str | None = None
+    _kinds: set[Kind] = field(default_factory=set)
+    _whole: bool = True
+    _whole_numbers: list[Any] = field(default_factory=list)
+
+    def add(self, column: Any) -> None:
+        """Take in some more rows of the column."""
+        if self.role is None and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+            self._add_numbers(column.to_numpy())
+            return
+        present = column.dropna()
+        self.n_rows += len(column)
+        self.n_present += len(present)
+        self._whole &= getattr(column.dtype, "kind", "O") in "iu"
+        if not len(present):
+            return
+        if self.first is None:
+            self.first = present.iloc[0]
+        if self.role == "text":  # there is nothing to decide
+            return
+        kind = "words" if self.role == "categories" else kind_of(column, present)
+        self._kinds.add(kind)
+        if kind == "words":
+            self._add_words(cells_as_text(present))
+        else:
+            self._add_values(present)
+
+    def _add_words(self, words: Any) -> None:
+        import pandas as pd
+
+        self.n_spaced += int(words.str.strip().str.contains(r"\s", regex=True).sum())
+        numeric = pd.to_numeric(words, errors="coerce").notna()
+        self.n_numeric += int(numeric.sum())
+        if self.odd is None and not numeric.all():
+            self.odd = words[~numeric].iloc[0]
+        if self.levels is not None:
+            self.levels.update(words.value_counts(sort=False).to_dict())
+            if len(self.levels) > MOST_DISTINCT:
+                self.levels = None
+
+    def _add_numbers(self, values: np.ndarray[Any, Any]) -> None:
+        """Take in numbers, without pandas: of a wide table there are very many columns."""
+        present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+        self.n_rows += len(values)
+        self.n_present += len(present)
+        self._whole &= values.dtype.kind in "iu"
+        if not len(present):
+            return
+        if self.first is None:
+            self.first = present[0]
+        self._kinds.add("numbers")
+        if self._whole and ID_NAME.fullmatch(self.name):
+            self._whole_numbers.append(present)
+        if self.levels is not None:
+            self.levels.update(dict.fromkeys(np.unique(present).tolist(), 1))
+            # Several numbers that are not whole are measurements, never classes.
+            measured = len(self.levels) > 1 and present.dtype.kind == "f"
+            if len(self.levels) > FEW_NUMBERS or (measured and (present % 1 != 0).any()):
+                self.levels = None
+
+    def _add_values(self, present: Any) -> None:
+        if self._whole and ID_NAME.fullmatch(self.name):
+            self._whole_numbers.append(present.to_numpy())
+        if self.levels is not None:
+            self.levels.update(dict.fromkeys(present.unique().tolist(), 1))
+            if len(self.levels) > FEW_NUMBERS:
+                self.levels = None
+
+    @property
+    def kind(self) -> Kind:
+        """What the cells are; words and others together are words."""
+        return next(iter(self._kinds)) if len(self._kinds) == 1 else "words"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every cell is there, and the same."""
+        full = self.n_present == self.n_rows
+        return full and self.levels is not None and len(self.levels) == 1
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no word occurs twice; false if there were too many to remember."""
+        return self.levels is not None and len(self.levels) == self.n_present
+
+    @property
+    def points(self) -> bool:
+        """Whether these are whole numbers, named like identifiers, none of them twice."""
+        if not self._whole or not ID_NAME.fullmatch(self.name):
+            return False
+        return len(np.unique(np.concatenate(self._whole_numbers))) == self.n_present
+
+
+def kind_of(column: Any, present: Any) -> Kind:
+    """Return what the cells of a column are; pandas' own types count as those they stand for."""
+    letter = getattr(column.dtype, "kind", "O")
+    if letter == "M":
+        return "dates"
+    if letter in "iufb" or (letter == "O" and present.map(type).eq(bool).all()):
+        return "numbers"
+    return "words"

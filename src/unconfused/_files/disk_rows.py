@@ -1,0 +1,100 @@
+"""Rows of features on disk, which learners take as they take an array: `DiskRows`."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from unconfused._files.errors import DataFileError
+
+
+@contextlib.contextmanager
+def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
+    """Yield a file without a name: when it is closed, or the process dies, it is gone."""
+    with _in_words(folder), tempfile.TemporaryFile(dir=folder, prefix=".unconfused-") as file:
+        yield file
+
+
+class DiskRows:
+    """Append blocks of rows; get one matrix, whose pages come from the disk as they are needed.
+
+    Parameters
+    ----------
+    folder : where the files go, which have no names
+    width : number of columns
+    n_nonzero : of a sparse matrix, how many entries there will be; None for a dense one
+
+    Examples
+    --------
+    >>> with DiskRows(Path(tempfile.gettempdir()), width=2) as rows:
+    ...     rows.append(np.array([[1.0, 2.0]]))
+    ...     rows.append(np.array([[3.0, 4.0]]))
+    ...     print(rows.matrix())
+    [[1. 2.]
+     [3. 4.]]
+    """
+
+    def __init__(self, folder: Path, width: int, n_nonzero: int | None = None) -> None:
+        self._folder, self._width, self._is_sparse = folder, width, n_nonzero is not None
+        # Indices all of one type: SciPy would copy them into memory to make them so.
+        self._index = np.int64 if n_nonzero and n_nonzero >= 2**31 else np.int32
+        self._ends = [np.zeros(1, dtype=self._index)]
+        self._files = contextlib.ExitStack()
+        self._values = self._files.enter_context(scratch_file(folder))
+        self._columns = self._files.enter_context(scratch_file(folder))
+        self._n_rows = self._n_values = 0
+
+    def __enter__(self) -> DiskRows:
+        """Return the rows themselves."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Give the disk its room back."""
+        self._files.close()
+
+    def append(self, rows: Any) -> None:
+        """Write some more rows."""
+        with _in_words(self._folder):
+            if self._is_sparse:
+                rows = sparse.csr_matrix(rows)
+                rows.sort_indices()
+                self._ends.append((rows.indptr[1:] + self._n_values).astype(self._index))
+                self._columns.write(rows.indices.astype(self._index).tobytes())
+                values = rows.data
+            else:
+                values = np.asarray(rows)
+            self._values.write(values.astype(np.float64, order="C").tobytes())
+        self._n_rows += rows.shape[0]
+        self._n_values += values.size
+
+    def matrix(self) -> Any:
+        """Return all rows: an array, or a CSR matrix, in which values may be changed."""
+        values = self._mapped(self._values, np.float64)
+        if not self._is_sparse:
+            return values.reshape(self._n_rows, self._width)
+        parts = values, self._mapped(self._columns, self._index), np.concatenate(self._ends)
+        return sparse.csr_matrix(parts, shape=(self._n_rows, self._width), copy=False)
+
+    def _mapped(self, file: IO[bytes], kind: Any) -> Any:
+        if not self._n_values:
+            return np.empty(0, kind)
+        with _in_words(self._folder):
+            file.flush()
+        return np.memmap(file, dtype=kind, mode="r+", shape=(self._n_values,))
+
+
+@contextlib.contextmanager
+def _in_words(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataFileError(
+            f"The rows cannot be kept in {folder} meanwhile ({error.strerror or error}); "
+            "choose another place."
+        ) from None

@@ -1,0 +1,1 @@
+"""What a fitted model and its rows say about the labels, as plain data."""

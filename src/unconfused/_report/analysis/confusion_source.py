@@ -1,0 +1,139 @@
+"""Which confusion matrix a report goes by, and where it comes from."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing
+
+from unconfused._matrix import aligned_counts
+from unconfused._report.analysis.case import Case
+from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.noisy import from_noisy
+from unconfused.confusion.trusted import count_pairs
+from unconfused.estimators._crowd import evidence_of
+
+ROWS_TO_GUESS_FROM = 10_000
+"""More rows would make a guess slower, not better."""
+
+Kind = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]
+
+
+@dataclass(frozen=True)
+class ConfusionSource:
+    """C with what it rests on."""
+
+    kind: Kind
+    matrix: FloatArray
+    counts: FloatArray | None
+    words: str
+    quality: str = ""
+
+    @cached_property
+    def judging(self) -> FloatArray:
+        """The matrix to judge rows by: a pair never counted is unlikely, not impossible.
+
+        One even answer per class is added to the counts; a matrix given as known stays.
+        """
+        if self.counts is None:
+            return self.matrix
+        size = self.counts.sum(axis=1, keepdims=True)
+        return np.asarray((self.matrix * size + 1.0 / len(self.matrix)) / (size + 1.0))
+
+    def interval(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the ends of 95 % credible intervals, None for a matrix that was not counted."""
+        if self.counts is None:
+            return None
+        return ConfusionEstimate(self.matrix, self.counts, np.arange(len(self.matrix))).interval()
+
+
+def find_source(case: Case, seed: int) -> ConfusionSource:
+    """Say where the model's matrix came from; where it was only assumed, guess one."""
+    final = case.final
+    matrix = np.asarray(final.confusion_, dtype=np.float64)
+    if case.votes is not None:
+        return _from_votes(case, matrix)
+    if final.confusion is not None:
+        return _from_argument(case, matrix)
+    if (case.trusted & case.labelled).any():
+        return _from_trusted(case, matrix)
+    if np.array_equal(matrix, np.eye(case.n_classes)):
+        return _guess(case, seed)
+    words = "As found by the fit; what it was counted from was not passed to this report."
+    return ConfusionSource("fitted", matrix, None, words)
+
+
+def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
+    counts = count_pairs(case.truth, case.observed, case.n_classes)
+    counted = ConfusionEstimate.from_counts(counts, case.classes).matrix
+    words = f"Counted on the {int(counts.sum()):,} rows whose truth and label are both known."
+    if np.array_equal(matrix, np.eye(case.n_classes)):
+        if not np.array_equal(matrix, counted):
+            words += " The fit made no use of it: it took the other labels, if any, as right."
+        matrix = counted
+    elif np.abs(counted - matrix).max() > 0.005:
+        words += " The fit then adjusted it to the other rows, so an entry may lie outside its "
+        words += "interval, which covers the counting alone."
+    return ConfusionSource("trusted", matrix, counts, words, _quality(case, matrix, counts))
+
+
+def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
+    counts = aligned_counts(case.final.confusion, case.classes)
+    if counts is None:
+        words = "Given with the model, without the counts behind it; the report takes it as exact."
+        return ConfusionSource("given", matrix, None, words)
+    words = f"An estimate given with the model, from {counts.sum():,.0f} counts."
+    caveat = str(getattr(case.final.confusion, "caveat", ""))
+    quality = _quality(case, matrix, counts)
+    return ConfusionSource("estimated", matrix, counts, words, f"{quality} {caveat}".strip())
+
+
+def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
+    assert case.votes is not None
+    crowd, final = case.crowd, case.final
+    joint = final.predict_proba(case.features) * evidence_of(crowd, final.annotator_confusion_)[0]
+    counts = crowd.counts(joint / joint.sum(axis=1, keepdims=True)).sum(axis=0)
+    words = (
+        f"All {case.votes.n_annotators:,} annotators together, as the fit found them from "
+        f"{len(case.votes):,} answers. The intervals take the estimated truth as known, and are "
+        "too narrow."
+    )
+    return ConfusionSource("votes", matrix, counts, words)
+
+
+def _guess(case: Case, seed: int) -> ConfusionSource:
+    """Guess C from the labels alone; keep the identity where even that is impossible."""
+    rows = np.flatnonzero(case.labelled & ~case.trusted)
+    if len(rows) > ROWS_TO_GUESS_FROM:
+        rows = np.sort(np.random.RandomState(seed).choice(rows, ROWS_TO_GUESS_FROM, replace=False))
+    try:
+        estimate = _from_noisy(case, rows, seed)
+    except ValueError as error:
+        words = f"Labels were taken as right, and a guess from them failed: {error}"
+        return ConfusionSource("assumed", np.eye(case.n_classes), None, words)
+    words = (
+        "Guessed from the features and the labels alone (confusion.from_noisy): the model was "
+        "fitted as if every label were right. Intervals take the guessed truth as known."
+    )
+    return ConfusionSource("guessed", estimate.matrix, estimate.counts, words, estimate.caveat)
+
+
+def _from_noisy(case: Case, rows: IntArray, seed: int) -> ConfusionEstimate:
+    given: dict[str, Any] = {"classes": np.arange(case.n_classes), "random_state": seed}
+    X, y = _safe_indexing(case.features, rows), case.observed[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
+        try:
+            return from_noisy(X, y, **given)
+        except ValueError:
+            return from_noisy(X, y, smoothing=1.0, **given)
+
+
+def _quality(case: Case, matrix: FloatArray, counts: FloatArray) -> str:
+    return ConfusionEstimate(matrix, counts, case.classes).verdict

@@ -1,0 +1,205 @@
+"""From a fitted model and its rows to the numbers of a report."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from unconfused._labels import label_array
+from unconfused._matrix import ConfusionWarning
+from unconfused._report.analysis.case import open_case
+from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
+from unconfused._report.analysis.fit import convergence_of
+from unconfused._report.analysis.judge import Judgement, judge_rows
+from unconfused._report.analysis.reliability import reliability_of
+from unconfused._report.analysis.sensitivity import measure_sensitivity
+from unconfused._report.analysis.settings import code_of, settings_of, versions
+from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_of, rows_of
+from unconfused._report.data import ReportData
+from unconfused._report.words import about, class_names, make_headline, percent, shorten
+from unconfused._typing import ArrayLike, Seed
+from unconfused.confusion._balance import HELD_BY_COUNTS, differs_from
+from unconfused.confusion.estimate import is_guess
+from unconfused.estimators import UMAClassifier
+
+MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
+"""A label that occurs this many standard errors, and by this share, more or less than expected."""
+
+
+def gather(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    y_true: ArrayLike | None = None,
+    row_names: ArrayLike | None = None,
+    row_text: ArrayLike | None = None,
+    title: str | None = None,
+    max_rows: int = 1000,
+    cross_fit: bool = True,
+    sensitivity: bool = True,
+    random_state: Seed = None,
+) -> ReportData:
+    """Compute all that a report shows; the parameters are those of `write_report`."""
+    if max_rows < 0:
+        raise ValueError(f"max_rows must not be negative; got {max_rows}.")
+    case = open_case(model, X, y, y_true)
+    n_given = X.shape[0] if hasattr(X, "shape") else len(X)
+    names = _per_row(row_names if row_names is not None else _index(X), n_given, "row_names")
+    texts = _per_row(row_text, n_given, "row_text")
+    seed = _seed(random_state)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        source = find_source(case, seed)
+        judged = judge_rows(case, source, seed, cross_fit)
+        moved = measure_sensitivity(case, source, judged, seed) if sensitivity else None
+    return ReportData(
+        title=title or "Are these labels right?",
+        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        model=type(case.final).__name__,
+        n_rows=len(case.observed),
+        n_features=int(case.final.n_features_in_),
+        n_labels=int(case.labelled.sum()),
+        n_trusted=int(case.trusted.sum()),
+        n_wrong=float(judged.wrong.sum()),
+        classes=[shorten(name) for name in class_names(case.classes)],
+        verdict=make_headline(case, source, judged),
+        confusion=confusion_of(source, judged),
+        mix=mix_of(judged),
+        rows=rows_of(judged, max_rows, names, texts),
+        rows_words=_rows_words(judged, source, cross_fit),
+        n_ranked=int((case.labelled & ~case.trusted).sum()),
+        convergence=convergence_of(case.final),
+        reliability=reliability_of(source, judged, seed, cross_fit),
+        sensitivity=moved,
+        annotators=annotators_of(case),
+        settings=settings_of(case),
+        versions=versions(),
+        code=code_of(case, seed),
+        notes=_notes(caught, judged, source, cross_fit),
+    )
+
+
+def _seed(random_state: Seed) -> int:
+    """Return a number that repeats the report, also where the user gave none."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _index(X: Any) -> Any:
+    """Return a frame's row labels if they say more than the row's number."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return index
+
+
+def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
+    if values is None:
+        return None
+    found: list[Any] = label_array(values).tolist()
+    if len(found) != n_rows:
+        raise ValueError(f"{name} has {len(found)} entries but X has {n_rows} rows.")
+    return found
+
+
+def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> str:
+    case = judged.case
+    if source.kind == "assumed":
+        return "Without a confusion matrix there is nothing to rank rows by."
+    who = (
+        "UMA has no probabilities of its own, so rows are ranked by a logistic regression through "
+        "the same confusion matrix"
+        if isinstance(case.final, UMAClassifier)
+        else "Rows are ranked by the probability that their label is wrong, given the features and "
+        "the label"
+    )
+    fitted = (
+        "each row is judged by a model that was fitted without it"
+        if cross_fit
+        else "the model was fitted with these very labels, so it is too kind to them"
+    )
+    votes = " The label of a row is its most frequent answer." if case.votes is not None else ""
+    sure = ""
+    if abs(judged.power - 1.0) > 0.05:
+        direction = "surer" if judged.power > 1 else "less sure"
+        sure = (
+            f" Its probabilities were made {direction} (raised to the power {judged.power:.2g}), "
+            "as the labels of rows it had not seen warrant."
+        )
+    return f"{who}; {fitted}.{votes}{sure}"
+
+
+def _notes(
+    caught: list[warnings.WarningMessage],
+    judged: Judgement,
+    source: ConfusionSource,
+    cross_fit: bool,
+) -> list[str]:
+    """Say once what went less than well on the way."""
+    notes = []
+    kinds = [one.category for one in caught]
+    if any(issubclass(kind, ConvergenceWarning) for kind in kinds):
+        notes.append(
+            "Some of the models fitted for this report did not converge: their probabilities are "
+            "approximate. Scale the features, or raise max_iter."
+        )
+    notes += sorted({str(one.message) for one in caught if one.category is ConfusionWarning})
+    notes += _misfits(judged, source)
+    # Of rows it has seen a model says too little that speaks against their labels.
+    return notes + _mistakes_by_row(judged, source) if cross_fit else notes
+
+
+def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
+    """Say so if rows and labels add up to another matrix than the one that was given."""
+    final, pairs = judged.case.final, judged.pairs
+    if source.kind not in ("given", "estimated") or is_guess(final.confusion):
+        return []
+    if getattr(final, "noise_depends_on_rows_", False):
+        return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised
+    # Where labels count for little beside known truths, no round would hold to the matrix.
+    if getattr(final, "noisy_weight_", 1.0) < 1.0:
+        return []
+    counted = None if source.counts is None else source.counts.sum(axis=1)
+    if not differs_from(pairs, source.judging, counted):
+        return []
+    told = pairs.sum(axis=1) @ (1.0 - np.diag(source.judging)) / pairs.sum()
+    return [
+        f"The matrix says that {percent(told)} of the labels are wrong; by features and labels it "
+        f"looks like {percent(judged.wrong_share)}. Mistakes probably depend on more than "
+        "the class of a row (the hard rows go wrong, and alike), and a model through the matrix "
+        "learns such mistakes. Fit with relabel=4, which then holds to the matrix by counts; or "
+        "the matrix is of other labels than these."
+    ]
+
+
+def _misfits(judged: Judgement, source: ConfusionSource) -> list[str]:
+    """Compare how often each label occurs with how often model and matrix let one expect it."""
+    case = judged.case
+    if case.votes is not None or source.kind == "assumed":
+        return []
+    noisy = case.labelled & ~case.trusted
+    seen = np.bincount(case.observed[noisy], minlength=case.n_classes)
+    expected = judged.probability[noisy].sum(axis=0) @ source.judging
+    # Far beyond chance, and large enough to matter.
+    far = np.abs(seen - expected) > np.maximum(
+        MISFIT_ERRORS * np.sqrt(expected + 1.0), MISFIT_SHARE * np.maximum(seen, expected)
+    )
+    if not far.any():
+        return []
+    worst = int(np.argmax(np.where(far, np.abs(seen - expected), -1.0)))
+    name = shorten(class_names(case.classes)[worst])
+    return [
+        f"Labels and matrix do not fit each other: the label {name!r} is on {seen[worst]:,} rows, "
+        f"where about {about(expected[worst])} would be expected. The matrix may be wrong or "
+        "transposed, or the fit may have lost a class. Do not rely on the numbers below before "
+        "this is explained."
+    ]

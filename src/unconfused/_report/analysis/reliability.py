@@ -1,0 +1,92 @@
+"""Whether the model's chances can be believed, as far as this can be checked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unconfused._report.analysis.case import Case
+from unconfused._report.analysis.confusion_source import ConfusionSource
+from unconfused._report.analysis.judge import Judgement
+from unconfused._report.data import Reliability
+from unconfused._typing import FloatArray, IntArray
+from unconfused.estimators import UMAClassifier
+from unconfused.metrics._reliability import reliability_curve
+
+ENOUGH_TRUTHS = 20
+"""Rows with a known truth from which a curve against the truth says anything."""
+
+MOST_ROWS = 20_000
+
+
+def reliability_of(
+    source: ConfusionSource, judged: Judgement, seed: int, cross_fit: bool
+) -> Reliability | None:
+    """Compare with the truth where enough of it is known, and else with the labels through C."""
+    case = judged.case
+    known = np.flatnonzero(case.trusted)
+    against = "truth" if len(known) >= ENOUGH_TRUTHS else "labels"
+    if against == "truth":
+        chances, came = judged.probability[known], case.truth[known]
+    elif case.votes is not None:
+        chances, came = _answers(judged, seed)
+    else:
+        rows = _some(np.flatnonzero(case.labelled & ~case.trusted), seed)
+        chances, came = judged.probability[rows] @ source.judging, case.observed[rows]
+    if not len(came):
+        return None
+    curve = reliability_curve(chances, came)
+    return Reliability(
+        _words(case, against, len(came), cross_fit),
+        against,
+        curve.predicted.tolist(),
+        curve.observed.tolist(),
+        curve.low.tolist(),
+        curve.high.tolist(),
+        curve.count.tolist(),
+        curve.gap,
+    )
+
+
+def _answers(judged: Judgement, seed: int) -> tuple[FloatArray, IntArray]:
+    """Return the chance of every answer an annotator could give, and the one they gave."""
+    votes = judged.case.votes
+    assert votes is not None
+    some = _some(np.arange(len(votes)), seed)
+    matrices = judged.case.final.annotator_confusion_[votes.annotator[some]]
+    return np.einsum("vq,vqk->vk", judged.probability[votes.item[some]], matrices), votes.label[
+        some
+    ]
+
+
+def _words(case: Case, against: str, n_compared: int, cross_fit: bool) -> str:
+    if against == "truth":
+        what = (
+            f"Checked against the truth of {n_compared:,} rows: of all classes given a chance of "
+            "30 %, about 30 % should be the true one."
+        )
+    else:
+        unit = "answers" if case.votes is not None else "labels"
+        what = (
+            f"Checked against {n_compared:,} noisy {unit}, as too little of the truth is known: "
+            "the model's chances, carried through the confusion matrix, should match how often "
+            f"each of the {unit} occurs. This checks model and matrix together; two errors that "
+            "cancel would not show."
+        )
+    fitted = (
+        " Each row's chances come from a model fitted without it."
+        if cross_fit
+        else " The chances come from a model fitted with these rows, so they flatter it."
+    )
+    uma = (
+        " UMA itself has no probabilities: these are of a logistic regression through the same "
+        "matrix."
+        if isinstance(case.final, UMAClassifier)
+        else ""
+    )
+    return what + fitted + uma
+
+
+def _some(places: IntArray, seed: int) -> IntArray:
+    if len(places) <= MOST_ROWS:
+        return places
+    return np.random.RandomState(seed).choice(places, MOST_ROWS, replace=False)

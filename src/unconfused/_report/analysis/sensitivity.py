@@ -1,0 +1,158 @@
+"""How much the answer would move if C is a little wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing
+
+from unconfused._matrix import ConfusionWarning
+from unconfused._report.analysis.case import Case, take_items
+from unconfused._report.analysis.confusion_source import ConfusionSource
+from unconfused._report.analysis.judge import Judgement, bring_labels_in, make_judge
+from unconfused._report.data import Scenario, Sensitivity
+from unconfused._typing import FloatArray, IntArray
+from unconfused.estimators import UMAClassifier
+
+MOST_ROWS = 7500
+"""Rows to measure this on: differences show on a few thousand."""
+
+ASKED = 3
+"""Every third of them is asked, by models fitted on the others."""
+
+DRAWS = 3
+"""Matrices drawn from what the counts leave open."""
+
+Named = tuple[str, FloatArray]
+
+
+def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
+    """Make every mistake `factor` times as frequent; a row cannot err more than always.
+
+    Examples
+    --------
+    >>> scale_noise(np.array([[0.9, 0.1], [0.5, 0.5]]), 1.2).round(2)
+    array([[0.88, 0.12],
+           [0.6 , 0.4 ]])
+    """
+    off = matrix * ~np.eye(len(matrix), dtype=bool)
+    errors = off.sum(axis=1, keepdims=True)
+    limited = np.minimum(factor, 1.0 / np.maximum(errors, 1e-300))
+    scaled = off * limited
+    return np.asarray(scaled + np.diag(1.0 - scaled.sum(axis=1)))
+
+
+def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
+    """Name matrices that could be the right one as well."""
+    yield "a fifth fewer mistakes", scale_noise(source.judging, 0.8)
+    yield "a fifth more mistakes", scale_noise(source.judging, 1.2)
+    if source.kind == "guessed":
+        # Not quite the identity: labels that can never be wrong would leave no posterior.
+        yield "nearly all labels right", scale_noise(source.judging, 0.05)
+    if source.counts is not None and source.kind != "guessed":
+        rng = np.random.RandomState(seed)
+        for draw in range(1, DRAWS + 1):
+            # One even answer per class: more would put mistakes where none were seen.
+            even = 1.0 / len(source.counts)
+            rows = [rng.dirichlet(counts + even) for counts in source.counts]
+            yield f"another matrix the counts allow ({draw})", np.array(rows)
+
+
+def measure_sensitivity(
+    case: Case, source: ConfusionSource, judged: Judgement, seed: int
+) -> Sensitivity | None:
+    """Fit (or, with votes, weigh) again under other matrices; None where there is none to vary."""
+    rows = _places(case, seed)
+    if source.kind == "assumed" or len(rows) < ASKED:
+        return None
+    if case.votes is not None:
+        return _reweighed(_sample(case, rows), judged.probability[rows])
+    # In random order, so every third row is a fair sample.
+    asked = np.arange(len(rows)) % ASKED == 0
+    return _refitted(_sample(case, rows[~asked]), _sample(case, rows[asked]), source, seed)
+
+
+def _refitted(train: Case, asked: Case, source: ConfusionSource, seed: int) -> Sensitivity:
+    truth = train.truth_for_fit(np.arange(len(train.observed)))
+
+    def answer(matrix: FloatArray) -> tuple[IntArray, float]:
+        # Each from the start: going on from one another they would stop at unequal depths.
+        judge = make_judge(train, matrix).fit(train.X, train.observed, **truth)
+        probability = judge.predict_proba(asked.X)
+        wrong = bring_labels_in(asked, probability, matrix).wrong_share
+        if not isinstance(train.final, UMAClassifier):
+            return probability.argmax(axis=1), wrong
+        return _uma(train, matrix).fit(train.X, train.observed, **truth).predict(asked.X), wrong
+
+    with warnings.catch_warnings():
+        # What the matrix in use is worth is said elsewhere; of others it is no news.
+        warnings.simplefilter("ignore", ConfusionWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        predicted, baseline = answer(source.judging)
+        scenarios = []
+        for name, matrix in other_matrices(source, seed):
+            try:
+                other, wrong = answer(matrix)
+            except ValueError:  # UMA cannot undo this one
+                continue
+            scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
+    words = (
+        f"The model was fitted again on {len(train.observed):,} rows, with other matrices in place "
+        f"of the one above, and asked about {len(asked.observed):,} others."
+    )
+    return Sensitivity(words, baseline, scenarios)
+
+
+def _uma(case: Case, matrix: FloatArray) -> Any:
+    return clone(case.final).set_params(
+        confusion=matrix,
+        classes=np.arange(case.n_classes),
+        missing_label=-1,
+        warm_start=False,
+        verbose=0,
+    )
+
+
+def _reweighed(case: Case, probability: FloatArray) -> Sensitivity:
+    """Keep the model; let all annotators err more, or less."""
+    matrices = case.final.annotator_confusion_
+
+    def answer(factor: float) -> tuple[IntArray, float]:
+        scaled = np.maximum([scale_noise(matrix, factor) for matrix in matrices], 1e-6)
+        judged = bring_labels_in(case, probability, np.empty(0), scaled)
+        return judged.posterior.argmax(axis=1), judged.wrong_share
+
+    likeliest, baseline = answer(1.0)
+    scenarios = []
+    for name, factor in (("a fifth fewer mistakes", 0.8), ("a fifth more mistakes", 1.2)):
+        other, wrong = answer(factor)
+        scenarios.append(Scenario(name, float((other != likeliest).mean()), wrong))
+    words = (
+        f"On {len(likeliest):,} rows the answers were weighed again, as if every annotator erred "
+        "more, or less; the model itself was not fitted again. A row counts as changed if its "
+        "likeliest class does."
+    )
+    return Sensitivity(words, baseline, scenarios)
+
+
+def _places(case: Case, seed: int) -> IntArray:
+    return np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
+
+
+def _sample(case: Case, rows: IntArray) -> Case:
+    """Take some rows, as the learner sees them."""
+    return replace(
+        case,
+        model=case.final,
+        X=_safe_indexing(case.features, rows),
+        observed=case.observed[rows],
+        truth=case.truth[rows],
+        place=case.place[rows],
+        votes=None if case.votes is None else take_items(case.votes, rows),
+    )

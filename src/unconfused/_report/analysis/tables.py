@@ -1,0 +1,140 @@
+"""The tables of a report: the matrix, the label mix, the rows to check, the annotators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unconfused._report.analysis.case import Case
+from unconfused._report.analysis.confusion_source import ConfusionSource
+from unconfused._report.analysis.judge import Judgement
+from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
+from unconfused._report.words import shorten
+from unconfused._typing import FloatArray, IntArray
+
+ALL_CLASSES_UP_TO = 15
+"""A heat map of more classes than this is no longer legible on a small screen."""
+
+MOST_CLASSES = 12
+MOST_MIX_UPS = 12
+MOST_SHARES = 20
+MOST_ANNOTATORS = 50
+LONGEST_TEXT = 240
+
+
+def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
+    """Show C for all classes, or for those mixed up most."""
+    pairs, interval = judged.pairs, source.interval()
+    low, high = interval if interval is not None else (None, None)
+    shown = _classes_to_show(pairs)
+    square = np.ix_(shown, shown)
+    return Confusion(
+        shown.tolist(),
+        source.matrix[square].tolist(),
+        None if low is None else low[square].tolist(),
+        None if high is None else high[square].tolist(),
+        pairs[square].tolist(),
+        _mix_ups(source.matrix, pairs, low, high),
+        source.words,
+        source.quality,
+        float(np.linalg.cond(source.matrix)),
+    )
+
+
+def _ranked_pairs(pairs: FloatArray) -> list[tuple[int, int]]:
+    """Return pairs of different classes with any expected row, the largest first."""
+    off = pairs * ~np.eye(len(pairs), dtype=bool)
+    order = np.argsort(-off, axis=None, kind="stable")[: 50 * MOST_CLASSES]
+    places = np.column_stack(np.unravel_index(order, off.shape))
+    return [(int(t), int(k)) for t, k in places if off[t, k] >= 0.05]
+
+
+def _classes_to_show(pairs: FloatArray) -> IntArray:
+    if len(pairs) <= ALL_CLASSES_UP_TO:
+        return np.arange(len(pairs))
+    chosen: list[int] = []
+    for pair in _ranked_pairs(pairs):
+        new = [code for code in dict.fromkeys(pair) if code not in chosen]
+        if len(chosen) + len(new) > MOST_CLASSES:
+            break
+        chosen += new
+    largest = [int(code) for code in np.argsort(-pairs.sum(axis=1), kind="stable")]
+    filled = chosen + [code for code in largest if code not in chosen]
+    return np.sort(np.array(filled[: max(len(chosen), MOST_CLASSES)]))
+
+
+def _mix_ups(
+    matrix: FloatArray, pairs: FloatArray, low: FloatArray | None, high: FloatArray | None
+) -> list[MixUp]:
+    return [
+        MixUp(
+            t,
+            k,
+            float(pairs[t, k]),
+            float(matrix[t, k]),
+            None if low is None else float(low[t, k]),
+            None if high is None else float(high[t, k]),
+        )
+        for t, k in _ranked_pairs(pairs)[:MOST_MIX_UPS]
+    ]
+
+
+def mix_of(judged: Judgement) -> list[ClassShare]:
+    """Compare the classes' shares among the labels with those estimated, of the same rows."""
+    labelled = judged.case.labelled
+    n_classes = judged.case.n_classes
+    before = np.bincount(judged.case.observed[labelled], minlength=n_classes)
+    after = judged.posterior[labelled].sum(axis=0)
+    total = max(1, int(labelled.sum()))
+    shares = [
+        ClassShare(code, float(before[code] / total), float(after[code] / total))
+        for code in range(n_classes)
+    ]
+    if n_classes <= MOST_SHARES:
+        return shares
+    shares.sort(key=lambda one: -abs(one.labels - one.estimated))
+    return sorted(shares[:MOST_SHARES], key=lambda one: one.name)
+
+
+def rows_of(
+    judged: Judgement, max_rows: int, names: list[Any] | None, texts: list[Any] | None
+) -> list[SuspectRow]:
+    """Rank the rows whose truth is not known by how likely their label is wrong."""
+    case = judged.case
+    ranked = np.flatnonzero(case.labelled & ~case.trusted)
+    order = ranked[np.argsort(-judged.wrong[ranked], kind="stable")][:max_rows]
+    return [_row(judged, int(place), names, texts) for place in order]
+
+
+def _row(
+    judged: Judgement, place: int, names: list[Any] | None, texts: list[Any] | None
+) -> SuspectRow:
+    case, chances = judged.case, judged.posterior[place]
+    label, given = int(case.observed[place]), int(case.place[place])
+    best = np.argsort(-chances, kind="stable")[:3]
+    # A tie with the label is no reason to suggest another.
+    suggested = label if chances[label] >= chances[best[0]] else int(best[0])
+    return SuspectRow(
+        given,
+        None if names is None else shorten(str(names[given])),
+        None if texts is None else shorten(str(texts[given]), LONGEST_TEXT),
+        label,
+        suggested,
+        float(judged.wrong[place]),
+        [(int(code), float(chances[code])) for code in best if chances[code] >= 0.005],
+    )
+
+
+def annotators_of(case: Case) -> list[Annotator]:
+    """List annotators by how often they err, the worst first."""
+    if case.votes is None:
+        return []
+    final, votes = case.final, case.votes
+    right = np.einsum("aqq,q->a", final.annotator_confusion_, final.class_prior_)
+    answers = np.bincount(votes.annotator, minlength=votes.n_annotators)
+    order = [int(a) for a in np.argsort(right, kind="stable") if answers[a]]
+    return [
+        Annotator(shorten(str(votes.annotators[a])), int(answers[a]), float(max(0.0, 1 - right[a])))
+        for a in order[:MOST_ANNOTATORS]
+    ]

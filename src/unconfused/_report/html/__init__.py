@@ -1,0 +1,1 @@
+"""That data as an HTML page."""

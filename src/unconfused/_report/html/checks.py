@@ -1,0 +1,202 @@
+"""The sections for those who want to know whether to believe it."""
+
+from __future__ import annotations
+
+from unconfused._html import Markup, element, join
+from unconfused._report.data import Convergence, Reliability, ReportData
+from unconfused._report.html.charts import Line, line_chart, reliability_chart, strip
+from unconfused._report.html.sections import NUM, pair, paragraph, section, table
+from unconfused._report.words import percent, points
+
+
+def _figure(chart: Markup, caption: Markup | str) -> Markup:
+    return element("figure", chart, element("figcaption", caption))
+
+
+def _key(*entries: tuple[str, str]) -> Markup:
+    """Name the lines of a chart, each with a sample of its stroke."""
+    return join(
+        element(
+            "span",
+            element("span", "", class_=f"key {style}", aria_hidden="true"),
+            text,
+            class_="entry",
+        )
+        for text, style in entries
+    )
+
+
+def convergence(data: ReportData) -> Markup:
+    """Show how the fit came to rest."""
+    fit = data.convergence
+    parts: list[Markup] = []
+    if fit.steps:
+        parts.append(_norms(fit) if fit.kind == "uma" else _objective(fit))
+    if fit.pairs:
+        parts.append(_pairs(data))
+    if fit.weights:
+        parts.append(_weights(fit))
+    beside = element("div", *parts, class_="side-by-side")
+    return section("convergence", "How the fit came to rest", paragraph(fit.words), beside)
+
+
+def _norms(fit: Convergence) -> Markup:
+    lines = [Line("norm", "blue", *_positive(fit.steps, fit.values))]
+    key = [("length of the chosen pair's update vector", "blue")]
+    steps, noise = _positive(fit.steps, fit.noise)
+    if steps:
+        lines.append(Line("noise", "orange", steps, noise))
+        key.append(("length that chance alone would give it", "orange"))
+    drawn = [line for line in lines if line.x]
+    if not drawn:
+        return element("p", "Every update vector had length 0.")
+    description = (
+        f"Length of the update vector over {fit.n_steps} updates, from {fit.values[0]:.3g} to "
+        f"{fit.values[-1]:.3g}"
+        + (f"; its noise level at the end is {fit.noise[-1]:.3g}." if steps else ".")
+    )
+    return _figure(line_chart(drawn, "update", "length", description, log=True), _key(*key))
+
+
+def _positive(steps: list[int], values: list[float]) -> tuple[list[int], list[float]]:
+    """Keep what a logarithmic axis can show."""
+    kept = [(s, v) for s, v in zip(steps, values, strict=False) if v > 0]
+    return [s for s, _ in kept], [v for _, v in kept]
+
+
+def _objective(fit: Convergence) -> Markup:
+    description = (
+        f"Objective over {fit.n_steps} steps, from {fit.values[0]:.4g} to {fit.values[-1]:.4g}."
+    )
+    chart = line_chart(
+        [Line("objective", "blue", fit.steps, fit.values)], "step", "objective", description, False
+    )
+    return _figure(chart, _key(("penalised negative log-likelihood, lower is better", "blue")))
+
+
+def _pairs(data: ReportData) -> Markup:
+    fit = data.convergence
+    body = [
+        element(
+            "tr",
+            element("th", pair(data, one.predicted, "⇢", one.true), scope="row"),
+            element("td", f"{len(one.updates):,}", class_="num"),
+            element("td", strip(one.updates, fit.n_steps), class_="bar-cell"),
+            element("td", f"{one.updates[0]:,} to {one.updates[-1]:,}", class_="num"),
+        )
+        for one in fit.pairs
+    ]
+    head = ["predicted ⇢ truly", NUM("updates"), "when", NUM("from, to")]
+    return table(head, body, "The pairs UMA chose most often", "pairs")
+
+
+def _weights(fit: Convergence) -> Markup:
+    best = min(loss for _, loss in fit.weights)
+    body = [
+        element(
+            "tr",
+            element("th", f"{weight:g}", scope="row"),
+            element("td", f"{loss:.4f}", " (best)" if loss == best else None, class_="num"),
+        )
+        for weight, loss in fit.weights
+    ]
+    caption = "What a noisy row counts beside a trusted one: weights tried"
+    return table(["weight", NUM("log-loss of held-out trusted rows")], body, caption)
+
+
+def reliability(data: ReportData) -> Markup | None:
+    """Show whether the chances are what they say."""
+    curve = data.reliability
+    if curve is None:
+        return None
+    y_title = "truly so, %" if curve.against == "truth" else "label seen, %"
+    description = (
+        f"Reliability curve of {len(curve.predicted)} points; the mean distance from the diagonal "
+        f"is {100 * curve.gap:.1f} percentage points."
+    )
+    chart = reliability_chart(
+        curve.predicted, curve.observed, curve.low, curve.high, y_title, description
+    )
+    caption = f"On the dashed line chances are exact. Mean distance: {100 * curve.gap:.1f} points."
+    return section(
+        "reliability",
+        "Can the chances be believed?",
+        paragraph(curve.words),
+        element("div", _figure(chart, caption), _curve_table(curve), class_="side-by-side"),
+    )
+
+
+def _curve_table(curve: Reliability) -> Markup:
+    rows = zip(curve.predicted, curve.observed, curve.low, curve.high, curve.count, strict=True)
+    body = [
+        element(
+            "tr",
+            element("th", f"{100 * p:.1f}", scope="row", class_="num"),
+            element("td", f"{100 * o:.1f}", class_="num"),
+            element("td", f"{100 * low:.0f} to {100 * high:.0f}", class_="num"),
+            element("td", f"{n:,}", class_="num"),
+        )
+        for p, o, low, high, n in rows
+    ]
+    caption = "Predicted chance beside how often it came so"
+    head = [NUM("predicted, %"), NUM("came so, %"), NUM("95 % interval"), NUM("cases")]
+    return table(head, body, caption, "narrow")
+
+
+def sensitivity(data: ReportData) -> Markup | None:
+    """Show what would change under another C."""
+    moved = data.sensitivity
+    if moved is None or not moved.scenarios:
+        return None
+    worst = max(one.changed for one in moved.scenarios)
+    shares = [one.wrong for one in moved.scenarios]
+    summary = (
+        f"At most {percent(worst)} of the predictions would change, and {100 * min(shares):.1f} to "
+        f"{100 * max(shares):.1f} % of the labels would count as wrong, instead of "
+        f"{100 * moved.baseline:.1f} %."
+    )
+    body = [
+        element(
+            "tr",
+            element("th", one.name, scope="row"),
+            element("td", percent(one.changed), class_="num"),
+            element("td", f"{100 * one.wrong:.1f} %", class_="num"),
+            element("td", points(one.wrong - moved.baseline), class_="num"),
+        )
+        for one in moved.scenarios
+    ]
+    head = ["supposing", NUM("predictions changed"), NUM("labels wrong"), NUM("change, points")]
+    return section(
+        "sensitivity",
+        "What if the matrix is a little wrong?",
+        element("p", summary, class_="summary"),
+        paragraph(moved.words),
+        table(head, body, "The answer under other matrices"),
+    )
+
+
+def settings(data: ReportData) -> Markup:
+    """List what is needed to repeat the report."""
+
+    def pairs(entries: list[tuple[str, str]], first: str, caption: str) -> Markup:
+        body = [
+            element("tr", element("th", key, scope="row"), element("td", element("bdi", value)))
+            for key, value in entries
+        ]
+        return table([first, "value"], body, caption, "plain")
+
+    return section(
+        "settings",
+        "To repeat this",
+        element("pre", element("code", data.code), tabindex="0"),
+        element(
+            "div",
+            pairs(data.settings, "parameter", f"Parameters of {data.model}"),
+            pairs(data.versions, "package", "Versions"),
+            class_="side-by-side",
+        ),
+        paragraph(
+            f"{data.n_rows:,} rows with {data.n_features:,} features. The numbers of this page are "
+            "in it as JSON too, in the element with the id report-data."
+        ),
+    )

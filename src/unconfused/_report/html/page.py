@@ -1,0 +1,114 @@
+"""From the numbers to one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+from unconfused._html import Markup, element
+from unconfused._report.data import ReportData
+from unconfused._report.html import checks, rows, sections
+
+DIGITS = 5
+"""Digits of the numbers in the embedded JSON."""
+
+
+def render(data: ReportData) -> str:
+    """Return the page.
+
+    Style and script are the package's own files, named by their hashes in the page's security
+    policy: the browser runs nothing else, whatever the labels hold.
+    """
+    style, script = _static("report.css"), _static("report.js")
+    shown = [
+        ("confusion", "Confusion", sections.confusion(data)),
+        ("mix", "Label mix", sections.label_mix(data)),
+        ("rows", "Rows to check", rows.rows_to_check(data)),
+        ("annotators", "Annotators", sections.annotators(data)),
+        ("convergence", "Fit", checks.convergence(data)),
+        ("reliability", "Reliability", checks.reliability(data)),
+        ("sensitivity", "If C is wrong", checks.sensitivity(data)),
+        ("settings", "Repeat", checks.settings(data)),
+    ]
+    present = [(anchor, title, part) for anchor, title, part in shown if part is not None]
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content="unconfused"),
+        element("title", f"{data.verdict.number} {data.verdict.sentence}: {data.title}"),
+        element("style", Markup(style)),
+    )
+    body = element(
+        "body",
+        element("a", "Skip to the verdict", href="#main", class_="skip"),
+        _header(data),
+        element(
+            "main",
+            sections.verdict(data),
+            _contents(present),
+            *(part for _, _, part in present),
+            id="main",
+            tabindex="-1",
+        ),
+        element("footer", element("p", f"Made by unconfused on {data.created}.")),
+        element("script", _embedded(data), type="application/json", id="report-data"),
+        element("script", Markup(script)),
+    )
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _header(data: ReportData) -> Markup:
+    return element(
+        "header",
+        element("p", element("bdi", data.title), class_="title"),
+        element("button", "Dark", type="button", id="theme", hidden=True),
+    )
+
+
+def _contents(present: list[tuple[str, str, Markup]]) -> Markup:
+    links = (element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in present)
+    return element("nav", element("ul", *links), aria_label="Sections", class_="contents")
+
+
+def _static(name: str) -> str:
+    return files("unconfused._report").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _embedded(data: ReportData) -> Markup:
+    """Return the numbers as JSON that cannot end its element; of the rows, what ranks them."""
+    table = data.as_dict()
+    table["rows"] = [[one.row, one.label, one.suggested, one.wrong] for one in data.rows]
+    text = json.dumps(_rounded(table), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    # In a script element only "<" and "&" could mean anything, and only ASCII is left besides.
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _rounded(value: Any) -> Any:
+    """Keep a few digits of every number; infinities and NaN, which JSON lacks, become null."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if abs(value) < float("inf") else None
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return value

@@ -1,0 +1,295 @@
+"""The sections of the page, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unconfused._html import Markup, element, join
+from unconfused._report.data import ReportData
+from unconfused._report.html.charts import bar
+from unconfused._report.words import about, count, percent, points
+
+SHORT_PAIR = 24
+"""Characters of two class names that fit on one line."""
+
+SHORT_NAME = 4
+"""Characters of a class name that fit into a narrow column of the heat map."""
+
+FEW_CLASSES = 4
+"""Classes whose heat map would be stretched by the full width."""
+
+LEVELS = 10
+"""Shades of the heat map."""
+
+WORST_AT_LEAST = 0.15
+"""What the darkest shade of wrong stands for where all mistakes are rare."""
+
+
+class NUM(str):
+    """Heading of a column of numbers."""
+
+    __slots__ = ()
+
+
+def pair(data: ReportData, first: int, arrow: str, second: int) -> Markup:
+    """Write two classes, on one line if they are short."""
+    short = len(data.classes[first]) + len(data.classes[second]) <= SHORT_PAIR
+    return element(
+        "span",
+        name(data, first),
+        f" {arrow} ",
+        name(data, second),
+        class_="together" if short else None,
+    )
+
+
+def name(data: ReportData, code: int) -> Markup:
+    """Write a class's name, kept apart from the writing direction of what is around it."""
+    return element("bdi", data.classes[code])
+
+
+def section(anchor: str, title: str, *children: Markup | None) -> Markup:
+    """Wrap a section with its heading."""
+    heading = element("h2", title, id=f"{anchor}-title")
+    return element("section", heading, *children, id=anchor, aria_labelledby=f"{anchor}-title")
+
+
+def paragraph(text: str, style: str | None = None) -> Markup | None:
+    """Write a paragraph, or nothing."""
+    return element("p", text, class_=style) if text else None
+
+
+def table(head: Sequence[str], body: list[Markup], caption: str, style: str = "") -> Markup:
+    """Write a table whose rows are given; it scrolls sideways by itself on a narrow screen."""
+    columns = element(
+        "tr",
+        *(
+            element("th", one, scope="col", class_="num" if isinstance(one, NUM) else None)
+            for one in head
+        ),
+    )
+    whole = element(
+        "table",
+        element("caption", caption),
+        element("thead", columns),
+        element("tbody", *body),
+        class_=style or None,
+    )
+    return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def verdict(data: ReportData) -> Markup:
+    """Say the answer first."""
+    said = data.verdict
+    headline = element(
+        "h1",
+        element("span", said.number, class_="number"),
+        " ",
+        element("span", said.sentence, class_="claim"),
+    )
+    mark = None if said.certain else element("p", "A guess: no truth was seen", class_="badge")
+    details = join(element("p", one) for one in said.detail)
+    notes = join(element("p", one, class_="note") for one in data.notes)
+    return element(
+        "section",
+        mark,
+        headline,
+        details,
+        notes,
+        _facts(data),
+        class_="verdict",
+        id="verdict",
+        aria_label="Headline",
+    )
+
+
+def _facts(data: ReportData) -> Markup:
+    facts = [
+        ("rows", f"{data.n_rows:,}"),
+        ("classes", f"{len(data.classes):,}"),
+        ("rows with known truth", f"{data.n_trusted:,}"),
+        ("labels expected wrong", about(data.n_wrong)),
+    ]
+    return element(
+        "dl",
+        *(element("div", element("dt", label), element("dd", value)) for label, value in facts),
+        class_="facts",
+    )
+
+
+def confusion(data: ReportData) -> Markup:
+    """Show C as a heat map, and the mix-ups it leads to."""
+    shown = data.confusion
+    n_classes = len(data.classes)
+    part = ""
+    if len(shown.shown) < n_classes:
+        part = f"{len(shown.shown)} of {n_classes:,} classes, those mixed up most. "
+    return section(
+        "confusion",
+        "How labels go wrong",
+        paragraph(
+            "Each row is a true class; its cells say which labels it gets, in percent. "
+            f"{part}Blue is right, orange is wrong."
+        ),
+        element(
+            "div",
+            _matrix(data),
+            _mix_ups(data),
+            # Long names need the whole width.
+            class_="split" if _short_names(data) else None,
+        ),
+    )
+
+
+def _heat_style(data: ReportData) -> str:
+    if not _short_names(data):
+        return "heat long"
+    return "heat few" if len(data.confusion.shown) <= FEW_CLASSES else "heat"
+
+
+def _short_names(data: ReportData) -> bool:
+    return max(len(data.classes[code]) for code in data.confusion.shown) <= SHORT_NAME
+
+
+def _matrix(data: ReportData) -> Markup:
+    what = "in words" if data.confusion.low is None else "with its interval"
+    hint = f"Point at a cell, or move with the arrow keys, to read it {what}."
+    said = f"{data.confusion.source} {data.confusion.quality}".strip()
+    return element(
+        "div",
+        _heat_map(data),
+        element("p", hint, class_="readout", id="readout", role="status"),
+        paragraph(said, "source"),
+        class_="side",
+    )
+
+
+def _heat_map(data: ReportData) -> Markup:
+    shown = data.confusion.shown
+    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
+
+    head = element("tr", corner, *(element("th", name(data, k), scope="col") for k in shown))
+    body = [
+        element(
+            "tr",
+            element("th", name(data, t), scope="row"),
+            *(_cell(data, i, j) for j in range(len(shown))),
+        )
+        for i, t in enumerate(shown)
+    ]
+    caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
+    whole = element(
+        "table",
+        element("caption", caption),
+        element("thead", head),
+        element("tbody", *body),
+        class_=_heat_style(data),
+        id="heat",
+    )
+    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+
+
+def _cell(data: ReportData, i: int, j: int) -> Markup:
+    shown = data.confusion
+    value = shown.matrix[i][j]
+    full = 1.0 if i == j else max(WORST_AT_LEAST, *_off_diagonal(shown.matrix))
+    # The square root lets small errors show beside large ones.
+    level = min(LEVELS, round(LEVELS * (value / full) ** 0.5)) if value >= 0.005 else 0
+    style = f"{'right' if i == j else 'wrong'} s{level}" if level else "none"
+    text = f"True {data.classes[shown.shown[i]]}, labelled {data.classes[shown.shown[j]]}: "
+    text += percent(value)
+    if shown.low is not None and shown.high is not None:
+        text += f" (95 % interval {100 * shown.low[i][j]:.1f} to {100 * shown.high[i][j]:.1f} %)"
+    text += f", about {count(shown.rows[i][j], 'row')}"
+    written = "·" if value < 0.005 else f"{100 * value:.0f}"
+    return element("td", written, class_=style, title=text)
+
+
+def _off_diagonal(matrix: list[list[float]]) -> list[float]:
+    return [v for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j]
+
+
+def _mix_ups(data: ReportData) -> Markup | None:
+    found = data.confusion.mix_ups
+    if not found:
+        return paragraph("No mix-up is expected among these labels.")
+    most = found[0].rows
+    body = []
+    for one in found:
+        interval = None
+        if one.low is not None and one.high is not None:
+            interval = element("td", f"{100 * one.low:.1f} to {100 * one.high:.1f} %", class_="num")
+        body.append(
+            element(
+                "tr",
+                element("th", pair(data, one.true, "→", one.label), scope="row"),
+                element("td", f"{one.rows:,.0f}", class_="num"),
+                element("td", bar(one.rows, "wrong-fill", most), class_="bar-cell"),
+                element("td", percent(one.chance), class_="num"),
+                interval,
+            )
+        )
+    head = ["true → label", NUM("rows, about"), "", NUM("chance")]
+    head += [NUM("95 % interval")] if data.confusion.low is not None else []
+    return table(head, body, "The most common mix-ups", "mix-ups")
+
+
+def label_mix(data: ReportData) -> Markup:
+    """Compare class shares before and after."""
+    most = max(max(one.labels, one.estimated) for one in data.mix) if data.mix else 1.0
+    part = ""
+    if len(data.mix) < len(data.classes):
+        part = f" The {len(data.mix)} classes whose share changes most."
+    body = [
+        element(
+            "tr",
+            element("th", name(data, one.name), scope="row"),
+            element(
+                "td",
+                bar(one.labels, "grey-fill", most),
+                bar(one.estimated, "blue-fill", most),
+                class_="bar-cell",
+            ),
+            element("td", f"{100 * one.labels:.1f}", class_="num"),
+            element("td", f"{100 * one.estimated:.1f}", class_="num"),
+            element("td", points(one.estimated - one.labels), class_="num"),
+        )
+        for one in data.mix
+    ]
+    return section(
+        "mix",
+        "Label mix, before and after",
+        paragraph(
+            "Grey: share of each class among the labels. Blue: the share that the model believes "
+            f"these rows truly have.{part}"
+        ),
+        table(
+            ["class", "", NUM("labels, %"), NUM("truth, %"), NUM("change")],
+            body,
+            "Class shares",
+            "mix",
+        ),
+    )
+
+
+def annotators(data: ReportData) -> Markup | None:
+    """List the annotators, where there are any."""
+    if not data.annotators:
+        return None
+    most = max(one.wrong for one in data.annotators)
+    body = [
+        element(
+            "tr",
+            element("th", element("bdi", one.name), scope="row"),
+            element("td", f"{one.answers:,}", class_="num"),
+            element("td", percent(one.wrong), class_="num"),
+            element("td", bar(one.wrong, "wrong-fill", most), class_="bar-cell"),
+        )
+        for one in data.annotators
+    ]
+    return section(
+        "annotators",
+        "Annotators",
+        paragraph("Share of wrong answers to expect of each, the highest first."),
+        table(["annotator", NUM("answers"), NUM("wrong"), ""], body, "Annotators and their errors"),
+    )

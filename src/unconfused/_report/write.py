@@ -1,0 +1,97 @@
+"""The report as a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from unconfused._atomic import refuse_target, whole_file
+from unconfused._report.analysis.gather import gather
+from unconfused._report.html.page import render
+from unconfused._typing import ArrayLike, Seed
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str],
+    *,
+    y_true: ArrayLike | None = None,
+    row_names: ArrayLike | None = None,
+    row_text: ArrayLike | None = None,
+    title: str | None = None,
+    force: bool = False,
+    max_rows: int = 1000,
+    cross_fit: bool = True,
+    sensitivity: bool = True,
+    random_state: Seed = None,
+) -> Path:
+    """Write one HTML file that shows how wrong the labels are, where, and which rows to check.
+
+    The file needs nothing else, and no network: the verdict, the confusion matrix, the mix of
+    classes before and after, the rows to check first (sortable and filterable), how the fit came
+    to rest, whether its probabilities can be believed, how much the answer would move if the
+    matrix is a little wrong, and the settings to repeat it. Labels, names and texts are shown as
+    text, whatever they hold.
+
+    Each row is judged by a model fitted without it, which takes five more fits; the matrix stays
+    as the model has it. Where the model was fitted as if all labels were right, the matrix is
+    guessed from the labels (`confusion.from_noisy`), and the page says so. UMA has no
+    probabilities of its own: rows are then ranked by a logistic regression through the same
+    matrix.
+
+    Parameters
+    ----------
+    model : fitted UnconfusedLogisticRegression, UMAClassifier, or Pipeline that ends in one
+    X, y : rows and their labels, or votes; as a rule those the model was fitted with
+    path : where the file goes
+    y_true : the truth where known, missing elsewhere
+    row_names : a name for each row; by default the index of a frame, if it has one of its own
+    row_text : something to read for each row, such as the text that was labelled; cut if long
+    title : shown at the top
+    force : replace an existing file
+    max_rows : most rows to list
+    cross_fit : judge rows by models that have not seen them. False fits once, on all rows: faster,
+        and too kind to the labels
+    sensitivity : fit again with other matrices, on at most 5,000 rows
+    random_state : seed of folds and samples; the page says which was used
+
+    Returns
+    -------
+    The path. The file is written whole or not at all: Ctrl-C leaves nothing behind.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UnconfusedLogisticRegression, noise, write_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> C = noise.pairwise(3, 0.2)
+    >>> seen = noise.corrupt_labels(y, C, random_state=0)
+    >>> model = UnconfusedLogisticRegression(C).fit(X, seen)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_report(model, X, seen, Path(folder) / "report.html", random_state=0)
+    ...     print("of the labels are probably wrong" in path.read_text(encoding="utf-8"))
+    True
+    """
+    target = Path(path)
+    refuse_target(target, force=force)  # before the work, not after it
+    data = gather(
+        model,
+        X,
+        y,
+        y_true=y_true,
+        row_names=row_names,
+        row_text=row_text,
+        title=title,
+        max_rows=max_rows,
+        cross_fit=cross_fit,
+        sensitivity=sensitivity,
+        random_state=random_state,
+    )
+    with whole_file(target, force=force) as scratch:
+        scratch.write_text(render(data), encoding="utf-8", newline="\n")
+    return target

@@ -1,0 +1,187 @@
+"""`unconfused corrupt`: noise made to order, to try everything on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unconfused._atomic import refuse_folder
+from unconfused.cli import options as opt
+from unconfused.cli.console import console, print_json
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import ReadOptions
+from unconfused.cli.output.targets import refuse_same_target
+
+EXAMPLES = [
+    "corrupt pets.csv --label kind --symmetric 0.2 -o noisy.csv",
+    "corrupt pets.csv --label kind --pairwise 0.3 --reveal 0.05 -o noisy.csv",
+    "corrupt pets.csv --label kind --symmetric 0.4 --annotators 3 -o crowd.csv",
+]
+
+
+def corrupt(
+    context: typer.Context,
+    data: opt.Data,
+    label: Annotated[
+        str, typer.Option("--label", "-l", metavar="COLUMN", help="The column with true labels.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Where the noisy data go.", rich_help_panel=opt.FILES),
+    ],
+    symmetric: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Share of wrong labels, each as likely as another."),
+    ] = None,
+    pairwise: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Share of every class that gets the next one's label."),
+    ] = None,
+    confusion: Annotated[
+        Path | None,
+        typer.Option("--confusion", "-c", metavar="C.csv", help="Noise by this matrix."),
+    ] = None,
+    reveal: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Share of rows that keep their truth, in COLUMN; without it, COLUMN is left out.",
+        ),
+    ] = 0.0,
+    annotators: Annotated[
+        int, typer.Option(min=1, help="How many times to label, a column each.")
+    ] = 1,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the new column, numbered if they are several.",
+            show_default="noisy_COLUMN",
+        ),
+    ] = None,
+    missing: opt.Missing = None,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    seed: opt.Seed = 0,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Make labels wrong on purpose, in a known way.
+
+    The new labels go into a column of their own. The truth stays in its column for the rows of
+    --reveal alone: a model could learn from a column that holds all of it.
+    """
+    with plain_errors(context.obj):
+        from unconfused._files import check_table_target, clean_name, write_table
+
+        if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
+            raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
+        refuse_same_target(data, output)
+        check_table_target(output, force=force)
+        refuse_folder(output)
+        table = _read(data, label, ReadOptions(delimiter, encoding, file_format))
+        base = clean_name(column or "") or f"noisy_{clean_name(label)}"
+        names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
+        taken = [name for name in names if name in table.columns]
+        if taken:
+            raise ValueError(f"There is a column {taken[0]!r} already; choose another --column.")
+        noisy, wrong = _add_noise(
+            table, label, names, (symmetric, pairwise, confusion), reveal, missing, seed
+        )
+        write_table(noisy, output, force=force)
+        _tell(noisy, label, names, wrong, reveal, output, as_json)
+
+
+def _read(data: Path, label: str, reading: ReadOptions) -> Any:
+    from unconfused._columns import require_columns
+    from unconfused._files import DataFileError, LabelledRows
+
+    # All as it is written: what is not noise must come out as it went in.
+    table = reading.table(data, [label])
+    if isinstance(table, LabelledRows):
+        raise DataFileError(f"{data} names no columns; corrupt needs a format that does, as CSV.")
+    require_columns(table, [label])
+    return table
+
+
+def _add_noise(
+    table: Any,
+    label: str,
+    names: list[str],
+    how: tuple[float | None, float | None, Path | None],
+    reveal: float,
+    missing: str | None,
+    seed: int,
+) -> tuple[Any, float]:
+    """Return the table with noisy columns, and the share of labels that are wrong."""
+    import numpy as np
+
+    from unconfused.cli.input.label_columns import (
+        common_labels,
+        present_labels,
+        refuse_measurements,
+    )
+    from unconfused.cli.input.matrix_file import labelled, read_matrix
+    from unconfused.cli.input.task import narrow
+    from unconfused.noise import corrupt_labels, pairwise, symmetric
+
+    rate, pair_rate, path = how
+    matrix: Any = None
+    rows: Any = []
+    columns: Any = []
+    if path is not None:
+        matrix, rows, columns = read_matrix(path)
+    truth, rows, columns = common_labels([table[label], rows, columns], missing)
+    refuse_measurements(truth, label)
+    there = present_labels(truth)
+    known = narrow(truth[there])
+    n_classes = len(np.unique(known))
+    if path is not None:
+        matrix = labelled(matrix, rows, columns) if len(rows) else matrix
+    elif rate is not None:
+        matrix = symmetric(n_classes, rate)
+    else:
+        assert pair_rate is not None
+        matrix = pairwise(n_classes, pair_rate)
+    rng = np.random.RandomState(seed)
+    noisy, wrong = table.copy(), []
+    for name in names:
+        seen = corrupt_labels(known, matrix, rng)
+        filled = np.full(len(table), None, dtype=object)
+        filled[there] = seen.tolist()
+        noisy[name] = filled
+        wrong.append(float(np.mean(seen != known)))
+    if reveal > 0:
+        noisy[label] = noisy[label].astype(object).where(rng.random_sample(len(noisy)) < reveal)
+    else:
+        noisy = noisy.drop(columns=label)
+    return noisy, float(np.mean(wrong))
+
+
+def _tell(
+    noisy: Any,
+    label: str,
+    names: list[str],
+    wrong: float,
+    reveal: float,
+    output: Path,
+    as_json: bool,
+) -> None:
+    known = int(noisy[label].notna().sum()) if reveal > 0 else 0
+    if as_json:
+        found = {"output": str(output), "rows": len(noisy), "columns": names}
+        print_json(found | {"wrong_share": wrong, "rows_with_truth": known})
+        return
+    out = console()
+    where = f"column {names[0]!r}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    out.print(f"{100 * wrong:.1f} % of the labels in {where} are wrong.", style="bold")
+    if known:
+        out.print(f"{known:,} of {len(noisy):,} rows keep their truth in {label!r}.")
+    else:
+        out.print(f"The truth ({label!r}) is left out.")
+    out.print(f"Data: {output}")
+    what = f"--label {names[0]}" if len(names) == 1 else f"--annotators {','.join(names)}"
+    out.print(f"Next: unconfused fit {output} {what}{f' --truth {label}' if known else ''}")

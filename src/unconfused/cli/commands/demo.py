@@ -1,0 +1,135 @@
+"""`unconfused demo`: what a user may ask of it, and what is shown in answer."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from unconfused.cli.console import console, print_json
+from unconfused.cli.errors import plain_errors
+
+if TYPE_CHECKING:
+    from unconfused.cli.digits_demo import Outcome
+
+DEFAULT_FIGURE = Path("unconfused-demo.png")
+
+EXAMPLES = [
+    "demo",
+    "demo --output figures/demo.pdf",
+    "demo --json --no-figure",
+    "demo --noise symmetric",
+]
+
+
+class Noise(StrEnum):
+    """How the demo spoils the labels."""
+
+    pairwise = "pairwise"
+    symmetric = "symmetric"
+
+
+def demo(
+    context: typer.Context,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Where the figure goes: a .png, .pdf or .svg file."),
+    ] = DEFAULT_FIGURE,
+    no_figure: Annotated[bool, typer.Option("--no-figure", help="Only the table.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help=f"Replace an existing OUTPUT. {DEFAULT_FIGURE} is always replaced.",
+        ),
+    ] = False,
+    noise: Annotated[
+        Noise,
+        typer.Option(
+            help="pairwise: each digit is often labelled as the next; symmetric: as any other."
+        ),
+    ] = Noise.pairwise,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first run.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON instead of the table.")
+    ] = False,
+) -> None:
+    """Spoil the labels of scikit-learn's digits, learn through the noise, show the result.
+
+    Nothing is downloaded. Takes some ten seconds.
+    """
+    if no_figure and output != DEFAULT_FIGURE:
+        raise typer.BadParameter("--output and --no-figure contradict each other; drop one.")
+    with plain_errors(context.obj):
+        drawable = find_spec("matplotlib") is not None
+        drawn = output if drawable and not no_figure else None
+        if drawn is not None:
+            from unconfused.plot import check_target
+
+            check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
+        with console(stderr=True).status("Spoiling labels, learning from them ..."):
+            from unconfused.cli.digits_demo import run_demo
+
+            outcome = run_demo(noise.value, seed, with_paths=drawn is not None)
+        if drawn is not None:
+            _draw(outcome, drawn)
+        if as_json:
+            found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
+            print_json(found)
+        else:
+            _print_outcome(outcome)
+            if drawn is not None:
+                console().print(f"Figure: {drawn}")
+        if not drawable and not no_figure:
+            print('For the figure: pip install "unconfused[plot]"', file=sys.stderr)
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    from unconfused.cli import digits_demo
+
+    wrong = {"pairwise": "as the next one", "symmetric": "as any other"}[outcome.kind]
+    table = Table(
+        title=f"Digits; in training, {digits_demo.RATE:.0%} of each digit labelled {wrong}",
+        caption=f"Error on unseen digits with clean labels: mean and standard deviation of "
+        f"{len(outcome.learners[0].errors)} runs, seeds from {outcome.seed} on.",
+    )
+    table.add_column("trained on")
+    table.add_column("learner")
+    table.add_column("error, %", justify="right")
+    table.add_column("fit, ms", justify="right")
+    styles = {digits_demo.CLEAN: "dim", digits_demo.BELIEVED: "", digits_demo.TOLD: "bold"}
+    for one in outcome.learners:
+        error = f"{100 * one.mean:.1f} ± {100 * one.spread:.1f}"
+        seconds = f"{1000 * sum(one.seconds) / len(one.seconds):.0f}"
+        table.add_row(one.given, one.name, error, seconds, style=styles[one.given])
+    out = console()
+    out.print(table)
+    out.print(outcome.in_words())
+
+
+def _draw(outcome: Outcome, target: Path) -> None:
+    from unconfused import plot
+    from unconfused.cli import digits_demo
+
+    colours = {
+        digits_demo.CLEAN: plot.GREY,
+        digits_demo.BELIEVED: plot.ORANGE,
+        digits_demo.TOLD: plot.BLUE,
+    }
+    bars = [
+        plot.Bar(one.name, one.given, one.mean, one.spread, colours[one.given])
+        for one in outcome.learners
+    ]
+    curves = [
+        plot.Curve(name, runs, colour)
+        for (name, runs), colour in zip(
+            outcome.paths.items(), (plot.ORANGE, plot.BLUE), strict=True
+        )
+    ]
+    figure = plot.demo_figure(outcome.confusion, bars, curves, digits_demo.PATH_STRIDE)
+    plot.save_figure(figure, target)

@@ -1,0 +1,182 @@
+"""`unconfused estimate`: the confusion matrix, how sure it is, and whether that is enough."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unconfused.cli import options as opt
+from unconfused.cli.console import console, print_json
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.output.targets import check_target, refuse_same_target
+from unconfused.cli.progress import Stages
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.task import Task
+    from unconfused.cli.model import Plan
+    from unconfused.confusion import ConfusionEstimate
+
+EXAMPLES = [
+    "estimate pets.csv --label kind --truth checked",
+    "estimate songs.csv --annotators ann,bob,eve -o C.csv",
+    "estimate songs.csv --votes answers.csv --item song --annotator worker --label answer",
+    "estimate pets.csv --label kind --json",
+]
+
+
+def estimate(
+    context: typer.Context,
+    data: opt.Data,
+    label: opt.Label = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="C.csv",
+            help="Where the matrix goes, as `fit --confusion` reads it.",
+            rich_help_panel=opt.FILES,
+        ),
+    ] = None,
+    truth: opt.Truth = None,
+    annotators: opt.Annotators = None,
+    votes: opt.Votes = None,
+    item: opt.Item = None,
+    annotator: opt.Annotator = None,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    smoothing: opt.Smoothing = 0.0,
+    level: Annotated[
+        float, typer.Option(min=0.01, max=0.999, help="How sure the intervals are to be.")
+    ] = 0.95,
+    identity: opt.Identity = None,
+    text: opt.Text = None,
+    categories: opt.Categories = None,
+    ignore: opt.Ignore = None,
+    missing: opt.Missing = None,
+    classes: opt.Classes = None,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    stream: opt.Stream = None,
+    scratch: opt.Scratch = None,
+    seed: opt.Seed = 0,
+    escape: opt.Escape = True,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Estimate how labels are confused, with intervals and a verdict.
+
+    From rows whose truth is known, from several annotators, or, with neither, from the features
+    and the labels alone: a guess.
+    """
+    with plain_errors(context.obj):
+        reading = ReadOptions(delimiter, encoding, file_format)
+        known = LabelOptions(
+            label, None, truth, reading.names(data, annotators), votes, item, annotator,
+            duplicates.value, identity, missing, classes, smoothing=smoothing,
+        )  # fmt: skip
+        refuse_same_target(data, output)
+        if output is not None:
+            check_target(output, [".csv", ".tsv"], force=force)
+        with ExitStack() as files:
+            stage = files.enter_context(Stages(2))
+            stage(f"Reading {data.name}")
+            from unconfused.cli.input.matrix_file import write_matrix
+            from unconfused.cli.input.source import TaskSource
+            from unconfused.cli.model import Settings, warnings_as_notes
+            from unconfused.cli.output.noise_summary import doubts
+
+            settings = Settings(
+                text=reading.names(data, text), categories=reading.names(data, categories),
+                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
+            )  # fmt: skip
+            folder = scratch or (Path() if output is None else output.parent)
+            source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
+            caught: list[str] = []
+            with warnings_as_notes(caught):
+                task, plan = source.open_labels()
+                stage("Asking how labels go wrong")
+                found = _estimate(task, plan, settings)
+            notes = task.notes_with(caught)
+            notes += doubts(_verdict(task, found, known))
+        if output is not None:
+            write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
+        if as_json:
+            print_json(_as_dict(task, found, level, output, notes, known))
+        else:
+            _show(task, found, level, output, notes, known)
+
+
+def _estimate(task: Task, plan: Plan | None, settings: Any) -> ConfusionEstimate:
+    from unconfused.cli.model import count_confusion, guess_confusion, make_plan
+    from unconfused.confusion import from_annotators
+
+    if task.kind == "votes":
+        return from_annotators(
+            task.y,
+            y_true=task.y_true,
+            classes=task.classes,
+            smoothing=settings.smoothing,
+            missing_label=None,
+        )
+    if task.kind == "trusted":
+        return count_confusion(task, settings.smoothing)
+    plan = make_plan(task, settings) if plan is None else plan
+    return guess_confusion(task, plan, settings.seed, settings.smoothing)
+
+
+def _verdict(task: Task, found: ConfusionEstimate, known: LabelOptions) -> Any:
+    from unconfused.cli.output.noise_summary import source_words, summarize_noise, where_of
+
+    share = found.counts.sum(axis=1) if found.class_prior is None else found.class_prior
+    source = source_words(task, where_of(known))
+    return summarize_noise(task, found.matrix, share, found.classes, source)
+
+
+def _as_dict(
+    task: Task,
+    found: ConfusionEstimate,
+    level: float,
+    output: Path | None,
+    notes: list[str],
+    known: LabelOptions,
+) -> dict[str, Any]:
+    low, high = found.interval(level)
+    return {
+        "verdict": _verdict(task, found, known).as_dict() | {"quality": found.verdict},
+        "classes": found.classes.tolist(),
+        "matrix": found.matrix.tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "level": level,
+        "counts": found.counts.tolist(),
+        "condition_number": found.condition_number,
+        "output": None if output is None else str(output),
+        "notes": notes,
+    }
+
+
+def _show(
+    task: Task,
+    found: ConfusionEstimate,
+    level: float,
+    output: Path | None,
+    notes: list[str],
+    known: LabelOptions,
+) -> None:
+    from unconfused.cli.output.confusion_table import class_table, matrix_table, matrix_width
+    from unconfused.cli.output.show import say_notes
+
+    out, verdict = console(), _verdict(task, found, known)
+    out.print(verdict.sentence(), style="bold")
+    out.print(verdict.source)
+    out.print(f"{found.verdict}\n")
+    whole = matrix_width(found) <= out.width
+    out.print(matrix_table(found, level) if whole else class_table(found, level))
+    if output is not None:
+        out.print(f"Matrix: {output}")
+    say_notes(notes)

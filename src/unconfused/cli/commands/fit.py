@@ -1,0 +1,161 @@
+"""`unconfused fit`: from a file with noisy labels to a saved model."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unconfused.cli import options as opt
+from unconfused.cli.console import print_json
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.output.targets import check_target, refuse_same_target
+from unconfused.cli.progress import Stages
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.source import TaskSource
+    from unconfused.cli.output.fit_result import FitResult
+
+EXAMPLES = [
+    "fit pets.csv --label kind",
+    "fit pets.csv --label kind --truth checked --report report.html",
+    "fit pets.csv --label kind --confusion C.csv --text remark -o pets.skops",
+    "fit songs.csv --annotators ann,bob,eve --id song",
+    "fit songs.csv --votes answers.csv --item song --annotator worker --label answer",
+]
+
+DEFAULT_MODEL = Path("model.skops")
+
+
+def fit(
+    context: typer.Context,
+    data: opt.Data,
+    label: opt.Label = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Where the model goes.", rich_help_panel=opt.FILES),
+    ] = DEFAULT_MODEL,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE.html",
+            help="Also write a page that shows which rows are probably wrong.",
+            rich_help_panel=opt.FILES,
+        ),
+    ] = None,
+    confusion: opt.Confusion = None,
+    truth: opt.Truth = None,
+    annotators: opt.Annotators = None,
+    votes: opt.Votes = None,
+    item: opt.Item = None,
+    annotator: opt.Annotator = None,
+    duplicates: opt.OnDuplicates = opt.Duplicates.error,
+    trust_labels: opt.TrustLabels = False,
+    smoothing: opt.Smoothing = 0.0,
+    learner: Annotated[
+        opt.Learner,
+        typer.Option(
+            help="logistic gives probabilities; uma, the algorithm of the paper, labels alone."
+        ),
+    ] = opt.Learner.logistic,
+    l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights (logistic).")] = 1e-4,
+    relabel: opt.Relabel = 0,
+    max_iter: Annotated[
+        int | None, typer.Option(min=1, help="Most steps of the fit.", show_default="by learner")
+    ] = None,
+    identity: opt.Identity = None,
+    text: opt.Text = None,
+    categories: opt.Categories = None,
+    ignore: opt.Ignore = None,
+    as_is: opt.AsIs = False,
+    missing: opt.Missing = None,
+    classes: opt.Classes = None,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    stream: opt.Stream = None,
+    scratch: opt.Scratch = None,
+    seed: opt.Seed = 0,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Learn from noisy labels, and save the model.
+
+    Numbers are scaled, words become categories, missing values are filled in; all that is saved
+    with the model, so that `predict` takes files like this one as they are.
+    """
+    with plain_errors(context.obj):
+        reading = ReadOptions(delimiter, encoding, file_format)
+        known = LabelOptions(
+            label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
+            duplicates.value, identity, missing, classes, trust_labels, smoothing,
+        )  # fmt: skip
+        refuse_same_target(data, output, report)
+        check_target(output, [".skops"], force=force)
+        if report is not None:
+            check_target(report, [".html", ".htm"], force=force)
+        begun = time.perf_counter()
+        with ExitStack() as files:
+            stage = files.enter_context(Stages(3 if report is None else 4))
+            stage(f"Reading {data.name}")
+            from unconfused.cli.input.source import TaskSource
+            from unconfused.cli.model import Settings
+            from unconfused.persistence import import_extra
+
+            import_extra("skops.io", "save", "Saving a model")  # not after a long fit
+            settings = Settings(
+                learner.value, l2, max_iter, reading.names(data, text),
+                reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
+                relabel, as_is,
+            )  # fmt: skip
+            folder = scratch or output.parent
+            done = _run(TaskSource(data, known, reading, settings, stage, files, folder, stream))
+            if report is not None:
+                stage(f"Writing {report.name}")
+                done.write_report(report, force, seed)
+            done.save(output, force)
+        found = done.as_dict() | {
+            "model": str(output),
+            "report": None if report is None else str(report),
+            "seconds": round(time.perf_counter() - begun, 2),
+        }
+        print_json(found) if as_json else done.show(output, report)
+
+
+def _run(source: TaskSource) -> FitResult:
+    from unconfused.cli import model as modelling
+    from unconfused.cli.output import noise_summary
+    from unconfused.cli.output.fit_result import FitResult
+    from unconfused.cli.output.show import suspicious_columns
+    from unconfused.confusion._balance import HELD_BY_COUNTS
+    from unconfused.estimators._relabel import NOT_MADE
+
+    known, settings, stage = source.known, source.settings, source.stage
+    notes: list[str] = []
+    with modelling.warnings_as_notes(notes):
+        task, plan = source.open()
+        stage("Asking how labels go wrong")
+        estimate = modelling.estimate_for_fit(task, plan, settings)
+        stage(f"Fitting {len(task.place):,} rows")
+        modelling.fit_plan(task, plan, estimate)
+        learner = plan.learner
+        matrix, prior = learner.confusion_, learner.class_prior_
+        if task.kind == "trusted" and task.n_trusted == len(task.place):
+            matrix = modelling.count_confusion(task, settings.smoothing).matrix
+        words = noise_summary.source_words(task, noise_summary.where_of(known))
+        verdict = noise_summary.summarize_noise(task, matrix, prior, learner.classes_, words)
+    notes = task.notes_with(notes)
+    notes += suspicious_columns(plan, learner.classes_)
+    notes += noise_summary.doubts(verdict)
+    rounds = learner.history_.get("relabelled")
+    if rounds is not None:
+        if learner.noise_depends_on_rows_:
+            notes.append(HELD_BY_COUNTS)
+        elif len(rounds) == 0:
+            notes.append(NOT_MADE)
+    return FitResult(task, plan, verdict, known, notes)

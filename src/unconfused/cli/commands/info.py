@@ -1,0 +1,71 @@
+"""`unconfused info`: what a bug report should say."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from unconfused import __version__
+from unconfused.cli.console import print_json
+from unconfused.cli.errors import plain_errors
+
+EXAMPLES = ["info", "info --json"]
+
+REQUIRED = ("numpy", "scipy", "scikit-learn", "numba")
+OPTIONAL = ("typer", "matplotlib", "pandas", "pyarrow", "skops", "onnx", "onnxruntime", "skl2onnx")
+
+
+def info(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show versions, cores, threads and the engine in use, for a bug report."""
+    with plain_errors(context.obj):
+        found = collect_info()
+        if as_json:
+            print_json(found)
+            return
+        for name, value in found.items():
+            print(f"{name:<13} {'not installed' if value is None else value}")
+
+
+def collect_info() -> dict[str, str | int | None]:
+    """Return versions by package, None for what is not installed, and what does the work.
+
+    Examples
+    --------
+    >>> info = collect_info()
+    >>> sorted(info)[:4]
+    ['cores', 'engine', 'matplotlib', 'numba']
+    """
+    from unconfused.engines import LocalEngine
+    from unconfused.estimators._base import thread_count
+
+    info: dict[str, str | int | None] = {
+        "unconfused": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": thread_count(None),
+        "engine": f"{LocalEngine.__name__}, loops compiled by numba",
+        "threads": _linear_algebra(),
+    }
+    info.update({name: _version(name) for name in (*REQUIRED, *OPTIONAL)})
+    return info
+
+
+def _linear_algebra() -> str:
+    """Say how many threads the libraries under NumPy take."""
+    from threadpoolctl import threadpool_info
+
+    pools = {f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()}
+    return ", ".join(sorted(pools)) or "not known"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

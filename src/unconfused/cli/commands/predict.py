@@ -1,0 +1,191 @@
+"""`unconfused predict`: labels for a file, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unconfused._atomic import refuse_folder
+from unconfused.cli import options as opt
+from unconfused.cli.console import console, print_json
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import ReadOptions, names_in
+from unconfused.cli.output.targets import refuse_same_target
+from unconfused.cli.progress import RowCount
+
+EXAMPLES = [
+    "predict model.skops new.csv -o labels.csv",
+    "predict model.skops new.parquet -o labels.parquet --keep id --proba",
+]
+
+LABEL, PROBABILITY = "label", "probability"
+
+
+def predict(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `fit` wrote.")],
+    data: opt.Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the labels go: a .csv, .tsv, .jsonl, .parquet or .arrow file.",
+            rich_help_panel=opt.FILES,
+        ),
+    ],
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Also the probability of every class.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep", metavar="COL,COL,...", help="Columns of DATA to copy, such as an identifier."
+        ),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=1, help="Rows in memory at a time.", rich_help_panel=opt.FILES)
+    ] = 2**16,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    escape: opt.Escape = True,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Predict the true label of every row, in the order of DATA.
+
+    OUTPUT has a column `label` and, if the model has probabilities, `probability`, that of the
+    label. DATA needs the columns the model was fitted with; others are not used.
+    """
+    with plain_errors(context.obj):
+        from unconfused._files import check_table_target, open_table
+
+        refuse_same_target(data, output, model)
+        check_table_target(output, force=force)
+        refuse_folder(output)
+        from unconfused import load
+
+        asked = Prediction(load(model), names_in(keep), proba)
+        reading = ReadOptions(delimiter, encoding, file_format)
+        with (
+            open_table(output, force=force, escape=escape) as append,
+            RowCount(f"Labelling {data.name}") as count,
+        ):
+            for frame in asked.parts(data, reading, rows):
+                append(frame)
+                count(len(frame))
+        _tell(asked, output, as_json)
+
+
+class Prediction:
+    """A model at work on a file, and what is worth saying afterwards."""
+
+    def __init__(self, model: Any, keep: list[str], every_class: bool) -> None:
+        self.model, self.keep, self.every_class = model, keep, every_class
+        self.has_probability = hasattr(model, "predict_proba")
+        self.extra: list[str] = []
+        self.shares: dict[str, int] = {}
+        from unconfused.cli.output.output_columns import refuse_clash
+
+        if every_class and not self.has_probability:
+            raise ValueError(
+                "This model has no probabilities (UMA gives labels alone); no --proba."
+            )
+        refuse_clash("--keep", keep, self._made())
+
+    def _made(self) -> list[str]:
+        """Return the columns of the output that are not copied."""
+        made = [LABEL, PROBABILITY] if self.has_probability else [LABEL]
+        return made + self._every_class() if self.every_class else made
+
+    def _every_class(self) -> list[str]:
+        return [f"{PROBABILITY}_{one}" for one in self.model.classes_.tolist()]
+
+    def parts(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[Any]:
+        """Yield the labels of the file, some rows at a time."""
+        for rows_in, kept in self._inputs(path, reading, rows):
+            frame = self._label(rows_in, kept)
+            for label, times in frame[LABEL].value_counts().items():
+                self.shares[str(label)] = self.shares.get(str(label), 0) + int(times)
+            yield frame
+
+    def _inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
+        from unconfused._columns import (
+            check_columns,
+            columns_as_text,
+            prepare_frame,
+            require_columns,
+        )
+        from unconfused._files import find_source, iter_tables
+
+        if find_source(path, reading.format).format in ("svmlight", "npz"):
+            yield self._unnamed(path, reading), None
+            return
+        as_text = [*columns_as_text(self.model), *self.keep]
+        for part in iter_tables(
+            path,
+            rows=rows,
+            as_text=as_text,
+            format=reading.format,
+            encoding=reading.encoding,
+            delimiter=reading.delimiter,
+        ):
+            require_columns(part, self.keep)
+            extra = check_columns(self.model, part)
+            self.extra = [name for name in extra if name not in self.keep]
+            yield prepare_frame(self.model, part), part[self.keep] if self.keep else None
+
+    def _unnamed(self, path: Path, reading: ReadOptions) -> Any:
+        """Read rows whose columns have no names; give sparse ones the width of the model."""
+        from scipy import sparse
+
+        names = getattr(self.model, "feature_names_in_", None)
+        needed = [*self.keep, *(() if names is None else names)]
+        if needed:
+            wanted = ", ".join(repr(str(name)) for name in needed[:5])
+            raise ValueError(f"{path} names no columns, and {wanted} ... are needed by name.")
+        X, width = reading.table(path, []).X, self.model.n_features_in_
+        if X.shape[1] > width:
+            raise ValueError(f"{path} has {X.shape[1]} columns; the model takes {width}.")
+        if sparse.issparse(X) and X.shape[1] < width:
+            # svmlight writes no zeros: the last columns may be missing in all rows.
+            X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+        return X
+
+    def _label(self, rows: Any, kept: Any) -> Any:
+        import pandas as pd
+
+        from unconfused.cli.output.finite_scores import finite_scores
+
+        classes = self.model.classes_
+        columns: dict[str, Any] = {} if kept is None else {str(n): kept[n] for n in kept.columns}
+        if not self.has_probability:
+            if hasattr(self.model, "decision_function"):
+                finite_scores(self.model, rows, "decision_function")
+            return pd.DataFrame({**columns, LABEL: self.model.predict(rows)})
+        shares = finite_scores(self.model, rows, "predict_proba")
+        columns |= {LABEL: classes[shares.argmax(axis=1)], PROBABILITY: shares.max(axis=1)}
+        if self.every_class:
+            columns |= dict(zip(self._every_class(), shares.T, strict=True))
+        return pd.DataFrame(columns)
+
+
+def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
+    from unconfused.cli.output.show import say_notes
+
+    total = sum(asked.shares.values())
+    if as_json:
+        found = {"output": str(output), "rows": total, "labels": asked.shares}
+        print_json(found | {"columns_not_used": asked.extra})
+        return
+    common = sorted(asked.shares.items(), key=lambda one: -one[1])[:5]
+    words = ", ".join(f"{label}: {times:,}" for label, times in common)
+    console().print(f"{total:,} rows labelled ({words}{' and others' * (len(asked.shares) > 5)}).")
+    console().print(f"Labels: {output}")
+    if asked.extra:
+        some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)
+        say_notes([f"Columns the model does not use: {some}."])

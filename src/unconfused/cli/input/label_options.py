@@ -1,0 +1,105 @@
+"""What the user says of a file and its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+WILD = set("*?")
+"""What stands for any letters in the name of a column."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    format: str | None = None
+
+    def table(self, path: Path, as_text: list[str]) -> Any:
+        """Read it."""
+        from unconfused._files import read_table
+
+        return read_table(
+            path,
+            as_text=as_text,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            format=self.format,
+        )
+
+    def names(self, path: Path, values: list[str] | None) -> list[str]:
+        """Return the columns in options such as ``a,b`` and ``c*``, in the order of the file."""
+        named = names_in(values)
+        if not any(WILD & set(one) for one in named):
+            return named
+        from unconfused._files import find_source, iter_tables
+
+        if find_source(path, self.format).format in ("svmlight", "npz"):
+            return named
+        options: dict[str, Any] = {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "format": self.format,
+        }
+        there = [str(name) for name in next(iter_tables(path, rows=1, **options)).columns]
+        found = [one for name in named for one in _matches(name, there)]
+        return list(dict.fromkeys(found))
+
+
+def _matches(name: str, there: list[str]) -> list[str]:
+    if name in there or not WILD & set(name):
+        return [name]
+    found = [one for one in there if fnmatchcase(one, name)]
+    if not found:
+        raise typer.BadParameter(f"No column is like {name!r}.")
+    return found
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """Which columns and files tell about the labels, as the user named them."""
+
+    label: str | None = None
+    confusion: Path | None = None
+    truth: str | None = None
+    annotators: list[str] = field(default_factory=list)
+    votes: Path | None = None
+    item: str | None = None
+    annotator: str | None = None
+    duplicates: Literal["error", "last"] = "error"
+    identity: str | None = None
+    missing: str | None = None
+    classes: str | None = None
+    trust_labels: bool = False
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        given = {
+            "--confusion": self.confusion is not None,
+            "--annotators": bool(self.annotators),
+            "--votes": self.votes is not None,
+            "--trust-labels": self.trust_labels,
+        }
+        named = [name for name, there in given.items() if there]
+        if len(named) > 1:
+            raise typer.BadParameter(f"{' and '.join(named)} contradict each other; keep one.")
+        if self.votes is not None and not (self.label and self.item and self.annotator):
+            raise typer.BadParameter(
+                "--votes needs --item, --annotator and --label: its columns for what was "
+                "labelled, by whom, and as what."
+            )
+        if self.votes is None and (self.item or self.annotator):
+            raise typer.BadParameter("--item and --annotator are columns of the --votes file.")
+
+
+def names_in(values: list[str] | None) -> list[str]:
+    """Return the names in options such as ``a,b`` and ``c``."""
+    parts = [part.strip() for value in values or [] for part in value.split(",")]
+    return [part for part in dict.fromkeys(parts) if part]

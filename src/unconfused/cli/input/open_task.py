@@ -1,0 +1,116 @@
+"""From a file and what is known of its labels to a task: `open_task`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from unconfused._columns import require_columns
+from unconfused._files import DataFileError, LabelledRows
+from unconfused.cli.input.crowd_task import task_of_annotators, task_of_votes
+from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
+from unconfused.cli.input.matrix_file import labelled, read_matrix
+from unconfused.cli.input.task import Kind, Task, narrow, rows_of, tell_missing
+
+
+def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: list[str]) -> Task:
+    """Read the data and whatever is said of its labels, and bring them together."""
+    table = reading.table(path, [*label_columns(known), *as_text])
+    if isinstance(table, LabelledRows):
+        return task_of_rows(path, table, known)
+    refuse_unknown_columns(path, table, known)
+    return task_of_table(path, table, known, reading)
+
+
+def label_columns(known: LabelOptions) -> list[str]:
+    """Return the columns that say something of the labels; --votes has some of its own."""
+    names = [known.label, known.truth, known.identity, known.item, *known.annotators]
+    return [name for name in names if name is not None]
+
+
+def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
+    """Raise if a column that was named is not there, or none was."""
+    named = [known.truth, known.identity, *known.annotators]
+    if known.votes is None:
+        named.append(known.label)
+    require_columns(table, [name for name in named if name is not None])
+    if known.label is None and not known.annotators:
+        raise typer.BadParameter(
+            f"Which column holds the labels? Name it with --label. {path} has "
+            f"{', '.join(map(repr, table.columns[:12]))}{' ...' * (table.shape[1] > 12)}."
+        )
+
+
+def task_of_table(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
+    """Bring rows with names, and what is said of their labels, together."""
+    if known.votes is not None:
+        return task_of_votes(path, table, known, reading)
+    if known.annotators:
+        return task_of_annotators(table, known)
+    return _with_matrix(_task_of_labels(table, known), known)
+
+
+def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
+    """Bring rows without names, and what is said of their labels, together."""
+    if known.truth or known.annotators or known.identity or known.votes or known.label:
+        raise DataFileError(
+            f"{path} names no columns: its own labels are used, and --label, --truth, "
+            "--annotators, --votes and --id have no meaning. Use a format with column names."
+        )
+    if rows.y is None:
+        raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
+    (y,) = common_labels([rows.y], known.missing)
+    refuse_measurements(y, "y")
+    kept = np.flatnonzero(present_labels(y))
+    kind: Kind = "assumed" if known.trust_labels else "nothing"
+    task = Task(kind, rows.X[kept], kept, common_labels([y[kept]])[0])
+    return _with_matrix(tell_missing(task, len(y)), known)
+
+
+def _task_of_labels(table: Any, known: LabelOptions) -> Task:
+    assert known.label is not None
+    if known.label in (known.truth, known.identity):
+        raise typer.BadParameter(f"{known.label!r} cannot be the labels and something else too.")
+    columns = [known.label] if known.truth is None else [known.label, known.truth]
+    labels = common_labels([table[name] for name in columns], known.missing)
+    y, y_true = labels[0], labels[1] if len(labels) > 1 else None
+    refuse_measurements(y, known.label)
+    if y_true is not None and not present_labels(y_true).any():
+        raise ValueError(f"The column {known.truth!r} holds no truth at all.")
+    kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
+    kind: Kind = "assumed" if known.trust_labels else "nothing"
+    task = Task(
+        "trusted" if y_true is not None else kind,
+        rows_of(table, kept),
+        kept,
+        narrow(y[kept]),
+        None if y_true is None else y_true[kept],
+        reserved=[*columns, *([known.identity] if known.identity else [])],
+    )
+    return tell_missing(task, len(table))
+
+
+def _with_matrix(task: Task, known: LabelOptions) -> Task:
+    """Bring in the matrix of --confusion and the classes of --classes."""
+    given = names_in([known.classes]) if known.classes is not None else []
+    truth = [] if task.y_true is None else [task.y_true]
+    if known.confusion is None:
+        if not given:
+            return task
+        y, classes, *truth = common_labels([task.y, given, *truth])
+        return replace(task, y=y, classes=classes, y_true=truth[0] if truth else None)
+    matrix, *names = read_matrix(known.confusion)
+    y, classes, rows, columns, *truth = common_labels([task.y, given, *names, *truth])
+    return replace(
+        task,
+        kind="given",
+        y=y,
+        y_true=truth[0] if truth else None,
+        confusion=labelled(matrix, rows, columns) if len(rows) else matrix,
+        classes=classes if given else None,
+    )

@@ -1,0 +1,60 @@
+"""Data and what is known of its labels, read whole or in parts: `open_data`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.open_task import open_task
+from unconfused.cli.input.parts import is_streamed
+from unconfused.cli.input.stream import N_STAGES, Stream
+from unconfused.cli.input.task import Task
+from unconfused.cli.model import Plan, Settings, make_plan
+from unconfused.cli.progress import Stages
+
+
+@dataclass(frozen=True)
+class TaskSource:
+    """What to read and how, and where features of rows that do not fit into memory may go."""
+
+    data: Path
+    known: LabelOptions
+    reading: ReadOptions
+    settings: Settings
+    stage: Stages
+    files: ExitStack
+    """Closes, and so removes, what is kept on disk meanwhile."""
+
+    scratch: Path
+    stream: bool | None = None
+
+    def open(self) -> tuple[Task, Plan]:
+        """Read the data, and plan a fit to it."""
+        if is_streamed(self.data, self.reading, self.stream):
+            self.stage.more(N_STAGES)
+            return self._parts().open()
+        task = self._whole()
+        return task, make_plan(task, self.settings)
+
+    def open_labels(self) -> tuple[Task, Plan | None]:
+        """Read no more than it takes to count labels; if that was everything, plan a fit too."""
+        if not is_streamed(self.data, self.reading, self.stream):
+            return self._whole(), None
+        parts = self._parts()
+        task = parts.open_labels()
+        if task is not None:
+            return task, None
+        self.stage.more(N_STAGES)
+        return parts.open()
+
+    def _whole(self) -> Task:
+        settings = self.settings
+        columns = [*settings.text, *settings.categories]
+        return open_task(self.data, self.known, self.reading, columns)
+
+    def _parts(self) -> Stream:
+        return Stream(
+            self.data, self.known, self.reading, self.settings, self.scratch, self.files, self.stage
+        )

@@ -1,0 +1,198 @@
+"""A task whose rows do not fit into memory: read in parts, kept on disk as features."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from unconfused._columns import (
+    ColumnsInBlocks,
+    columns_as_text,
+    prepare_frame,
+    require_columns,
+)
+from unconfused._files import (
+    DataFileError,
+    DiskRows,
+    LabelledRows,
+    find_source,
+    iter_svmlight,
+    plain_labels,
+    scratch_file,
+)
+from unconfused._typing import IntArray
+from unconfused.cli.input.first_pass import FirstPass
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.open_task import (
+    label_columns,
+    refuse_unknown_columns,
+    task_of_rows,
+    task_of_table,
+)
+from unconfused.cli.input.parts import Parts
+from unconfused.cli.input.task import Task
+from unconfused.cli.model import (
+    Plan,
+    Sample,
+    Settings,
+    make_learner,
+    refuse_as_is,
+    refuse_column_options,
+)
+from unconfused.cli.progress import Stages
+from unconfused.cli.scaling import SparseColumns, as_they_are
+
+N_STAGES = 2
+"""Stages besides those of a fit in memory."""
+
+SAMPLE = 50_000
+"""Rows that a report is about, if there are more."""
+
+ENTRIES = 2**22
+"""Entries of a sparse matrix that are scaled at a time."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What to read, and where features go: into files that are gone when `files` is closed."""
+
+    path: Path
+    known: LabelOptions
+    reading: ReadOptions
+    settings: Settings
+    scratch: Path
+    files: ExitStack
+    stage: Stages
+
+    def open(self) -> tuple[Task, Plan]:
+        """Read the file, some rows at a time."""
+        if find_source(self.path, self.reading.format).format == "svmlight":
+            return self._open_svmlight()
+        refuse_as_is(self.settings)
+        parts = Parts(self.path, self.reading, self.stage.rows)
+        task, words = self._labels(parts)
+        self.stage("Looking at the columns")
+        kept = np.zeros(parts.n_rows, dtype=bool)
+        kept[task.place] = True
+        return task, self._features(parts, kept, task, words)
+
+    def open_labels(self) -> Task | None:
+        """Read the labels alone; None if they are not enough to count by."""
+        if self.known.truth is None and not self.known.annotators and self.known.votes is None:
+            return None
+        if find_source(self.path, self.reading.format).format == "svmlight":
+            return None
+        return self._labels(Parts(self.path, self.reading, self.stage.rows))[0]
+
+    def _labels(self, parts: Parts) -> tuple[Task, list[str]]:
+        """Read what is said of the labels; also return the columns to be read as text."""
+        import pandas as pd
+
+        known, chosen = self.known, [*self.settings.text, *self.settings.categories]
+        if find_source(self.path, self.reading.format).format != "jsonl":
+            # A line of JSON may lack a name that others have; elsewhere the first row tells all.
+            self._refuse_names(parts.first_row())
+        self.stage(f"Reading the labels of {self.path.name}")
+        names = label_columns(known)
+        # Names of rows are many, and needed here only to find the answers that belong to them.
+        wanted = [n for n in names if known.votes is not None or n != known.identity]
+        first = FirstPass(parts, wanted, [*names, *chosen])
+        self._refuse_names(pd.DataFrame(columns=parts.names))
+        if known.votes is not None:
+            task = task_of_table(self.path, first.labels, known, self.reading)
+        else:
+            nameless = replace(known, identity=None)
+            task = task_of_table(self.path, first.labels, nameless, self.reading)
+            identity = [] if known.identity is None else [known.identity]
+            task = replace(task, reserved=[*task.reserved, *identity])
+        return task, [*names, *chosen, *first.words]
+
+    def _refuse_names(self, table: Any) -> None:
+        refuse_unknown_columns(self.path, table, self.known)
+        settings = self.settings
+        require_columns(table, [*settings.text, *settings.categories, *settings.ignore])
+
+    def _features(self, parts: Parts, kept: Any, task: Task, words: list[str]) -> Plan:
+        import pandas as pd
+
+        settings = self.settings
+        with scratch_file(self.scratch) as file:
+            columns = ColumnsInBlocks(
+                pd.DataFrame(columns=parts.names),
+                file,
+                reserved=[*task.reserved, *settings.ignore],
+                text=settings.text,
+                categories=settings.categories,
+            )
+            for part in parts(words, kept):
+                columns.add(part)
+            transformer, plan = columns.finish()
+        self.stage("Making features")
+        model = Pipeline([("columns", transformer), ("learner", make_learner(task, settings))])
+        n_nonzero = columns.n_nonzero(plan) if transformer.sparse_output_ else None
+        width = len(transformer.get_feature_names_out())
+        rows = self.files.enter_context(DiskRows(self.scratch, width, n_nonzero))
+        shown = [name for name in (self.known.identity, *plan.text[:1]) if name is not None]
+        chosen, cells, begun = self._sample(len(task.place)), [], 0
+        for part in parts([*columns_as_text(model), *shown], kept):
+            rows.append(transformer.transform(prepare_frame(model, part)))
+            here = chosen[(chosen >= begun) & (chosen < begun + len(part))] - begun
+            cells.append(part[shown].iloc[here])
+            begun += len(part)
+        return Plan(model, rows.matrix(), plan, Sample(chosen, pd.concat(cells)))
+
+    def _sample(self, n_rows: int) -> IntArray:
+        if n_rows <= SAMPLE:
+            return np.arange(n_rows)
+        rng = np.random.RandomState(self.settings.seed)
+        return np.sort(rng.choice(n_rows, SAMPLE, replace=False))
+
+    def _open_svmlight(self) -> tuple[Task, Plan]:
+        refuse_column_options(self.settings)
+        source = find_source(self.path, self.reading.format)
+        self.stage(f"Reading the labels of {self.path.name}")
+        labels, lowest, highest, n_nonzero = [], 1, -1, 0
+        for X, y in iter_svmlight(source):
+            labels.append(y)
+            if X.nnz:
+                lowest, highest = min(lowest, X.indices.min()), max(highest, X.indices.max())
+            n_nonzero += X.nnz
+            self.stage.rows(len(y))
+        if not labels:
+            raise DataFileError(f"{self.path}: it holds no rows.")
+        y = plain_labels(np.concatenate(labels))
+        task = task_of_rows(self.path, LabelledRows(np.empty((len(y), 0)), y), self.known)
+        kept = np.zeros(len(y), dtype=bool)
+        kept[task.place] = True
+        self.stage("Making features")
+        counts_from = 1 if lowest > 0 and n_nonzero else 0
+        width = int(highest) + 1 - counts_from
+        rows = self.files.enter_context(DiskRows(self.scratch, width, n_nonzero))
+        columns, begun = SparseColumns(width), 0
+        for X, y in iter_svmlight(source):
+            shape = (X.shape[0], width)
+            X = sparse.csr_matrix((X.data, X.indices - counts_from, X.indptr), shape=shape)
+            X = X[kept[begun : begun + len(y)]]
+            columns.add(X)
+            rows.append(X)
+            begun += len(y)
+            self.stage.rows(len(y))
+        scaler = as_they_are().fit(X) if self.settings.as_is else columns.scaler()
+        matrix = rows.matrix()
+        if hasattr(scaler, "scale_"):
+            _scale(matrix, scaler.scale_)
+        model = Pipeline([("scale", scaler), ("learner", make_learner(task, self.settings))])
+        return task, Plan(model, matrix, None, Sample(self._sample(len(task.place)), None))
+
+
+def _scale(rows: Any, scale: Any) -> None:
+    """Divide every column, without more in memory than some entries."""
+    for start in range(0, rows.nnz, ENTRIES):
+        some = slice(start, start + ENTRIES)
+        rows.data[some] *= 1.0 / scale[rows.indices[some]]

@@ -1,0 +1,199 @@
+"""From a task to a fitted pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from unconfused._columns import ColumnPlan, build_pipeline, prepare_frame
+from unconfused._typing import IntArray
+from unconfused.cli.errors import in_options
+from unconfused.cli.input.task import Task
+from unconfused.cli.scaling import scaler_for
+from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
+from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
+
+ROWS_TO_GUESS_FROM = 10_000
+"""More rows would make a guess slower, not better."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to learn."""
+
+    learner: str = "logistic"
+    l2: float = 1e-4
+    max_iter: int | None = None
+    text: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    ignore: list[str] = field(default_factory=list)
+    smoothing: float = 0.0
+    seed: int = 0
+    relabel: int = 0
+    as_is: bool = False
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows on disk, drawn at random, for what needs rows in memory."""
+
+    rows: IntArray
+    """Their places among the rows of the task."""
+
+    table: Any
+    """Their cells in the columns that a report shows; None if there are none."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A pipeline that is not fitted yet, the rows it takes, and what each column becomes."""
+
+    model: Pipeline
+    rows: Any
+    columns: ColumnPlan | None
+    sample: Sample | None = None
+    """Given if the rows are on disk: they are features then, and all steps before the learner are
+    fitted already."""
+
+    @property
+    def learner(self) -> Any:
+        """The classifier at the end of the pipeline."""
+        return self.model.steps[-1][1]
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether columns without names are scaled on their way to the learner."""
+        return not isinstance(self.model.named_steps["scale"], FunctionTransformer)
+
+    def features(self) -> Any:
+        """Return the rows as the learner takes them."""
+        return self.model[:-1].fit_transform(self.rows) if self.sample is None else self.rows
+
+
+@contextmanager
+def warnings_as_notes(notes: list[str]) -> Iterator[None]:
+    """Collect what the library warns of, each sentence once, in terms of options."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    said = [in_options(str(one.message)) for one in caught if issubclass(one.category, UserWarning)]
+    notes += [line for line in dict.fromkeys(said) if line not in notes]
+
+
+def make_plan(task: Task, settings: Settings) -> Plan:
+    """Build the pipeline for the task's columns."""
+    learner = make_learner(task, settings)
+    if not task.is_frame:
+        refuse_column_options(settings)
+        return Plan(_plain_pipeline(task.table, learner, settings.as_is), task.table, None)
+    refuse_as_is(settings)
+    model, columns = build_pipeline(
+        task.table,
+        learner,
+        label=None,
+        text=settings.text,
+        categories=settings.categories,
+        leave_out=[*task.reserved, *settings.ignore],
+    )
+    return Plan(model, prepare_frame(model, task.table), columns)
+
+
+def refuse_column_options(settings: Settings) -> None:
+    """Raise if columns are named where they have no names."""
+    if settings.text or settings.categories or settings.ignore:
+        raise ValueError(
+            "This file names no columns, so --text, --categories and --ignore have no meaning."
+        )
+
+
+def refuse_as_is(settings: Settings) -> None:
+    """Raise if columns that have names are to be left as they are."""
+    if settings.as_is:
+        raise ValueError(
+            "--as-is is for files without column names (.svm, .npz); leave it out: scaling columns "
+            "that are scaled already does no harm."
+        )
+
+
+def make_learner(task: Task, settings: Settings) -> Any:
+    """Return the classifier, not fitted."""
+    shared: dict[str, Any] = {
+        "classes": None if task.classes is None else task.classes.tolist(),
+        "missing_label": None,
+        "random_state": settings.seed,
+    }
+    if settings.max_iter is not None:
+        shared["max_iter"] = settings.max_iter
+    if settings.learner == "logistic":
+        return UnconfusedLogisticRegression(
+            task.confusion, l2=settings.l2, relabel=settings.relabel, **shared
+        )
+    if settings.relabel:
+        raise ValueError("--relabel works with --learner logistic: rounds need probabilities.")
+    if task.kind == "votes":
+        raise ValueError(
+            "UMA takes one label per row: with several annotators use --learner logistic."
+        )
+    return UMAClassifier(task.confusion, **shared)
+
+
+def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
+    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
+    if issparse(rows):
+        return Pipeline(steps)
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    return Pipeline([("fill", fill), *steps])
+
+
+def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
+    """Return the matrix the learner is to be given, None if it finds one by itself."""
+    if task.kind == "nothing":
+        return guess_confusion(task, plan, settings.seed, settings.smoothing)
+    if task.kind == "trusted" and settings.smoothing > 0:
+        return count_confusion(task, settings.smoothing)
+    return None
+
+
+def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
+    """Count labels on the rows whose truth is known."""
+    assert task.y_true is not None
+    return from_trusted(
+        task.y_true, task.y, classes=task.classes, smoothing=smoothing, missing_label=None
+    )
+
+
+def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> ConfusionEstimate:
+    """Guess the matrix from features and labels alone, on some of the rows if they are many."""
+    features, y = plan.features(), np.asarray(task.y)
+    if len(y) > ROWS_TO_GUESS_FROM:
+        rows = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
+        features, y = features[np.sort(rows)], y[np.sort(rows)]
+    classes = np.unique(np.asarray(task.y)) if task.classes is None else task.classes
+    given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
+    try:
+        return from_noisy(features, y, smoothing=smoothing, **given)
+    except ValueError:
+        if smoothing > 0:
+            raise
+        # A class of which no row stands out: better an even spread than no answer.
+        return from_noisy(features, y, smoothing=1.0, **given)
+
+
+def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
+    """Fit the pipeline."""
+    if confusion is not None:
+        plan.model.set_params(learner__confusion=confusion)
+    if plan.sample is not None:
+        plan.learner.fit(plan.rows, task.y, y_true=task.y_true)
+        return plan.model
+    truth = {} if task.y_true is None else {"learner__y_true": task.y_true}
+    return plan.model.fit(plan.rows, task.y, **truth)

@@ -1,0 +1,121 @@
+"""A model that was fitted on a file, and all that is to be said about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unconfused.cli.console import console
+from unconfused.cli.input.label_options import LabelOptions
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.task import Task
+    from unconfused.cli.model import Plan
+    from unconfused.cli.output.noise_summary import NoiseSummary
+
+
+class FitResult:
+    """A fitted model, and all that is to be said about it."""
+
+    def __init__(
+        self, task: Task, plan: Plan, verdict: NoiseSummary, known: LabelOptions, notes: list[str]
+    ):
+        self.task, self.plan, self.verdict, self.known = task, plan, verdict, known
+        self.notes = notes
+
+    @property
+    def learner(self) -> Any:
+        """The classifier at the end of the pipeline."""
+        return self.plan.learner
+
+    def write_report(self, path: Path, force: bool, seed: int) -> None:
+        """Write the page: on all rows, or on a sample of those that are on disk."""
+        from unconfused import write_report
+
+        said = self._report_on_sample() if self.plan.sample else self._report_on_all()
+        write_report(path=path, **said, force=force, random_state=seed)
+
+    def _report_on_all(self) -> dict[str, Any]:
+        identity, table = self.known.identity, self.task.table
+        return {
+            "model": self.plan.model,
+            "X": self.plan.rows,
+            "y": self.task.y,
+            "y_true": self.task.y_true,
+            "row_names": table[identity] if identity else self.task.place,
+            "row_text": self._text(table),
+        }
+
+    def _report_on_sample(self) -> dict[str, Any]:
+        from unconfused._report import take_items
+
+        assert self.plan.sample is not None
+        rows, table, truth = self.plan.sample.rows, self.plan.sample.table, self.task.y_true
+        y = take_items(self.task.y, rows) if self.task.kind == "votes" else self.task.y[rows]
+        identity, total = self.known.identity, len(self.task.place)
+        title = f"Are these labels right? ({len(rows):,} of {total:,} rows, drawn at random)"
+        return {
+            "model": self.learner,
+            "X": self.plan.rows[rows],
+            "y": y,
+            "y_true": None if truth is None else truth[rows],
+            "row_names": table[identity] if identity else self.task.place[rows],
+            "row_text": self._text(table),
+            "title": title if len(rows) < total else None,
+        }
+
+    def _text(self, table: Any) -> Any:
+        columns = self.plan.columns
+        if columns is None or not columns.text:
+            return None
+        return table[columns.text[0]].fillna("").astype(str).to_numpy()
+
+    def save(self, path: Path, force: bool) -> None:
+        """Write the model, with where it comes from."""
+        from unconfused import save
+
+        metadata = {"label": self.known.label, "verdict": self.verdict.as_dict()}
+        save(self.plan.model, path, force=force, metadata=metadata)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        from unconfused.cli.output.show import columns_as_dict
+
+        return {
+            "verdict": self.verdict.as_dict(),
+            "rows": len(self.task.place),
+            "learner": type(self.learner).__name__,
+            "classes": self.learner.classes_.tolist(),
+            "class_shares": self.learner.class_prior_.tolist(),
+            "confusion": self.learner.confusion_.tolist(),
+            "noisy_weight": getattr(self.learner, "noisy_weight_", None),
+            "columns": columns_as_dict(self.plan.columns),
+            "notes": self.notes,
+        }
+
+    def _weight_in_words(self) -> list[str]:
+        """Say what the rows without a known truth were worth, where the fit had a choice."""
+        weight = getattr(self.learner, "noisy_weight_", None)
+        if weight is None or self.task.kind == "votes":
+            return []
+        if not 0 < self.task.n_trusted < len(self.task.place):
+            return []
+        return [f"A row without a known truth counts {weight:.2g} times as much as one with."]
+
+    def show(self, output: Path, report: Path | None) -> None:
+        """Print the sentences."""
+        from unconfused.cli.output.show import describe_columns, say_notes
+
+        out = console()
+        out.print(self.verdict.sentence(), style="bold")
+        out.print(self.verdict.source)
+        out.print(
+            f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
+            f"{len(self.learner.classes_)} classes."
+        )
+        for line in [*describe_columns(self.plan), *self._weight_in_words()]:
+            out.print(line)
+        out.print(f"Model: {output}")
+        if report is not None:
+            out.print(f"Report: {report}")
+        say_notes(self.notes)

@@ -1,0 +1,82 @@
+"""What several commands print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from unconfused._printable import printable
+from unconfused.cli.errors import in_options
+from unconfused.cli.input.label_columns import label_texts
+
+if TYPE_CHECKING:
+    from unconfused._columns import ColumnPlan
+    from unconfused._typing import Labels
+    from unconfused.cli.model import Plan
+
+MOST_NAMES = 6
+"""Columns of a kind that are named; of more, only how many."""
+
+KINDS = {
+    "numbers": ("number", "numbers"),
+    "categories": ("category", "categories"),
+    "text": ("text", "texts"),
+    "dates": ("date", "dates"),
+}
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Print what the user should know besides, on stderr."""
+    for note in notes:
+        print(f"note: {printable(note)}", file=sys.stderr)
+
+
+def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
+    """Return what each column became, for scripts."""
+    if columns is None:
+        return None
+    return {kind: getattr(columns, kind) for kind in KINDS} | {
+        "left_out": columns.left_out,
+        "notes": [in_options(note) for note in columns.notes],
+    }
+
+
+def describe_columns(plan: Plan) -> list[str]:
+    """Say in a few lines what each column became."""
+    if plan.columns is None:
+        how = "scaled" if plan.is_scaled else "as they are"
+        return [f"Learnt from {plan.rows.shape[1]:,} columns without names, {how}."]
+    found = [_some(getattr(plan.columns, kind), *KINDS[kind]) for kind in KINDS]
+    lines = [f"Learnt from {'; '.join(one for one in found if one)}."]
+    said = [in_options(line) for line in plan.columns.in_words()]
+    more = len(said) - MOST_NAMES
+    lines += said[:MOST_NAMES]
+    return [*lines, f"And so on for {more} more columns (--json names all)."] if more > 0 else lines
+
+
+def _some(names: list[str], one: str, many: str) -> str:
+    if not names:
+        return ""
+    count = f"{len(names)} {one if len(names) == 1 else many}"
+    return f"{count} ({', '.join(names)})" if len(names) <= MOST_NAMES else count
+
+
+def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
+    """Warn of columns that hold what the labels hold: a truth that should be named as such."""
+    if plan.columns is None:
+        return []
+    names = {str(one) for one in classes.tolist()}
+    candidates = [*plan.columns.categories]
+    if len(names) > 2:  # with two classes, any column of 0 and 1 would do
+        candidates += plan.columns.numbers
+    found = []
+    for column in candidates:
+        held = plan.columns.values.get(column)
+        values = set(label_texts(held)) - {None} if held else set()
+        if len(values) > 1 and values <= names and len(values) > len(names) / 2:
+            found.append(
+                f"The column {column!r} holds classes, and was learnt from like any other. If it "
+                "is a truth or another label, name it with --truth, or leave it out with --ignore."
+            )
+    return found

@@ -1,0 +1,144 @@
+"""The zip file a model is in: read within bounds, and checked before any of it is understood.
+
+Nothing is believed that a zip file says of itself. Only stored and deflated members are read, since
+those can be decompressed up to a limit; together they may not be larger than `MOST_INFLATION` times
+the file, and each is read once, however many parts of the model name it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import Self
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+
+from unconfused.persistence.errors import ModelFileError, in_words
+from unconfused.persistence.header import LONGEST, ModelHeader, read_header_bytes
+
+HEADER = "unconfused.json"
+
+MOST_INFLATION = 100
+"""A file that would grow more than so many times in memory is refused: it is made to do that."""
+
+TOO_LARGE = "it would fill the memory; no saved model is packed like that"
+
+ENCRYPTED = 0x1
+
+
+class Archive:
+    """A zip file in memory, whose members cannot be larger than they are said to be.
+
+    Parameters
+    ----------
+    content : the file
+    budget : bytes that all members may take together
+    """
+
+    def __init__(self, content: bytes, budget: int) -> None:
+        self._zip = ZipFile(io.BytesIO(content))
+        self._members = {one.filename: one for one in self._zip.infolist()}
+        members = self._members.values()
+        if len(self._members) != len(self._zip.infolist()):
+            raise ModelFileError("it holds two members of one name")
+        if any(one.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for one in members):
+            raise ModelFileError("it is packed in a way that no saved model is")
+        if any(one.flag_bits & ENCRYPTED for one in members):
+            raise ModelFileError("it is encrypted")
+        self.size = sum(one.file_size for one in members)
+        if self.size > budget:
+            raise ModelFileError(TOO_LARGE)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the file."""
+        self._zip.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all members."""
+        return list(self._members)
+
+    def is_stored(self, name: str) -> bool:
+        """Return whether a member is kept as it is."""
+        return self._members[name].compress_type == ZIP_STORED
+
+    def read(self, name: str) -> bytes:
+        """Return a member, which must be as long as it is said to be and have its checksum."""
+        member = self._members[name]
+        with self._zip.open(member) as stream:
+            # One more, so that the end is seen and the checksum compared.
+            part = stream.read(member.file_size + 1)
+        if len(part) != member.file_size:
+            raise ModelFileError("it is damaged: a member is shorter than it is said to be")
+        return part
+
+
+def with_header(payload: bytes, header: bytes) -> bytes:
+    """Return a zip file with the header as one more member."""
+    buffer = io.BytesIO(payload)
+    with ZipFile(buffer, "a", compression=ZIP_STORED) as archive:
+        archive.writestr(HEADER, header)
+    return buffer.getvalue()
+
+
+def open_archive(content: bytes) -> Archive:
+    """Check that this is a file of ours, from the outside in."""
+    if not content:
+        raise ModelFileError("it is empty")
+    if content[:1] == b"\x80":
+        raise ModelFileError(
+            "it looks like a pickle, which can run code when it is read. Load it where you trust "
+            "it, and save the model again with unconfused.save"
+        )
+    if content[:2] != b"PK":
+        raise ModelFileError("it is not a saved model")
+    try:
+        archive = Archive(content, MOST_INFLATION * len(content))
+    except ModelFileError:
+        raise
+    except Exception as error:  # zipfile has a dozen ways of not understanding a file
+        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
+    if HEADER not in archive.names:
+        raise ModelFileError("it is a zip file, but not one that unconfused.save wrote")
+    return archive
+
+
+def header_of(archive: Archive) -> tuple[ModelHeader, str]:
+    """Return what a file says of itself, and the checksum it gives for the rest."""
+    try:
+        # Stored, so that text from a small file is small too.
+        if not archive.is_stored(HEADER):
+            raise ModelFileError(TOO_LARGE)
+        text = archive.read(HEADER)
+    except ModelFileError:
+        raise
+    except Exception as error:  # as in open_archive
+        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
+    if len(text) > LONGEST:
+        raise ModelFileError(TOO_LARGE)
+    return read_header_bytes(text)
+
+
+def inflation(content: bytes) -> float:
+    """Return how many times larger the members are than the file."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        return sum(one.file_size for one in archive.infolist()) / len(content)
+
+
+def digest_of(content: bytes) -> str:
+    """Return a checksum of all members but the header, by name and bytes."""
+    digest = hashlib.sha256()
+    try:
+        with Archive(content, MOST_INFLATION * len(content)) as archive:
+            for name in sorted(set(archive.names) - {HEADER}):
+                part = archive.read(name)
+                digest.update(f"{name}\0{len(part)}\0".encode())
+                digest.update(part)
+    except ModelFileError:
+        raise
+    except Exception as error:  # as in open_archive
+        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
+    return digest.hexdigest()

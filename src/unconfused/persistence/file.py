@@ -1,0 +1,277 @@
+"""Models in files, without pickle: `save`, `load`, `read_header`.
+
+A saved model is a skops file (a zip of arrays and a description of the objects that hold them)
+with one more member, a header in JSON. Loading builds objects of known types, from attributes that
+such an object has when it is fitted; there is no step at which a file could have code of its own
+run, now or when the model predicts.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from unconfused._atomic import refuse_target, whole_file
+from unconfused._printable import printable
+from unconfused.persistence.archive import (
+    MOST_INFLATION,
+    Archive,
+    digest_of,
+    header_of,
+    inflation,
+    open_archive,
+    with_header,
+)
+from unconfused.persistence.errors import ModelFileError, import_extra, in_words
+from unconfused.persistence.header import ModelHeader, describe, estimator_name, write_header
+from unconfused.persistence.labelled import without_frames
+from unconfused.persistence.nodes import Reader, parse_schema, unknown_types
+
+
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    metadata: dict[str, Any] | None = None,
+    allow: Collection[str] = (),
+) -> Path:
+    """Write a fitted model, or a pipeline that ends in one, to a file.
+
+    The file is written whole or not at all. A loaded model predicts exactly what the saved one
+    does, and goes on from where it stood with `partial_fit` or ``warm_start=True``. Frames among
+    its parameters are kept as arrays; a confusion matrix keeps its labels.
+
+    Parameters
+    ----------
+    model : fitted estimator of this package, or of scikit-learn around one (a Pipeline, say)
+    path : where to; the customary ending is ``.skops``
+    force : replace a file that is there already
+    metadata : what to keep with it, anything that JSON can hold
+    allow : full names of further types or functions that the model may hold, such as
+        ``"mypackage.steps.Shorten"`` for a step of your own in a pipeline; `load` needs them too
+
+    Returns
+    -------
+    The path.
+
+    Raises
+    ------
+    ModelFileError : if the model holds something `load` would refuse (a function of your own, an
+        estimator that is not on its list), or the file cannot be written
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> import unconfused
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = unconfused.UMAClassifier().fit(X, y)
+    >>> path = unconfused.save(clf, Path(tempfile.mkdtemp()) / "iris.skops")
+    >>> bool((unconfused.load(path).predict(X) == clf.predict(X)).all())
+    True
+    """
+    target = Path(path)
+    if not isinstance(model, BaseEstimator):
+        raise ModelFileError(
+            f"Only scikit-learn estimators can be saved; this is a {type(model).__name__}."
+        )
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ModelFileError(
+            f"This {type(model).__name__} is not fitted; fit it before you save it."
+        ) from None
+    try:
+        refuse_target(target, force=force)  # before the work, not after it
+        content = _pack(model, metadata, _names(allow))
+        with whole_file(target, force=force) as scratch:
+            scratch.write_bytes(content)
+    except OSError as error:
+        raise ModelFileError(str(error)) from None
+    return target
+
+
+def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
+    """Read a model that `save` wrote.
+
+    A file can run no code of its own, neither here nor when the model predicts: only types on a
+    short list are built, and only with attributes that such an object has when it is fitted. See
+    ``docs/saved_models.md`` for the list and for what is promised. A model saved with another
+    version of scikit-learn is loaded with scikit-learn's warning about that, unless the two
+    versions keep different things.
+
+    Parameters
+    ----------
+    path : the file
+    allow : full names of further types or functions that it may hold. **All promises end there**:
+        their modules are imported, objects of them are built from whatever the file says, and
+        nothing they hold is checked. Many types of scikit-learn, built like that, can be made to
+        write files or to crash the process when the model predicts. A type on the list may be
+        named too, and is no longer checked then. Name types only if you know them, and only for
+        files whose makers you would also let run code on your machine
+
+    Returns
+    -------
+    The model, as it was saved.
+
+    Raises
+    ------
+    ModelFileError : if the file is missing, cut short, changed, of another kind, of a newer
+        format, or holds a type, or something in a type, that a model does not hold
+
+    Examples
+    --------
+    See `save`.
+    """
+    allowed = _names(allow)
+    content = _read(Path(path))
+    try:
+        return _unpack(content, allowed)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+
+
+def read_header(path: str | os.PathLike[str]) -> ModelHeader:
+    """Read what a file says of the model in it, and build nothing.
+
+    Parameters
+    ----------
+    path : a file that `save` wrote
+
+    Returns
+    -------
+    Estimator, classes, feature names, versions and the metadata given to `save`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UMAClassifier, persistence
+    >>> clf = UMAClassifier().fit(*load_iris(return_X_y=True))
+    >>> path = persistence.save(clf, tempfile.mkdtemp() + "/iris.skops", metadata={"by": "Ann"})
+    >>> header = persistence.read_header(path)
+    >>> header.estimator, header.classes, header.metadata
+    ('UMAClassifier', [0, 1, 2], {'by': 'Ann'})
+    """
+    content = _read(Path(path))
+    try:
+        with open_archive(content) as archive:
+            return header_of(archive)[0]
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+
+
+def _names(allow: Collection[str]) -> frozenset[str]:
+    """Return the names of types to allow; refuse what could mean more than was meant."""
+    if isinstance(allow, str) or not isinstance(allow, Collection):
+        raise ModelFileError(
+            f"allow must be a list of full names such as ['mypackage.steps.Shorten']; got "
+            f"{allow!r}."
+        )
+    wrong = [one for one in allow if not isinstance(one, str) or "." not in one]
+    if wrong:
+        raise ModelFileError(
+            f"allow holds {wrong[0]!r}; a type needs its full name, with the module it is in."
+        )
+    return frozenset(allow)
+
+
+def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) -> bytes:
+    """Return the content of a file, after loading it: what is saved can be loaded."""
+    skops = import_extra("skops.io", "save", "Saving a model")
+    plain = without_frames(model)
+    refused = f"This {type(model).__name__} cannot be saved: "
+    try:
+        payload = skops.dumps(plain, compression=ZIP_DEFLATED)
+        # Weights of zeros are packed too well for a file that must not fill the memory.
+        if inflation(payload) > MOST_INFLATION:
+            payload = skops.dumps(plain, compression=ZIP_STORED)
+    except Exception as error:  # whatever skops makes of objects it has never seen
+        raise ModelFileError(f"{refused}{in_words(error)}.") from error
+    content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
+    with open_archive(content) as archive:
+        unknown = unknown_types(parse_schema(archive, len(content)), allow)
+        if unknown:
+            raise ModelFileError(
+                f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
+                "`load` can check: estimators of this package, linear models, trees and column "
+                "steps of scikit-learn, arrays, numbers and text. Name a strategy instead of "
+                "passing a function; of a search, save the best_estimator_. For steps of your own "
+                f"pass {_as_argument(unknown)}, to load as well."
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _build(archive, len(content), allow)
+        except ModelFileError as error:
+            raise ModelFileError(f"{refused}load would refuse it, as {error}.") from None
+    return content
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of an ordinary file; a pipe or a device might have no end."""
+    try:
+        # Opening a pipe would otherwise wait until someone writes to it.
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            found = os.fstat(opened)
+            if stat.S_ISDIR(found.st_mode):
+                raise ModelFileError(f"{path} is a folder, not a saved model.")
+            if not stat.S_ISREG(found.st_mode):
+                raise ModelFileError(f"{path} is not an ordinary file.")
+            with open(opened, "rb", closefd=False) as file:
+                return file.read(found.st_size)
+        finally:
+            os.close(opened)
+    except FileNotFoundError:
+        raise ModelFileError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read ({error.strerror or error}).") from None
+    except ModelFileError:
+        raise
+    except ValueError as error:  # a NUL in the name
+        raise ModelFileError(f"{str(path)!r} cannot be a file name ({error}).") from None
+
+
+def _unpack(content: bytes, allow: frozenset[str]) -> Any:
+    with open_archive(content) as archive:
+        header, digest = header_of(archive)
+        if digest != digest_of(content):
+            raise ModelFileError("its content is not what was saved (the checksum differs)")
+        model = _build(archive, len(content), allow)
+    if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:
+        raise ModelFileError(f"it does not hold the {printable(header.estimator)} it speaks of")
+    return model
+
+
+def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
+    try:
+        schema = parse_schema(archive, file_size)
+        unknown = unknown_types(schema, allow)
+        if unknown:
+            names = [printable(name) for name in unknown]
+            raise ModelFileError(
+                f"it holds {', '.join(names)}, which is not among the types a model may hold; it "
+                "may have been made to do harm. If you know them, and who made the file, load it "
+                f"in Python with {_as_argument(names)}"
+            )
+        return Reader(archive, MOST_INFLATION * file_size, allow, schema).read(schema)
+    except (ModelFileError, ImportError):
+        raise
+    except Exception as error:  # a description that does not fit together fails anywhere
+        raise ModelFileError(f"it is damaged ({in_words(error)})") from error
+
+
+def _as_argument(unknown: list[str]) -> str:
+    return f"allow=[{', '.join(map(repr, unknown))}]"

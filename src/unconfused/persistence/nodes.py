@@ -1,0 +1,301 @@
+"""From the description in a file to objects: `read_model`.
+
+The description is that of skops: a tree of nodes in JSON, each with the type of what it stands for,
+the reader skops has for it, and its content. The readers here are few, and know what they build.
+Each node is read where it stands; none can name another, so that the work is in proportion to the
+text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.tree._tree import Tree
+
+from unconfused._printable import printable
+from unconfused.persistence._table import FUNCTIONS, check_object, full_name, table
+from unconfused.persistence._table.checks import LARGEST_INTEGER, SCALAR_TYPES
+from unconfused.persistence._table.learners import LOSSES, MADE_ANEW
+from unconfused.persistence._table.trees import make_tree
+from unconfused.persistence.archive import Archive
+from unconfused.persistence.arrays import read_array, read_sparse
+from unconfused.persistence.errors import ModelFileError
+from unconfused.persistence.handed_over import by_skops
+
+SCHEMA = "schema.json"
+DEEPEST = 100
+"""Nodes within nodes; a pipeline in a column transformer in a pipeline takes about twenty."""
+
+FREE_NODES = 10_000
+"""Nodes a file may have beyond one for each of its bytes."""
+
+Node = dict[str, Any]
+
+
+def _named(*types: type) -> dict[str, type]:
+    return {f"{one.__module__}.{one.__name__}": one for one in types}
+
+
+_SCALARS = _named(*SCALAR_TYPES)
+_LOSSES = _named(*LOSSES)
+_MADE_ANEW = _named(*MADE_ANEW)
+_SPARSE = {
+    f"scipy.sparse.{module}{way}_{kind}"
+    for way in ("csr", "csc")
+    for kind in ("matrix", "array")
+    for module in ("", f"_{way}.")
+}
+
+KNOWN: dict[str, frozenset[str]] = {
+    "JsonNode": frozenset({"builtins.str"}),
+    "DictNode": frozenset({"builtins.dict"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "SliceNode": frozenset({"builtins.slice"}),
+    "TypeNode": frozenset(_SCALARS),
+    "DTypeNode": frozenset({"numpy.dtype"}),
+    "NdArrayNode": frozenset({"numpy.ndarray", *_SCALARS}),
+    "SparseMatrixNode": frozenset(_SPARSE),
+    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
+    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
+    "LossNode": frozenset(_LOSSES),
+    "TreeNode": frozenset(_named(Tree)),
+    "FunctionNode": frozenset(FUNCTIONS),
+}
+
+
+def name_of(node: Node) -> str:
+    """Return the full name of the type a node stands for."""
+    return f"{node['__module__']}.{node['__class__']}"
+
+
+def is_known(node: Node) -> bool:
+    """Return whether a node is of a type that is built without being asked for."""
+    name, loader = name_of(node), node["__loader__"]
+    if loader == "ObjectNode":
+        return name in table() or name in _MADE_ANEW
+    return name in KNOWN.get(loader, ())
+
+
+def unknown_types(schema: Node, allow: frozenset[str] = frozenset()) -> list[str]:
+    """Return the names of all types and functions in a description that are not known."""
+    found = {name_of(node) for node in _nodes_in(schema) if not is_known(node)}
+    return sorted(found - allow)
+
+
+def _nodes_in(schema: Any) -> Iterator[Node]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+                if name_of(part) in _MADE_ANEW:
+                    continue
+            waiting += part.values()
+
+
+def parse_schema(archive: Archive, file_size: int) -> Node:
+    """Return the description of a file, which may not be much larger than the file."""
+    content = archive.read(SCHEMA)
+    # Counted in the text, before there is an object for each of them.
+    if content.count(b"{") + content.count(b"[") > FREE_NODES + file_size:
+        raise ModelFileError("it describes more parts than a file of its size can hold")
+    schema = json.loads(content)
+    if not isinstance(schema, dict) or type(schema.get("protocol")) is not int:
+        raise ModelFileError("its description is not that of a model")
+    return schema
+
+
+class Reader:
+    """Builds what nodes stand for.
+
+    Parameters
+    ----------
+    archive : the file
+    budget : bytes that sparse matrices may take
+    allow : full names of types and functions that are built although they are not known
+    schema : the description the nodes are from
+    """
+
+    def __init__(self, archive: Archive, budget: int, allow: frozenset[str], schema: Node) -> None:
+        self._archive, self._budget, self._allow, self._schema = archive, budget, allow, schema
+        self._members: dict[str, Any] = {}
+        self._depth = 0
+        self._readers: dict[str, Callable[[Node], Any]] = {
+            "JsonNode": _scalar,
+            "DictNode": self._dictionary,
+            "ListNode": lambda node: [self.read(one) for one in node["content"]],
+            "TupleNode": lambda node: tuple(self.read(one) for one in node["content"]),
+            "SliceNode": _slice,
+            "TypeNode": lambda node: _SCALARS[name_of(node)],
+            "DTypeNode": lambda node: self.read(node["content"]).dtype,
+            "NdArrayNode": self._array,
+            "SparseMatrixNode": self._sparse,
+            "RandomStateNode": lambda node: _random_state(self.read(node["content"])),
+            "RandomGeneratorNode": lambda node: _generator(
+                self.read(node["content"]["bit_generator"])
+            ),
+            "LossNode": self._loss,
+            "TreeNode": self._tree,
+            "FunctionNode": lambda node: FUNCTIONS[name_of(node)],
+            "ObjectNode": self._object,
+        }
+
+    def read(self, node: Node) -> Any:
+        """Return what a node stands for."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ModelFileError("its parts are nested too deeply")
+        try:
+            if name_of(node) in self._allow:
+                return self._asked_for(node)
+            if not is_known(node):
+                raise ModelFileError(f"it holds {printable(name_of(node))}")
+            return self._readers[node["__loader__"]](node)
+        finally:
+            self._depth -= 1
+
+    def _dictionary(self, node: Node) -> dict[Any, Any]:
+        types = [_SCALARS[name_of(one)] for one in node["key_types"]["content"]]
+        pairs = zip(types, node["content"].items(), strict=True)
+        return {kind(key): self.read(value) for kind, (key, value) in pairs}
+
+    def _array(self, node: Node) -> Any:
+        if node["type"] == "json":
+            return self._objects(node)
+        array = self._member(node["file"], read_array)
+        if name_of(node) == "numpy.ndarray":
+            return array
+        if array.shape != () or array.dtype.kind not in "biufUS":
+            raise ModelFileError("it holds a number that is none")
+        return _SCALARS[name_of(node)](array[()])
+
+    def _objects(self, node: Node) -> Any:
+        """Return an array of labels; of other objects only if they have been asked for."""
+        shape, items = self.read(node["shape"]), [self.read(one) for one in node["content"]]
+        rows = items if len(shape) == 1 else [one for row in items for one in row]
+        array = np.empty(len(rows), dtype=object)
+        for place, one in enumerate(rows):
+            good = one is None or isinstance(one, bool | int | float | str)
+            if not good and full_name(type(one)) not in self._allow:
+                raise ModelFileError("it holds an array of something else than labels")
+            array[place] = one
+        return array.reshape(shape)
+
+    def _sparse(self, node: Node) -> Any:
+        return self._member(node["file"], lambda content: read_sparse(content, self._budget))
+
+    def _member(self, name: str, read: Callable[[bytes], Any]) -> Any:
+        if name not in self._members:
+            self._members[name] = read(self._archive.read(name))
+        return self._members[name]
+
+    def _loss(self, node: Node) -> Any:
+        arguments = self.read(node["__reduce__"]["args"]) or ()
+        if not all(isinstance(one, float | int) for one in arguments):
+            raise ModelFileError("it holds a loss that is none")
+        return _LOSSES[name_of(node)](*arguments)
+
+    def _tree(self, node: Node) -> Any:
+        return make_tree(self.read(node["__reduce__"]["args"]), self.read(node["content"]))
+
+    def _object(self, node: Node) -> Any:
+        name = name_of(node)
+        if name in _MADE_ANEW:
+            n_classes = node["content"]["content"].get("n_classes")
+            return MADE_ANEW[_MADE_ANEW[name]](None if n_classes is None else _scalar(n_classes))
+        made, kind = table()[name]
+        held = self._attributes(node)
+        check_object(kind, made, held, self._allow)
+        return _with_attributes(made, held)
+
+    def _attributes(self, node: Node) -> dict[str, Any]:
+        held = self.read(node["content"]) if "content" in node else None
+        if held is not None and type(held) is not dict:
+            raise ModelFileError("it holds an object without attributes")
+        return held or {}
+
+    def _asked_for(self, node: Node) -> Any:
+        """Return what a user has allowed, unchecked; its parts are read as any others are."""
+        loader = node["__loader__"]
+        if loader not in ("ObjectNode", "FunctionNode", "TypeNode"):
+            return by_skops(node, self._schema, self._archive, unknown_types(node, self._allow))
+        found = importlib.import_module(node["__module__"])
+        for part in node["__class__"].split("."):
+            found = getattr(found, part)
+        if loader != "ObjectNode":
+            return found
+        assert isinstance(found, type)
+        return _with_attributes(found, self._attributes(node))
+
+
+def _with_attributes(made: Any, held: dict[str, Any]) -> Any:
+    instance = made.__new__(made)
+    restore = getattr(instance, "__setstate__", None)
+    if held and restore is not None:
+        restore(held)
+    elif held:
+        vars(instance).update(held)
+    return instance
+
+
+def _scalar(node: Node) -> Any:
+    value = json.loads(node["content"])
+    if type(value) is int and abs(value) < LARGEST_INTEGER:
+        return value
+    if value is None or type(value) in (bool, float, str):
+        return value
+    raise ModelFileError("it holds something where there should be a number or text")
+
+
+def _slice(node: Node) -> slice:
+    ends = [node["content"][name] for name in ("start", "stop", "step")]
+    if not all(one is None or type(one) is int for one in ends):
+        raise ModelFileError("it holds a slice that is none")
+    return slice(*ends)
+
+
+def _random_state(state: Any) -> np.random.RandomState:
+    """Return a generator in this state; one whose place lies beyond its keys reads past them."""
+    key, place = state["state"]["key"], state["state"]["pos"]
+    good = (
+        state["bit_generator"] == "MT19937"
+        and key.dtype == np.uint32
+        and key.shape == (624,)
+        and type(place) is int
+        and 0 <= place <= 624
+        and state["has_gauss"] in (0, 1)
+        and isinstance(state["gauss"], float | int)
+    )
+    if not good:
+        raise ModelFileError("it holds a source of random numbers that is none")
+    made = np.random.RandomState(0)
+    made.set_state(("MT19937", key, place, state["has_gauss"], float(state["gauss"])))
+    return made
+
+
+def _generator(state: Any) -> np.random.Generator:
+    numbers = [state["state"]["state"], state["state"]["inc"], state["uinteger"]]
+    good = (
+        state["bit_generator"] == "PCG64"
+        and all(type(one) is int and one >= 0 for one in numbers)
+        and state["uinteger"] < 2**32
+        and state["has_uint32"] in (0, 1)
+    )
+    if not good:
+        raise ModelFileError("it holds a source of random numbers that is none")
+    made = np.random.PCG64(0)
+    made.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": numbers[0], "inc": numbers[1]},
+        "has_uint32": int(state["has_uint32"]),
+        "uinteger": numbers[2],
+    }
+    return np.random.Generator(made)

@@ -1,0 +1,226 @@
+"""Models as ONNX graphs, for use without Python: `to_onnx`."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from unconfused._atomic import refuse_target, whole_file
+from unconfused._typing import Labels
+from unconfused.persistence.errors import ExportError, import_extra
+from unconfused.persistence.onnx_check import check_graph
+
+WORDS = r"[\p{L}\p{N}_]{2,}"
+"""scikit-learn's usual words; left to itself, skl2onnx takes letters of English only."""
+
+
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    example: Any = None,
+    force: bool = False,
+    target_opset: int | None = None,
+    text_locale: str | None = None,
+) -> Any:
+    """Turn a fitted classifier, or a whole pipeline, into an ONNX graph.
+
+    The graph computes in float32, and is compared with the model before it is handed out, on the
+    rows of `example` or on random ones. Its outputs are ``label`` and, where the model has
+    probabilities, ``probabilities`` of shape (n, Q); else ``scores`` of shape (n, Q), whose column
+    1 is the `decision_function` where there are two classes.
+
+    Parameters
+    ----------
+    model : fitted classifier of this package, or a Pipeline that ends in one. Of a classifier that
+        trains another (`learner_`), that other one is exported
+    path : where to write the graph, if anywhere
+    example : a few rows of the kind the model predicts, from which the types of the columns are
+        read; needed for text, and where a ColumnTransformer takes columns by name. The graph then
+        has one input of shape (n, 1) for each column, where a missing category is the text "nan";
+        else it has one, ``X``
+    force : replace a file that is there already
+    target_opset : version of the ONNX operators; None for the latest that skl2onnx knows
+    text_locale : the locale by which words are put into small letters, one that the machine which
+        runs the graph has ("C.UTF-8"); None for that machine's way of writing US English
+
+    Returns
+    -------
+    The graph, an ``onnx.ModelProto``.
+
+    Raises
+    ------
+    ExportError : if a part of the model has no counterpart in ONNX
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UnconfusedLogisticRegression
+    >>> from unconfused.persistence import to_onnx
+    >>> clf = UnconfusedLogisticRegression(l2=1e-2).fit(*load_iris(return_X_y=True))
+    >>> graph = to_onnx(clf)
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'probabilities']
+    """
+    skl2onnx = import_extra("skl2onnx", "onnx", "Exporting to ONNX")
+    onnx = import_extra("onnx", "onnx", "Exporting to ONNX")
+    if path is not None:
+        _refuse(path, force)
+    core = _exportable(model)
+    last = core.steps[-1][1] if isinstance(core, Pipeline) else core
+    _refuse_labels(last)
+    from unconfused.persistence.onnx_linear import register_converters
+
+    register_converters()
+    outputs = ["label", "probabilities" if hasattr(last, "predict_proba") else "scores"]
+    try:
+        graph = skl2onnx.convert_sklearn(
+            core,
+            initial_types=_inputs(core, example),
+            options=_options(core, last, text_locale),
+            final_types=[(name, None) for name in outputs],
+            target_opset=target_opset,
+        )
+        onnx.checker.check_model(graph)
+        check_graph(core, graph, example)
+    except (ExportError, ImportError) as error:
+        if isinstance(error, ImportError) or not str(error).startswith("the graph"):
+            raise
+        raise ExportError(_why(core, error)) from None
+    except Exception as error:  # every converter has its own way of giving up
+        raise ExportError(_why(core, error)) from error
+    if path is not None:
+        _write(graph, path, force)
+    return graph
+
+
+def _options(model: Any, classifier: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:
+    options: dict[Any, dict[str, Any]] = {id(classifier): {"zipmap": False}}
+    for vectorizer in _vectorizers(model):
+        usual = vectorizer.token_pattern == CountVectorizer().token_pattern
+        chosen = {"locale": text_locale, "tokenexp": WORDS if usual else None}
+        options[id(vectorizer)] = {name: one for name, one in chosen.items() if one is not None}
+    return options
+
+
+def _vectorizers(part: Any) -> list[CountVectorizer]:
+    """Return the vectorizers in a pipeline, wherever they are."""
+    if isinstance(part, CountVectorizer):
+        return [part]
+    inner: list[Any] = []
+    if isinstance(part, Pipeline):
+        inner = [step for _, step in part.steps]
+    elif isinstance(part, ColumnTransformer):
+        inner = [step for _, step, _ in part.transformers_]
+    return [found for step in inner for found in _vectorizers(step)]
+
+
+def _exportable(model: Any) -> Any:
+    """Return the part that predicts; refuse what is not a fitted classifier."""
+    if not isinstance(model, BaseEstimator):
+        raise ExportError(f"Only scikit-learn estimators can be exported, not {type(model)}.")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ExportError(f"This {type(model).__name__} is not fitted; fit it first.") from None
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        inner = _exportable(last)
+        if inner is last:
+            return model
+        twin = copy.copy(model)
+        twin.steps = [*model.steps[:-1], (name, inner)]
+        return twin
+    learner = getattr(model, "learner_", None)
+    if learner is not None:
+        return _exportable(learner)
+    if not hasattr(model, "classes_"):
+        raise ExportError(f"{type(model).__name__} is not a classifier.")
+    return model
+
+
+def _refuse_labels(classifier: Any) -> None:
+    classes: Labels = np.asarray(classifier.classes_)
+    text = classes.dtype.kind == "U" or all(isinstance(one, str) for one in classes.tolist())
+    if not text and classes.dtype.kind not in "iub":
+        raise ExportError(
+            f"ONNX knows labels that are integers or text; these are {classes.tolist()[:5]}. "
+            "Convert the labels before you fit."
+        )
+
+
+def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
+    """Return the names and types of the graph's inputs."""
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    first = model
+    while isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    if isinstance(first, CountVectorizer):
+        if example is None:
+            raise ExportError("This model takes text: pass example=, a list of a few texts.")
+        return [("X", StringTensorType([None, 1]))]
+    if not isinstance(first, ColumnTransformer) or not hasattr(model, "feature_names_in_"):
+        return [("X", FloatTensorType([None, model.n_features_in_]))]
+    if not hasattr(example, "columns"):
+        raise ExportError(
+            "This model takes columns by name: pass example=, a frame with a few rows, so that "
+            "their types are known."
+        )
+    missing = [name for name in model.feature_names_in_ if name not in list(example.columns)]
+    if missing:
+        raise ExportError(f"The example has no column {', '.join(map(repr, missing))}.")
+    used = [name for name in model.feature_names_in_ if name in _used_columns(first)]
+    return [
+        (name, (FloatTensorType if _is_number(example[name]) else StringTensorType)([None, 1]))
+        for name in used
+    ]
+
+
+def _used_columns(transformer: ColumnTransformer) -> set[str]:
+    """Return the columns that do not fall away; the graph need not ask for others."""
+    kept: set[str] = set()
+    for name, part, _ in transformer.transformers_:
+        if not (isinstance(part, str) and part == "drop"):
+            places = transformer._transformer_to_input_indices[name]
+            kept.update(transformer.feature_names_in_[places])
+    return kept
+
+
+def _is_number(column: Any) -> bool:
+    return np.asarray(column).dtype.kind in "iufb"
+
+
+def _why(model: Any, error: Exception) -> str:
+    steps = model.steps if isinstance(model, Pipeline) else [("", model)]
+    names = " > ".join(type(step).__name__ for _, step in steps)
+    text = " ".join(str(error).split()).split(" It usually means")[0]
+    return (
+        f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections, dates and "
+        "functions of your own have no counterpart there; unconfused.save keeps them."
+    )
+
+
+def _refuse(path: str | os.PathLike[str], force: bool) -> None:
+    try:
+        refuse_target(Path(path), force=force)
+    except OSError as error:
+        raise ExportError(str(error)) from None
+
+
+def _write(graph: Any, path: str | os.PathLike[str], force: bool) -> None:
+    try:
+        with whole_file(path, force=force) as scratch:
+            scratch.write_bytes(graph.SerializeToString())
+    except OSError as error:
+        raise ExportError(str(error)) from None

@@ -1,0 +1,186 @@
+"""Compiled loops whose cache is damaged, full or cannot be written to; and nothing compiled at all.
+
+Faults tried: `FILES` x (`DAMAGES` + `FLIPS` single bytes), and the folders and disks below.
+"""
+
+import errno
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numba.core import caching
+
+from unconfused import _compilation as _compile
+
+FILES = ("nbi", "nbc")
+FLIPS = 40
+DAMAGES = {
+    "empty": lambda data: b"",
+    "cut in half": lambda data: data[: len(data) // 2],
+    "cut by one byte": lambda data: data[:-1],
+    "other text": lambda data: b"not a cache\n" * 50,
+    "zeros": lambda data: bytes(len(data)),
+    "another pickle": lambda data: pickle.dumps(numba.__version__) + pickle.dumps(1),
+}
+
+
+def add_up(numbers):
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Keep compiled loops in a folder of our own, and forget that the user was warned."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(_compile, "_told", False)
+    return tmp_path
+
+
+def call():
+    """Compile as a new process would; return whether the cache was of use."""
+    loop = _compile.compiled(add_up)
+    assert loop(np.arange(4.0)) == 6.0
+    return sum(loop.stats.cache_hits.values()) == 1
+
+
+def files(folder, ending):
+    found = list(folder.rglob(f"*.{ending}"))
+    assert found
+    return found
+
+
+def test_what_was_compiled_is_found_again(folder):
+    assert not call()
+    assert call()
+
+
+@pytest.mark.parametrize("ending", FILES)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_replaced(folder, ending, damage):
+    call()
+    for file in files(folder, ending):
+        file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    with pytest.warns(RuntimeWarning, match="cannot be used"):
+        assert not call()
+    assert call(), "it has been replaced"
+
+
+@pytest.mark.parametrize("ending", FILES)
+def test_no_single_damaged_byte_is_believed(folder, ending, monkeypatch):
+    call()
+    (file,) = files(folder, ending)
+    whole = file.read_bytes()
+    for place in np.linspace(0, len(whole) - 1, FLIPS).astype(int):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        file.write_bytes(damaged)
+        monkeypatch.setattr(_compile, "_told", True)  # a version that differs needs no words
+        assert not call(), place
+        file.write_bytes(whole)
+        assert call()
+
+
+def test_the_user_is_told_once(folder):
+    call()
+    for _ in range(2):
+        for file in files(folder, "nbc"):
+            file.write_bytes(b"")
+        if not _compile._told:
+            with pytest.warns(RuntimeWarning, match="results are the same"):
+                call()
+        else:
+            call()  # warnings are errors here
+
+
+@pytest.mark.parametrize("ending", FILES)
+def test_a_folder_in_the_place_of_a_file(folder, ending):
+    call()
+    for file in files(folder, ending):
+        file.unlink()
+        file.mkdir()
+    if ending == "nbi":
+        with pytest.warns(RuntimeWarning, match="cannot be used"):
+            assert not call()
+    else:  # numba takes it for one that was removed
+        with pytest.warns(RuntimeWarning, match="cannot be written to"):
+            assert not call()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("at", ["the folder", "a file", "its name"])
+def test_a_cache_that_takes_nothing_more(folder, monkeypatch, number, at):
+    loop = _compile.compiled(add_up)
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    if at == "the folder":
+        monkeypatch.setattr(loop._cache._impl.locator, "ensure_cache_path", refuse)
+    elif at == "a file":
+        monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", refuse)
+    else:
+        monkeypatch.setattr(caching.os, "replace", refuse)
+    with pytest.warns(RuntimeWarning, match="cannot be written to"):
+        assert loop(np.arange(4.0)) == 6.0
+    assert not list(folder.rglob("*.tmp.*")), "nothing is left behind"
+
+
+def test_no_folder_at_all(folder, monkeypatch):
+    def nowhere(self, function):
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr(caching.FunctionCache, "__init__", nowhere)
+    with pytest.warns(RuntimeWarning, match="no folder to write to"):
+        assert not call()
+
+
+def test_a_loop_under_anothers_name_is_not_taken_for_it(folder):
+    """As two processes can leave behind that compile for two types at the same moment."""
+    loop = _compile.compiled(add_up)
+    loop(np.arange(4.0))
+    loop(np.arange(4))
+    first, second = sorted(files(folder, "nbc"))
+    first.write_bytes(second.read_bytes())
+    loop = _compile.compiled(add_up)
+    assert loop(np.arange(4.0)) == 6.0
+    assert not loop.stats.cache_hits
+
+
+FIT = """
+import warnings
+import numpy as np
+from scipy import sparse
+from unconfused import UMAClassifier, UltraconservativeClassifier, noise
+warnings.simplefilter("error")
+rng = np.random.RandomState(0)
+X = np.vstack([rng.randn(30, 6) + 3 * np.eye(6)[k] for k in range(4)])
+y = noise.corrupt_labels(np.repeat(np.arange(4), 30), noise.symmetric(4, 0.2), random_state=0)
+for rows in (X, sparse.csr_matrix(X), X.astype(np.float32)):
+    for model in (UMAClassifier(noise.symmetric(4, 0.2)), UltraconservativeClassifier(max_iter=2)):
+        print(repr(float(np.abs(model.set_params(random_state=0).fit(rows, y).coef_).sum())))
+"""
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_under_numba_disable_jit():
+    def numbers(**environment):
+        source = str(Path(__file__).resolve().parents[2] / "src")
+        done = subprocess.run(
+            [sys.executable, "-c", FIT],
+            env={**os.environ, "PYTHONPATH": source, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return np.array(done.stdout.split(), dtype=float)
+
+    np.testing.assert_allclose(numbers(NUMBA_DISABLE_JIT="1"), numbers(), rtol=1e-5)

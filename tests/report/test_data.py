@@ -1,0 +1,289 @@
+"""The numbers of the report: against what is known of problems we made."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from reports import HOSTILE, confused_digits, some_truth
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
+from unconfused._report.analysis import gather
+
+pytestmark = pytest.mark.slow
+
+X, TRUE, SEEN, C = confused_digits()
+WRONG = float(np.mean(SEEN != TRUE))
+
+
+@pytest.fixture(scope="module")
+def known():
+    model = UnconfusedLogisticRegression(C, l2=1e-3).fit(X, SEEN)
+    return gather(model, X, SEEN, random_state=0)
+
+
+def precision(data, n=100):
+    rows = [one.row for one in data.rows[:n]]
+    return np.mean(SEEN[rows] != TRUE[rows])
+
+
+def share(data):
+    return data.n_wrong / data.n_labels
+
+
+def test_a_known_matrix(known):
+    assert abs(share(known) - WRONG) < 0.015
+    assert known.verdict.certain and "most often 4 → 9" in known.verdict.sentence
+    assert known.verdict.number == f"{100 * share(known):.1f} %"
+    assert "you gave, taken as exact" in known.verdict.detail[0]
+    assert known.confusion.low is None
+    np.testing.assert_allclose(known.confusion.matrix, C, atol=1e-12)
+    mix_up = known.confusion.mix_ups[0]
+    assert (mix_up.true, mix_up.label) == (4, 9)
+    assert abs(mix_up.rows - np.sum((TRUE == 4) & (SEEN == 9))) < 8
+    assert precision(known) > 0.97
+    assert known.notes == []
+
+
+def test_the_label_mix(known):
+    before = np.bincount(SEEN) / len(SEEN)
+    after = np.bincount(TRUE) / len(TRUE)
+    np.testing.assert_allclose([one.labels for one in known.mix], before, atol=1e-12)
+    estimated = np.array([one.estimated for one in known.mix])
+    assert np.abs(estimated - after).max() < 0.01 < np.abs(before - after).max()
+
+
+def test_rows_are_ranked_and_explained(known):
+    wrong = [one.wrong for one in known.rows]
+    assert wrong == sorted(wrong, reverse=True) and len(wrong) == 1000
+    assert known.n_ranked == len(X)
+    for one in known.rows[:20]:
+        assert one.label == SEEN[one.row] and one.suggested == one.posterior[0][0] != one.label
+        assert sum(chance for _, chance in one.posterior) <= 1 + 1e-9
+
+
+def test_reliability_through_the_matrix(known):
+    assert known.reliability.against == "labels" and "noisy labels" in known.reliability.words
+    assert sum(known.reliability.count) == 10 * len(X)
+    assert known.reliability.gap < 0.03
+
+
+def test_sensitivity_moves_the_right_way(known):
+    fewer, more = known.sensitivity.scenarios
+    assert fewer.wrong < known.sensitivity.baseline < more.wrong
+    assert 0 <= fewer.changed < 0.1 and 0 <= more.changed < 0.1
+    model = UnconfusedLogisticRegression(C, l2=1e-3).fit(X[:300], SEEN[:300])
+    assert gather(model, X[:300], SEEN[:300], sensitivity=False).sensitivity is None
+
+
+def test_it_can_be_repeated(known):
+    model = UnconfusedLogisticRegression(C, l2=1e-3).fit(X, SEEN)
+    first = gather(model, X, SEEN, sensitivity=False)
+    seed = int(first.code.split("random_state=")[1].rstrip(")"))
+    again = gather(model, X, SEEN, sensitivity=False, random_state=seed)
+    assert again.rows == first.rows and again.verdict == first.verdict
+    assert "UnconfusedLogisticRegression(C, l2=0.001)" in known.code
+    assert dict(known.settings)["l2"] == "0.001"
+
+
+def test_json_can_hold_it(known):
+    assert json.loads(json.dumps(known.as_dict()))["n_rows"] == len(X)
+
+
+def test_trusted_rows():
+    y_true = some_truth(TRUE)
+    model = UnconfusedLogisticRegression(l2=1e-3, random_state=0).fit(X, SEEN, y_true=y_true)
+    data = gather(model, X, SEEN, y_true=y_true, random_state=0)
+    assert abs(share(data) - WRONG) < 0.02
+    assert "known truth" in data.verdict.detail[0] and data.n_trusted == 450
+    assert data.reliability.against == "truth" and "450 rows" in data.reliability.words
+    assert data.confusion.low[4][9] < C[4, 9] < data.confusion.high[4][9]
+    assert not {one.row for one in data.rows} & set(np.flatnonzero(y_true >= 0).tolist())
+    assert any("counts allow" in one.name for one in data.sensitivity.scenarios)
+    assert data.convergence.weights and "y_true=y_true" in data.code
+
+
+def test_an_estimate_keeps_its_intervals_in_any_order():
+    order = np.random.RandomState(0).permutation(10)
+    counts = np.rint(300 * C)
+    estimate = confusion.ConfusionEstimate.from_counts(counts[np.ix_(order, order)], order)
+    model = UnconfusedLogisticRegression(estimate, l2=1e-3, refine=False).fit(X, SEEN)
+    data = gather(model, X, SEEN, sensitivity=False, random_state=0)
+    assert data.confusion.low[4][9] < counts[4, 9] / counts[4].sum() < data.confusion.high[4][9]
+    assert data.confusion.high[9][4] < 0.05
+
+
+def test_nothing_known_is_called_a_guess():
+    model = UnconfusedLogisticRegression(l2=1e-3).fit(X, SEEN)
+    data = gather(model, X, SEEN, random_state=0)
+    assert not data.verdict.certain and "may be wrong" in data.verdict.sentence
+    assert "as if all of them were right" in data.verdict.detail[0]
+    assert "from_noisy" in data.confusion.source
+    assert abs(share(data) - WRONG) < 0.04 and precision(data) > 0.9
+    assert any(one.name == "nearly all labels right" for one in data.sensitivity.scenarios)
+
+
+def test_truth_the_model_never_saw_beats_a_guess():
+    model = UnconfusedLogisticRegression(l2=1e-3).fit(X, SEEN)
+    data = gather(model, X, SEEN, y_true=some_truth(TRUE), random_state=0, sensitivity=False)
+    assert data.verdict.certain and "The fit made no use of it" in data.confusion.source
+    both = some_truth(TRUE) == 4
+    assert data.confusion.matrix[4][9] == pytest.approx(np.mean(SEEN[both] == 9))
+    assert abs(share(data) - WRONG) < 0.02
+
+
+def test_where_not_even_a_guess_is_possible():
+    rows, y = np.eye(4)[[0, 1, 2]], ["a", "b", "c"]
+    data = gather(UMAClassifier().fit(rows, y), rows, y, random_state=0)
+    assert data.verdict.number == "?" and not data.verdict.certain
+    assert data.sensitivity is None
+
+
+def test_uma_says_who_ranks():
+    model = UMAClassifier(C).fit(X, SEEN)
+    data = gather(model, X, SEEN, random_state=0)
+    assert "UMA has no probabilities of its own" in data.rows_words
+    assert precision(data) > 0.97
+    fit = data.convergence
+    assert fit.kind == "uma" and fit.n_steps == model.n_iter_
+    assert sum(len(one.updates) for one in fit.pairs) <= model.n_iter_
+    first = fit.pairs[0]
+    for update in first.updates:
+        assert model.history_["predicted"][update - 1] == first.predicted
+        assert model.history_["true"][update - 1] == first.true
+    assert len(data.sensitivity.scenarios) == 2
+
+
+def crowd():
+    votes = np.column_stack(
+        [
+            noise.corrupt_labels(TRUE, noise.symmetric(10, rate), random_state=seed)
+            for seed, rate in enumerate((0.1, 0.3, 0.6))
+        ]
+    ).astype(float)
+    votes[np.random.RandomState(0).rand(*votes.shape) < 0.2] = np.nan
+    return votes
+
+
+def test_votes():
+    votes = crowd()
+    some = ~np.isnan(votes).all(axis=1)
+    model = UnconfusedLogisticRegression(l2=1e-3).fit(X[some], votes[some])
+    # A row without any vote is left out, and the others keep their numbers.
+    data = gather(model, X, votes, random_state=0)
+    assert data.n_rows == some.sum() and all(some[one.row] for one in data.rows)
+    assert "most frequent answers" in data.verdict.sentence
+    assert data.classes[:3] == ["0", "1", "2"]
+    by_name = {one.name: one for one in data.annotators}
+    assert by_name["0"].wrong < by_name["1"].wrong < by_name["2"].wrong
+    assert by_name["2"].answers == int(np.sum(~np.isnan(votes[:, 2])))
+    fewer, more = data.sensitivity.scenarios
+    assert fewer.wrong != more.wrong
+    with pytest.raises(ValueError, match="fitted with one label per row"):
+        gather(UnconfusedLogisticRegression(C).fit(X, SEEN), X, votes)
+
+
+def test_votes_with_truth():
+    votes = crowd()
+    votes[0] = np.nan
+    truth = np.where(np.arange(len(TRUE)) % 3 == 0, TRUE, np.nan)
+    some = ~np.isnan(votes).all(axis=1) | ~np.isnan(truth)
+    model = UnconfusedLogisticRegression(l2=1e-3)
+    model.fit(X[some], votes[some], y_true=truth[some])
+    data = gather(model, X[some], votes[some], y_true=truth[some], random_state=0)
+    assert data.reliability.against == "truth" and data.reliability.gap < 0.05
+
+
+def test_a_pipeline_of_texts_with_names():
+    words = np.array([["sun", "rain", "snow"][t % 3] + f" word{i % 7}" for i, t in enumerate(TRUE)])
+    names = np.array(["dry", "wet", "cold"], dtype=object)
+    matrix = np.array([[0.8, 0.2, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]])
+    seen = noise.corrupt_labels(TRUE % 3, matrix, random_state=1)
+    given = pd.DataFrame(matrix, index=names, columns=names)
+    for learner in (UnconfusedLogisticRegression(given), UMAClassifier(given)):
+        model = make_pipeline(CountVectorizer(), learner).fit(words, names[seen])
+        data = gather(
+            model, words, names[seen], row_names=[f"r{i}" for i in range(len(words))],
+            row_text=words, random_state=0,
+        )  # fmt: skip
+        assert abs(share(data) - np.mean(seen != TRUE % 3)) < 0.01
+        assert data.classes == ["cold", "dry", "wet"]
+        assert data.rows[0].name == f"r{data.rows[0].row}"
+        assert data.rows[0].text == words[data.rows[0].row]
+        assert "CountVectorizer()" in data.code
+
+
+def test_a_frame_and_its_index():
+    frame = pd.DataFrame(X, index=[f"digit {i}" for i in range(len(X))])
+    model = make_pipeline(StandardScaler(), UnconfusedLogisticRegression(C, l2=1e-2))
+    data = gather(model.fit(frame, SEEN), frame, SEEN, sensitivity=False, random_state=0)
+    assert data.rows[0].name == f"digit {data.rows[0].row}"
+
+
+def test_sparse_rows_and_a_fit_that_is_forgotten(known):
+    rows = sparse.csr_matrix(X)
+    model = UnconfusedLogisticRegression(C, l2=1e-3).fit(rows, SEEN)
+    del model._state  # as after a model was stored and loaded again
+    data = gather(model, rows, SEEN, sensitivity=False, random_state=0)
+    assert share(data) == pytest.approx(share(known), abs=1e-3)
+    assert data.convergence.words.endswith("steps.")
+    kinder = gather(model, rows, SEEN, sensitivity=False, cross_fit=False, random_state=0)
+    assert "too kind" in kinder.rows_words and "flatter" in kinder.reliability.words
+
+
+def test_many_classes_show_those_mixed_up_most():
+    rng = np.random.RandomState(0)
+    true = rng.randint(40, size=4000)
+    rows = np.eye(40)[true] + 0.2 * rng.randn(4000, 40)
+    matrix = np.eye(40)
+    matrix[17, 17], matrix[17, 33] = 0.6, 0.4
+    seen = noise.corrupt_labels(true, matrix, random_state=0)
+    model = UnconfusedLogisticRegression(matrix, l2=1e-3).fit(rows, seen)
+    data = gather(model, rows, seen, sensitivity=False, random_state=0)
+    assert len(data.confusion.shown) == 12 and {17, 33} <= set(data.confusion.shown)
+    assert (data.confusion.mix_ups[0].true, data.confusion.mix_ups[0].label) == (17, 33)
+    assert len(data.mix) == 20
+
+
+def test_a_transposed_matrix_is_noticed():
+    matrix = np.array([[0.6, 0.4, 0.0], [0.0, 1.0, 0.0], [0.0, 0.4, 0.6]])
+    true = TRUE % 3
+    seen = noise.corrupt_labels(true, matrix, random_state=0)
+    other = np.array([[1.0, 0.0, 0.0], [0.45, 0.1, 0.45], [0.0, 0.0, 1.0]])
+    model = UnconfusedLogisticRegression(other, l2=1e-2).fit(X, seen)
+    data = gather(model, X, seen, sensitivity=False, random_state=0)
+    assert any("do not fit each other" in note for note in data.notes)
+
+
+def test_every_label_known_leaves_nothing_to_rank():
+    model = UnconfusedLogisticRegression(l2=1e-3).fit(X, SEEN, y_true=TRUE)
+    data = gather(model, X, SEEN, y_true=TRUE, random_state=0, sensitivity=False)
+    assert data.rows == [] and share(data) == pytest.approx(WRONG)
+
+
+def test_what_it_refuses():
+    model = UnconfusedLogisticRegression(C, l2=1e-3).fit(X, SEEN)
+    with pytest.raises(ValueError, match="best_estimator_"):
+        gather(GridSearchCV(model, {"l2": [1e-3]}), X, SEEN)
+    with pytest.raises(ValueError, match="got LogisticRegression"):
+        gather(LogisticRegression(), X, SEEN)
+    with pytest.raises(ValueError, match="1797 rows but y has 10"):
+        gather(model, X, SEEN[:10])
+    with pytest.raises(ValueError, match="row_names has 2 entries"):
+        gather(model, X, SEEN, row_names=["a", "b"])
+    with pytest.raises(ValueError, match="max_rows"):
+        gather(model, X, SEEN, max_rows=-1)
+    with pytest.raises(ValueError, match="nothing to report on"):
+        gather(model, X, np.full(len(X), np.nan))
+
+
+def test_hostile_labels_are_only_labels():
+    model = UnconfusedLogisticRegression(C, l2=1e-3, classes=HOSTILE).fit(X, HOSTILE[SEEN])
+    data = gather(model, X, HOSTILE[SEEN], sensitivity=False, random_state=0)
+    assert sorted(data.classes) == sorted(HOSTILE.tolist())

@@ -1,0 +1,172 @@
+"""The report as a page: nothing the data holds can become more than text."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from reports import HOSTILE, confused_digits, some_truth
+
+import unconfused
+from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused._html import element, escape
+from unconfused._report import gather, render, write
+
+pytestmark = pytest.mark.slow
+
+X, TRUE, SEEN, C = confused_digits()
+
+
+class Page(HTMLParser):
+    """Collects elements, and the text of scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.scripts, self.open = [], [], []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "br", "input", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"{tag} ends while {self.open[-3:]} are open"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("script", "style"):
+            self.scripts.append(data)
+        else:
+            self.text += data
+
+    def of(self, tag):
+        return [attributes for found, attributes in self.elements if found == tag]
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    y_true = np.where(some_truth(TRUE) >= 0, HOSTILE[TRUE], None)
+    model = UnconfusedLogisticRegression(l2=1e-3, random_state=0)
+    model.fit(X, HOSTILE[SEEN], y_true=y_true)
+    data = gather(
+        model,
+        X,
+        HOSTILE[SEEN],
+        y_true=y_true,
+        row_names=[f"<i onclick=hack()>{i}</i>" for i in range(len(X))],
+        row_text=["</td></table><script>window.hacked=4</script>"] * len(X),
+        title="</title><script>window.hacked=5</script>\ud800",
+        random_state=0,
+    )
+    return data, render(data)
+
+
+def test_everything_is_escaped(hostile):
+    _, text = hostile
+    page = Page(text)
+    assert not page.open, "every element is closed"
+    assert len(page.of("script")) == 2, "the data and our script"
+    assert not page.of("img") and not page.of("i") and not page.of("link")
+    assert not any(name.startswith("on") or name == "style" for _, a in page.elements for name in a)
+    for label in HOSTILE:
+        assert label.replace("\x00", "\ufffd") in page.text
+    assert text.encode("utf-8"), "half a surrogate pair was replaced"
+
+
+def test_the_policy_names_what_may_run(hostile):
+    page = Page(hostile[1])
+    policy = next(a for a in page.of("meta") if "http-equiv" in a)["content"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    style, _, script = page.scripts
+    for kind, text in (("style", style), ("script", script)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+def test_nothing_is_fetched(hostile):
+    assert not re.search(r"(src|href)=\"(?!#)", hostile[1])
+    script = files("unconfused._report").joinpath("static", "report.js").read_text()
+    for way in ("innerHTML", "fetch(", "XMLHttpRequest", "eval(", "document.write"):
+        assert way not in script
+
+
+def test_the_data_is_in_the_page(hostile):
+    data, text = hostile
+    embedded = Page(text).scripts[1]
+    assert "<" not in embedded and embedded.isascii()
+    found = json.loads(embedded)
+    assert found["classes"] == data.classes and found["n_rows"] == data.n_rows
+    assert found["rows"][0][0] == data.rows[0].row
+
+
+def test_tables_have_headings(hostile):
+    page = Page(hostile[1])
+    assert all(a.get("scope") in ("col", "row") for a in page.of("th"))
+    assert len(page.of("caption")) == len(page.of("table")) >= 6
+    assert all(a.get("aria-label") or a.get("aria-hidden") for a in page.of("svg"))
+    assert len(page.of("h1")) == 1 and page.of("html")[0]["lang"] == "en"
+    targets = {a["id"] for _, a in page.elements if "id" in a}
+    assert {a["href"][1:] for a in page.of("a")} <= targets
+
+
+def test_escape_and_element():
+    assert escape(element("b", "<")) == "<b>&lt;</b>"
+    quoted = element("a", title='"><script>', data_x=element("b", '"'))
+    assert quoted == ('<a title="&quot;&gt;&lt;script&gt;" data-x="&lt;b&gt;&quot;&lt;/b&gt;"></a>')
+    assert element("input", disabled=True, name=None) == "<input disabled>"
+
+
+def small_model():
+    return UMAClassifier(C).fit(X[:300], SEEN[:300])
+
+
+def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    model, path = small_model(), tmp_path / "report.html"
+    given = {"sensitivity": False, "random_state": 0}
+    assert unconfused.write_report(model, X[:300], SEEN[:300], path, **given) == path
+    with pytest.raises(OSError, match="force=True"):
+        unconfused.write_report(model, X[:300], SEEN[:300], path, **given)
+    before = path.read_text(encoding="utf-8")
+
+    def interrupted(data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(write, "render", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        unconfused.write_report(model, X[:300], SEEN[:300], path, force=True, **given)
+    assert path.read_text(encoding="utf-8") == before
+    monkeypatch.setattr(write, "render", lambda data: "new")
+    unconfused.write_report(model, X[:300], SEEN[:300], path, force=True, **given)
+    assert path.read_text() == "new"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"], "nothing left behind"
+
+
+def test_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "gather", None)
+    with pytest.raises(OSError, match="no folder"):
+        unconfused.write_report(None, X, SEEN, tmp_path / "missing" / "report.html")
+    with pytest.raises(OSError, match="is a folder"):
+        unconfused.write_report(None, X, SEEN, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_stay_small(tmp_path):
+    n_rows, n_classes = 100_000, 104
+    rng = np.random.RandomState(0)
+    true = rng.randint(n_classes, size=n_rows)
+    rows = rng.randn(n_rows, 4).astype(np.float32)
+    names = np.array([f"a class with a name <{k}> of some length" for k in range(n_classes)])
+    matrix = unconfused.noise.symmetric(n_classes, 0.2)
+    model = UnconfusedLogisticRegression(matrix, max_iter=20, tol=1e-2).fit(rows, names[true])
+    text = ["<&\"'>" * 100] * n_rows
+    path = unconfused.write_report(
+        model, rows, names[true], tmp_path / "r.html", row_text=text, row_names=text,
+        sensitivity=False, random_state=0,
+    )  # fmt: skip
+    assert path.stat().st_size < 2_000_000, path.stat().st_size
