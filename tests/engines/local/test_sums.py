@@ -121,43 +121,38 @@ def test_updates_are_those_of_the_paper(monkeypatch, storage, alpha, strategy, s
 def test_rows_that_have_left_leave_nothing_behind(monkeypatch, strategy):
     # With tol=0 any trace of them would be a pair to unconfuse.
     force(monkeypatch, strategy)
-    rng = np.random.RandomState(0)
-    X = rng.rand(40, 3) + 0.1
-    engine = LocalEngine(X, np.arange(40) % 2, 3, rng.rand(40), intercept=False)
-    partition = engine.partition(Unmixing(np.eye(3)), 0.0)
-    partition.restart(np.outer([0.0, 1.0, -1.0], np.ones(3)))
-    assert exact_norms(partition)[1, :2].min() > 0
-    for turn in range(1, 6):  # the last class comes first, or last, all rows with it
-        partition.move(np.array([0.0, 0.0, 4.0 * (-1) ** (turn + 1)]), np.ones(3))
+    monkeypatch.setattr(gram, "BLAS_GAIN", 1e-6)
+    rng, codes = np.random.RandomState(0), np.arange(40) % 2
+    X = np.column_stack([1 - 2.0 * codes, rng.rand(40, 2) + 0.1])
+    engine = LocalEngine(X, codes, 3, rng.rand(40), intercept=False)
+    C = np.array([[0.7, 0.3, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    partition = engine.partition(Unmixing(C), 0.0)
+    partition.restart(np.outer([0.0, 1.0, -1.0], [0.0, 1.0, 1.0]))
+    for held in [1, 2] * 4:  # the region of the rows with code 0; those with code 1 stay
         norms = exact_norms(partition)
-        held = 2 if turn % 2 else 1
-        assert norms[held, :2].min() > 0
-        assert not np.delete(norms, held, axis=0).any()
-        assert not norms[:, 2].any()
+        where = np.zeros((3, 3), dtype=bool)
+        where[held, :2] = where[1, 1] = True
+        assert norms[where].min() > 0
+        assert not norms[~where].any()
+        partition.move(np.array([0.0, 0.0, 3 - 2.0 * held]), np.array([6.0, 0.0, 0.0]))
 
 
 def test_an_outlier_that_left_takes_its_rounding_along(monkeypatch):
     force(monkeypatch, GramSums)
+    monkeypatch.setattr(gram, "BLAS_GAIN", 1e-6)
     rng = np.random.RandomState(0)
-    X = np.vstack([rng.randn(60, 30), 1e7 * rng.randn(2, 30)])
-    X[:60, 0], X[60:, 0] = 1.0, [-1e8, -2e8]
+    X = np.vstack([rng.randn(60, 9), 1e8 * rng.randn(2, 9)])
+    X[:, 0], X[:, 1] = 1.0, np.arange(62) >= 60
     engine = LocalEngine(X, rng.randint(4, size=62), 4, intercept=False)
-    C = np.eye(4) * 0.6 + 0.1
-    moved, fresh = (engine.partition(Unmixing(C), 0.0) for _ in range(2))
-    W = np.zeros((4, 30))
-    W[1, 0], W[2, 0] = 1e-9, -1e-9
-    W[1, 1] = 1e-3
-    moved.restart(-W)  # then most rows are of class 1, with the outliers or without them
-    for factor in (2.0, -2.0, 2.0):
-        moved.measure(PAIRS)
-        moved.move(np.array([0.0, factor, 0.0, 0.0]), W[1])
-        moved.move(np.array([0.0, 0.0, factor, 0.0]), W[2])
-        fresh.restart(moved._assignment._weights.copy())
-        expected = exact_norms(fresh)
-        lower, upper = moved.norm_bounds()
-        slight = 1e-6 * expected.max(axis=1, keepdims=True)
-        assert np.all((lower <= expected + slight) & (expected <= upper + slight))
-        np.testing.assert_allclose(exact_norms(moved), expected, atol=0, rtol=1e-6)
+    moved, fresh = (engine.partition(Unmixing(np.eye(4) * 0.6 + 0.1), 0.0) for _ in range(2))
+    W, steps = np.zeros((4, 9)), np.array([0.0, 0.0, 2.0, 0.0])
+    W[1, 0] = 1.0  # all rows are of class 1, but for outliers while class 2 has their mark
+    moved.restart(W)
+    moved.measure(PAIRS)
+    moved.move(steps, np.eye(9)[1])
+    fresh.restart(W + np.outer(steps, np.eye(9)[1]))
+    assert moved.tables().counts.sum(axis=1).tolist() == [0.0, 60.0, 2.0, 0.0]
+    np.testing.assert_allclose(exact_norms(moved), exact_norms(fresh), rtol=1e-9)
 
 
 def test_regions_that_change_places_are_not_summed_again(monkeypatch):
