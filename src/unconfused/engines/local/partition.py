@@ -101,7 +101,8 @@ class LocalPartition:
 
         self._rebuild_if_outdated()
         changed = np.flatnonzero(self._changed)
-        self._longest[changed] = self._cells.longest_sums(changed) @ np.abs(self._coefficients)
+        with np.errstate(invalid="ignore"):  # what overflows is told by whoever asks
+            self._longest[changed] = self._cells.longest_sums(changed) @ np.abs(self._coefficients)
         self._changed.fill(False)
         lower, upper = np.empty((2, *self._slack.shape))
         bound_norms(self._squared_norms, self._slack, self._longest, self.total, lower, upper)
