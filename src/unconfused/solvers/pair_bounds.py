@@ -51,7 +51,7 @@ def sufficient_norms(
         open_pairs = offered & (lower < upper) & (worth >= highest * (1 - 2 * TIE))
         if not open_pairs.any():
             return upper
-        first = np.argsort(-worth[open_pairs], kind="stable")[:n_measured]
-        places = np.argwhere(open_pairs)[first]
-        partition.measure([(p, q) for p, q in places.tolist()])
+        places = np.flatnonzero(open_pairs)
+        first = places[np.argsort(-worth.ravel()[places], kind="stable")[:n_measured]]
+        partition.measure([divmod(place, len(worth)) for place in first.tolist()])
         n_measured *= MORE  # seldom is more than one needed; if so, many are

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from engine_cases import exact_regions, full_rows, make_rows
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_moves, make_problem
 from scipy import sparse
@@ -13,41 +13,90 @@ from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import partition, threads, weight_drift
 from unconfused.engines.local.assignment import RowAssignment
+from unconfused.engines.local.threads import RowThreads
 from unconfused.steps import STEPS
 
 seeds = st.integers(0, 2**16)
-alphas = st.sampled_from([0.0, 1e-13, 0.05, 0.5])
+alphas = st.sampled_from([0.0, 0.0, 1e-13, 0.05, 0.5])
 storages = st.sampled_from([np.asarray, sparse.csr_matrix])
 dtypes = st.sampled_from([np.float32, np.float64])
-scales = st.sampled_from([1.0, 1e-18, 1e15])
+n_classes = st.sampled_from([2, 3, 5, 8, 40])
+scales = st.sampled_from([1.0, 1e-25, 1e-18, 1e15, 1e18])
+N_ROWS = 80
 
 
-@given(seeds, alphas, storages, dtypes, st.booleans(), st.integers(2, 6), scales)
-def test_regions_are_those_of_all_rows_scored(seed, alpha, storage, dtype, intercept, Q, scale):
-    rng, alpha = np.random.RandomState(seed), alpha * scale**2
-    X = make_rows(rng, 80, 3, dtype) * dtype(scale)
+def follow(assignments, engine, X, W, moves, alpha):
+    """Move all alike, and hold them to regions found from scratch after every move."""
+    for one in assignments:
+        one.restart(W)
+        np.testing.assert_array_equal(one.region, exact_regions(X, W, alpha))
+    for steps, direction in moves:
+        before = assignments[0].region.copy()
+        moved = [one.move(steps, direction) for one in assignments]
+        W = W + np.outer(steps, direction)
+        expected = exact_regions(X, W, alpha)
+        for one, (rows, origin) in zip(assignments, moved, strict=True):
+            np.testing.assert_array_equal(one.region, expected)
+            np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(before != expected))
+            np.testing.assert_array_equal(origin, before[rows])
+
+
+def make_assignments(X, Q, alpha, intercept):
+    """One that skips rows in one thread, one that does so in three, and one that does not."""
+    codes = np.zeros(X.shape[0], dtype=np.intp)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "WORTH_A_THREAD", 1)
-        codes, n_threads = np.zeros(80, dtype=np.intp), 1 + 2 * (seed % 2)
-        engine = LocalEngine(storage(X), codes, 1, intercept=intercept, n_threads=n_threads)
-    kept, scored = (RowAssignment(engine, Q, alpha, skip=skip) for skip in (True, False))
-    full = full_rows(X, intercept)
+        engines = [LocalEngine(X, codes, 1, intercept=intercept, n_threads=n) for n in (1, 3)]
+    skipping = [RowAssignment(engine, Q, alpha) for engine in engines]
+    return [*skipping, RowAssignment(engines[0], Q, alpha, skip=False)], engines[0]
+
+
+@given(seeds, alphas, storages, dtypes, st.booleans(), n_classes, scales)
+@settings(max_examples=60)
+def test_regions_are_those_of_all_rows_scored(seed, alpha, storage, dtype, intercept, Q, scale):
+    rng, alpha = np.random.RandomState(seed), alpha * scale**2
+    X = make_rows(rng, N_ROWS, 3, dtype) * dtype(scale)
+    assignments, engine = make_assignments(storage(X), Q, alpha, intercept)
     W = np.round(rng.randn(Q, engine.n_features), 1) * scale
     W[-1] = W[0]  # equal until one of them moves
     if seed % 3 == 0:
-        W[1:] = 0.0
-    for one in (kept, scored):
-        one.restart(W)
-    for steps, direction in make_moves(rng, 80, Q, engine.n_features):
-        before, direction = kept.region.copy(), direction * scale
-        moved, origin = kept.move(steps, direction)
-        scored.move(steps, direction)
-        W = W + np.outer(steps, direction)
-        np.testing.assert_array_equal(kept.region, scored.region)
-        np.testing.assert_array_equal(kept.region, exact_regions(full, W, alpha))
-        np.testing.assert_array_equal(np.sort(moved), np.flatnonzero(before != kept.region))
-        np.testing.assert_array_equal(origin, before[moved])
-    assert kept.n_rescored <= scored.n_rescored == 80
+        W[1 + seed % Q :] = 0.0
+    moves = [(s, d * scale) for s, d in make_moves(rng, 70, Q, engine.n_features)]
+    with pytest.MonkeyPatch.context() as patch:
+        pieces = RowThreads.pieces
+        patch.setattr(RowThreads, "pieces", lambda self, n, multiple_of: pieces(self, n, 7))
+        follow(assignments, engine, full_rows(X, intercept), W, moves, alpha)
+    assert assignments[0].n_rescored <= assignments[2].n_rescored == N_ROWS
+
+
+@given(seeds, storages, dtypes, n_classes, st.sampled_from([0.0, 1.0, 4.0]))
+@settings(max_examples=40)
+def test_whole_numbers_are_tied_exactly(seed, storage, dtype, Q, alpha):
+    rng = np.random.RandomState(seed)
+    X = rng.randint(-2, 3, (N_ROWS, 3)).astype(dtype)
+    assignments, engine = make_assignments(storage(X), Q, alpha, False)
+    W = np.zeros((Q, 3))
+    W[rng.randint(Q)] = rng.randint(1, 3, 3)
+    moves = []
+    for _ in range(70):  # classes leave 0 one by one, and some never do
+        steps = np.zeros(Q)
+        steps[rng.choice(Q, 2, replace=False)] = 1.0, -1.0
+        moves.append((steps, rng.randint(-1, 2, 3).astype(float)))
+    follow(assignments, engine, X.astype(float), W, moves, alpha)
+
+
+@given(seeds, storages, dtypes, st.sampled_from([300, 2000]))
+@settings(max_examples=10)
+def test_weights_that_shrink_after_rows_were_scored(seed, storage, dtype, d):
+    # What single precision rounded away of long weights is much beside short ones.
+    rng, Q = np.random.RandomState(seed), 3
+    X = (rng.randn(N_ROWS, d) * (rng.rand(N_ROWS, d) < 0.2)).astype(dtype)
+    assignments, engine = make_assignments(storage(X), Q, 0.0, False)
+    long, short = 1e4 * rng.randn(d), 1e-3 * rng.randn(Q, d)
+    W = short + long
+    moves = [(np.ones(Q) * f, long) for f in (-0.9, -0.09, -0.009, -0.001)]
+    moves += [(rng.permutation([1.0, -1.0, 0.0]), 1e-4 * rng.randn(d)) for _ in range(10)]
+    follow(assignments, engine, X.astype(float), W, moves, 0.0)
 
 
 @pytest.mark.filterwarnings("ignore:UMA stopped")

@@ -50,13 +50,13 @@ def test_peak_memory_of_a_fit(n_rows, n_columns, n_classes):
     ("n_rows", "n_columns", "n_classes", "chosen"),
     [
         (500, 20, 4, KeptSums),
-        (500, 4000, 12, LazySums),
+        (500, 3000, 12, LazySums),
         (500, 60_000, 30, GramSums),
-        (40, 4000, 150, SumsOnDemand),
+        (40, 500, 150, SumsOnDemand),
     ],
 )
 def test_the_sums_that_fit_are_kept(n_rows, n_columns, n_classes, chosen, monkeypatch):
-    monkeypatch.setattr(memory_plan, "SMALL", 2**20)
+    monkeypatch.setattr(memory_plan, "SMALL", 2**22)
     X = sparse.random_array((n_rows, n_columns), density=0.001, format="csr", rng=0)
     engine = LocalEngine(X, np.zeros(n_rows, dtype=np.intp), n_classes)
     region = np.zeros(n_rows, dtype=np.int16)

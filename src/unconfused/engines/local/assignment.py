@@ -92,7 +92,7 @@ class RowAssignment:
         self._state.slot.fill(0)
         self._state.slack.fill(-np.inf)
         self._state.scores.fill(0.0)  # right for classes at 0, which are not scored
-        self._rescore(np.full_like(self._drift.distances(), np.inf))
+        self._rescore(np.full((self._drift.n_slots, len(weights)), np.inf, dtype=np.float32))
         self._moved_at.fill(0)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
@@ -111,7 +111,8 @@ class RowAssignment:
         self._drift.add(steps, direction)
         self._moved_at[movers] = self._drift.now
         self._leave_zero(movers)
-        drift = self._drift.distances(4.0 * TIE * self._longest)
+        # Kept scores are as far off as weights were long, which may have become shorter since.
+        drift = self._drift.distances(self._closeness, 4.0 * TIE * self._longest)
         if not self._skip:
             drift.fill(np.inf)
         moves = self._rescore(drift)
@@ -150,8 +151,10 @@ class RowAssignment:
         weights = self._own_weights, self._own_constants, self._weights, self._constants
         scorer, scale = Scorer(*weights, self._contenders()), self._longest
         list_stale(scorer.classes, self._moved_at, self._drift.times, self._stale)
+        used = used_slack(drift)
+        used[self._drift.unsafe] = np.inf
         limits = Limits(
-            used_slack=used_slack(drift),
+            used_slack=used,
             drift=drift,
             stale=self._stale,
             alpha=self._alpha,

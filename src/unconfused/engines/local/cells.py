@@ -48,17 +48,16 @@ class Cells:
         self._tables.moved.fill(0.0)
         return moved
 
-    def longest_sums(self, coefficients: FloatArray) -> FloatArray:
-        """Return what no unmixed sum of a region is longer than, (Q, Q).
+    def longest_sums(self, regions: IntArray) -> FloatArray:
+        """Return what no cell's sum is longer than, in these regions, (regions, S).
 
         By Cauchy-Schwarz rows of norms l and weights w have a sum no longer than the root of the
         sums of w and of w l². What rounding has taken from these tables is made up for.
         """
-        members, counts, squares, _ = self._tables
-        counts = np.maximum(counts, 0.0) + LOST * self._total
-        squares = np.maximum(squares, 0.0) + LOST * self._total_square
-        masses = np.where(members == 0, 0.0, np.sqrt(counts) * np.sqrt(squares))
-        return np.asarray(masses @ np.abs(coefficients))
+        members, counts, squares = (table[regions] for table in self._tables[:3])
+        counts = np.sqrt(np.maximum(counts, 0.0) + LOST * self._total)
+        squares = np.sqrt(np.maximum(squares, 0.0) + LOST * self._total_square)
+        return np.where(members == 0, 0.0, counts * squares)
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""

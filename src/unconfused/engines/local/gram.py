@@ -19,6 +19,9 @@ from unconfused.engines.local.sums import SumsOnDemand
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
 
+SHRUNK = 16
+"""A Gram matrix that was so many times as large is made anew: rounding stays as it was then."""
+
 BLAS_GAIN = 8
 """How many times faster a product is in BLAS than in a loop over rows."""
 
@@ -33,6 +36,9 @@ class GramSums(SumsOnDemand):
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
         """Which rows every Gram matrix counts."""
 
+        self._largest = np.zeros(n_classes)
+        """Trace of every Gram matrix when it was largest, since it was made."""
+
         per_row = BLAS_GAIN * max(1, engine.rows.n_entries // engine.rows.n_rows)
         self._most_moved = n_codes * engine.n_features / per_row
         """Rows that may have moved until to start again takes less than to follow."""
@@ -41,6 +47,7 @@ class GramSums(SumsOnDemand):
         """Forget all rows."""
         self._grams.fill(0.0)
         self._counted.fill(False)
+        self._largest.fill(0.0)
 
     def measure(
         self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
@@ -67,11 +74,16 @@ class GramSums(SumsOnDemand):
             self._counted[region] = inside
         self._engine.in_threads.each(self._start_again, again)
         self._follow(followed)
+        traces = np.einsum("rss->r", self._grams)
+        np.maximum(self._largest, traces, out=self._largest)
+        shrunk = [(r,) for r in regions if SHRUNK * traces[r] < self._largest[r]]
+        self._engine.in_threads.each(self._start_again, shrunk)
 
     def _start_again(self, region: int) -> None:
         codes, sums = self.sums_of(region)
         self._grams[region] = 0.0
         self._grams[region][np.ix_(codes, codes)] = sums @ sums.T
+        self._largest[region] = np.trace(self._grams[region])
 
     def _follow(self, moves: list[tuple[int, FloatArray, IntArray]]) -> None:
         """Add the products of rows that moved, (region, its rows now, those that moved) each."""

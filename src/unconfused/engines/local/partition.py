@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SKIP_ROWS = True
 """Whether rows that cannot have changed their region are passed over."""
 
+ROWS_AT_ONCE = 8192
+"""Rows that are added together when tables and sums are made anew: lists of rows take memory."""
+
 MOVES_PER_ROW = 8
 """Moves, per row there is, after which tables and sums are made anew: rounding cannot pile up."""
 
@@ -34,7 +37,7 @@ class LocalPartition:
     def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
         self._engine = engine
         self._coefficients = np.ascontiguousarray(unmixing.coefficients)
-        n_classes = self._n_classes = unmixing.n_classes
+        n_classes = unmixing.n_classes
         self.total = float(engine.weights.sum())
         self.n_features = engine.n_features
         self._assignment = RowAssignment(engine, n_classes, alpha, skip=SKIP_ROWS)
@@ -46,6 +49,10 @@ class LocalPartition:
         self._slack = np.zeros((n_classes, n_classes))
         """How far every unmixed sum may be from what it was then."""
 
+        self._longest = np.zeros((n_classes, n_classes))
+        """What no unmixed sum is longer than, in regions that have not changed since."""
+
+        self._changed = np.ones(n_classes, dtype=bool)
         self._versions = np.zeros(n_classes, dtype=np.int64)
         self.everywhere = True
         """Whether all weights are 0, and every region is that of all rows."""
@@ -75,30 +82,32 @@ class LocalPartition:
         self._cells.move(rows, before, self._assignment.region)
         self._sums.move(rows, before)
         moved = self._cells.take_moved()
-        self._slack += moved @ np.abs(self._coefficients)
-        self._versions += moved.any(axis=1)
+        changed = np.flatnonzero(moved.any(axis=1))
+        self._slack[changed] += moved[changed] @ np.abs(self._coefficients)
+        self._versions[changed] += 1
+        self._changed[changed] = True
 
     def tables(self) -> CellTables:
         """Return what the cells hold."""
         self._rebuild_if_outdated()
         tables = self._cells.tables()
-        if not self.everywhere:
-            return tables
-        return CellTables(
-            self._for_every_class(tables.counts), self._for_every_class(tables.squares)
-        )
+        if self.everywhere:
+            tables.counts[1:], tables.squares[1:] = tables.counts[0], tables.squares[0]
+        return tables
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
         from unconfused.engines.local.kernels.cells import bound_norms
 
         self._rebuild_if_outdated()
-        norms = np.sqrt(self._squared_norms) / self.total
-        longest = self._cells.longest_sums(self._coefficients)
-        lower, upper = np.empty((2, *norms.shape))
-        bound_norms(norms, self._slack, longest, self.total, lower, upper)
+        changed = np.flatnonzero(self._changed)
+        with np.errstate(invalid="ignore"):  # what overflows is told by whoever asks
+            self._longest[changed] = self._cells.longest_sums(changed) @ np.abs(self._coefficients)
+        self._changed.fill(False)
+        lower, upper = np.empty((2, *self._slack.shape))
+        bound_norms(self._squared_norms, self._slack, self._longest, self.total, lower, upper)
         if self.everywhere:
-            lower, upper = self._for_every_class(lower), self._for_every_class(upper)
+            lower[1:], upper[1:] = lower[0], upper[0]
         return lower, upper
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
@@ -130,15 +139,15 @@ class LocalPartition:
         region = self._assignment.region
         self._cells.clear()
         self._sums.clear()
-        rows, nowhere = np.arange(len(region)), np.full_like(region, -1)
-        self._cells.move(rows, nowhere, region)
-        self._sums.move(rows, nowhere)
+        for start in range(0, len(region), ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + ROWS_AT_ONCE, len(region)))
+            nowhere = np.full(len(rows), -1, dtype=region.dtype)
+            self._cells.move(rows, nowhere, region)
+            self._sums.move(rows, nowhere)
         held = self._cells.take_moved().any(axis=1)
         self._slack[:] = np.where(held, np.inf, 0.0)[:, np.newaxis]
         self._squared_norms.fill(0.0)
         self._versions += 1
+        self._changed.fill(True)
         self._n_moved = 0
         self._outdated = False
-
-    def _for_every_class(self, table: FloatArray) -> FloatArray:
-        return np.tile(table[:1], (self._n_classes, 1))

@@ -20,9 +20,6 @@ WINDOW = 64
 DIRECTION_BYTES = 8 * 2**20
 """Most bytes of directions that are kept; with many features there are fewer of them."""
 
-ROUNDING = 1e-13
-"""Share of a path's squared length that rounding may hide in a squared distance."""
-
 
 class WeightDrift:
     """Distances of all classes' weights from what they were at each of the last times.
@@ -49,7 +46,13 @@ class WeightDrift:
         self._steps = np.zeros((self.n_slots, n_classes))
         self._squared = np.zeros((self.n_slots, n_classes))
         self._path = np.zeros((self.n_slots, n_classes))
-        self._void = np.zeros((self.n_slots, n_classes), dtype=bool)
+        self._rounding = (n_features + 4 * self.n_slots) * np.finfo(np.float64).eps
+        """Share of a path's squared length that rounding may hide in a squared distance."""
+
+        self._void = np.zeros(self.n_slots, dtype=bool)
+        self.unsafe = np.zeros((self.n_slots, n_classes), dtype=bool)
+        """Slots and best classes of rows that are not safe, whatever their slack."""
+
         self.now = 0
 
     @property
@@ -70,7 +73,7 @@ class WeightDrift:
         slot = self.slot
         self.times[slot] = self.now
         self._squared[slot] = self._path[slot] = 0.0
-        self._void[slot] = False
+        self._void[slot] = self.unsafe[slot] = False
 
     def add(self, steps: FloatArray, direction: FloatArray) -> None:
         """Let every class c move by ``steps[c] * direction``, and time pass."""
@@ -89,17 +92,19 @@ class WeightDrift:
 
     def forget(self, best: int) -> None:
         """Let no row with this best class be safe that was scored before."""
-        self._void[:, best] = True
+        self.unsafe[:, best] = True
 
-    def distances(self, allowance: float = 0.0) -> FloatArray:
+    def distances(self, share: float = 0.0, allowance: float = 0.0) -> FloatArray:
         """Return how far every class is from where it was, (slots, Q), and at most that.
 
-        `allowance` is added for rounding. It is infinite where nothing can be said.
+        A share of it, and `allowance`, are added for rounding. It is infinite where nothing can be
+        said.
         """
-        moved = np.sqrt(np.maximum(self._squared, 0.0) + ROUNDING * self._path**2)
-        moved = moved * (1.0 + 1e-6) + allowance
-        moved[self._void] = np.inf
-        return np.asarray(moved, dtype=np.float32)
+        with np.errstate(over="ignore"):  # infinite in single precision: nothing is safe
+            moved = np.sqrt(np.maximum(self._squared, 0.0) + self._rounding * self._path**2)
+            moved = moved * (1.0 + 1e-6 + share) + allowance
+            moved[self._void] = np.inf
+            return np.asarray(moved, dtype=np.float32)
 
 
 def used_slack(distances: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, NamedTuple
 
 from unconfused._compilation import compiled
@@ -28,7 +29,7 @@ class Tables(NamedTuple):
     """What every cell (region, code) holds."""
 
     members: IntArray
-    """Number of rows."""
+    """Number of rows that count."""
 
     counts: FloatArray
     """Their total weight."""
@@ -47,6 +48,8 @@ def move_rows(rows: Any, before: Any, region: Any, labelled: Labelled, tables: T
     for k in range(len(rows)):
         i = rows[k]
         code, weight, norm = labelled.codes[i], labelled.weights[i], labelled.norms[i]
+        if weight == 0.0:
+            continue
         old, new = before[k], region[i]
         if old >= 0:
             members[old, code] -= 1
@@ -64,18 +67,21 @@ def move_rows(rows: Any, before: Any, region: Any, labelled: Labelled, tables: T
 
 @compiled
 def bound_norms(
-    norms: FloatArray, slack: FloatArray, longest: FloatArray, total: float,
+    squared_norms: FloatArray, slack: FloatArray, longest: FloatArray, total: float,
     lower: FloatArray, upper: FloatArray,
 ) -> None:  # fmt: skip
-    """Write numbers between which the norms of vectors lie that were measured some time ago.
+    """Write numbers between which the norms of means lie, by sums measured some time ago.
 
-    Each is off by its slack at most, and none exceeds `longest`. Norms are means over rows of
-    weight `total`; slack and `longest` are sums.
+    Each sum is off by its slack at most, and none is longer than `longest`. Means are over rows of
+    weight `total`.
     """
-    for p in range(len(norms)):
-        for q in range(norms.shape[1]):
-            lower[p, q] = upper[p, q] = norms[p, q]
+    for p in range(len(slack)):
+        for q in range(slack.shape[1]):
+            norm, most = sqrt(squared_norms[p, q]) / total, longest[p, q] * LONGER / total
+            if norm > most:  # rounding may have left a trace of rows that are gone
+                norm = most
+            lower[p, q] = upper[p, q] = norm
             if slack[p, q] > 0.0:
                 off = (slack[p, q] * LONGER + ROUNDING * longest[p, q]) / total
-                upper[p, q] = min(norms[p, q] + off, longest[p, q] * LONGER / total)
-                lower[p, q] = min(max(norms[p, q] - off, 0.0), upper[p, q])
+                upper[p, q] = min(norm + off, most)
+                lower[p, q] = min(max(norm - off, 0.0), upper[p, q])

@@ -256,7 +256,7 @@ def list_contenders(i: int, scorer: Scorer, state: RowState, limits: Limits, out
 @compiled
 def is_usable(width: float, tie: float) -> bool:
     """Say whether single precision says anything: scores neither overflow nor lose their digits."""
-    return tie > TINY and TINY < width < HUGE
+    return TINY < tie < HUGE and TINY < width < HUGE
 
 
 @compiled
