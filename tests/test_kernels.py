@@ -202,7 +202,7 @@ def test_default_number_of_components(blobs, monkeypatch):
 @pytest.mark.parametrize("exact_limit", [0, 5000])
 def test_more_components_than_rows_are_lowered_with_a_warning(blobs, exact_limit):
     projection = kernel_projection(50, exact_limit=exact_limit)
-    with pytest.warns(UserWarning, match="n_components=50 is more than the 20 training rows"):
+    with pytest.warns(UserWarning, match="n_components=50 exceeds the 20 training rows"):
         projection.fit(blobs[:20])
     assert projection.n_components_ == 20
     assert projection.n_components == 50

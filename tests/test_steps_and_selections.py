@@ -90,7 +90,7 @@ def test_a_rule_of_ones_own_works_in_both_learners():
         ([1.0, -1.0], "3 finite numbers"),
         ([1.0, np.nan, -1.0], "3 finite numbers"),
         ([1.0, 1.0, 1.0], "sum to zero"),
-        ([-1.0, -1.0, 2.0], "may step up"),
+        ([-1.0, -1.0, 2.0], "may have a positive step"),
     ],
 )
 def test_a_rule_that_breaks_the_contract_is_told_so(answer, message):

@@ -1,8 +1,7 @@
-"""Compilation of loops, cached on disk where there is a place for it.
+"""Just-in-time compilation with a fault-tolerant disk cache.
 
-Compiled loops that cannot be read from the cache, or not written to it, cost time and nothing else:
-what is damaged is compiled again and replaced, and a folder that is full or cannot be written to
-is done without. A warning says so once.
+A cache problem costs compile time and nothing else: damaged files are recompiled and replaced, and
+without a writable folder nothing is cached. Either is reported by one warning per process.
 """
 
 # mypy: allow-untyped-calls
@@ -30,50 +29,50 @@ DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def compiled(function: Any, **options: Any) -> Any:
-    """Compile a loop when it is first called; it releases the interpreter while it runs."""
+    """Compile a function on its first call; it releases the GIL while it runs."""
     loop = njit(nogil=True, **options)(function)
     if loop is function:  # NUMBA_DISABLE_JIT
         return loop
     try:
         loop._cache = _LoopCache(function)
-    except (RuntimeError, OSError) as error:  # no folder could be written to
+    except (RuntimeError, OSError) as error:  # no writable cache folder
         loop._cache = _NoCache(error)
     return loop
 
 
 def instruction(plain: Callable[..., Any]) -> Callable[[Writer], Writer]:
-    """Return a decorator for an instruction numba has no name for; `plain` is it in Python.
+    """Return a decorator for an LLVM intrinsic that numba does not expose.
 
-    That is called instead where NUMBA_DISABLE_JIT lets nothing be compiled.
+    `plain`, its Python equivalent, is used where NUMBA_DISABLE_JIT turns compilation off.
     """
     make: Any = (lambda write: plain) if vars(config)["DISABLE_JIT"] else intrinsic
     return cast(Callable[[Writer], Writer], make)
 
 
 class _LoopCache(FunctionCache):
-    """A cache that never makes a call fail."""
+    """Cache of a compiled function that never makes a call fail."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         file = self._cache_file
         base = file._index_name.removesuffix(".nbi")
-        # numba minds the loop's own file alone. A loop has those that it calls compiled into it:
-        # after an upgrade that changed one of them it would go on with the old one.
+        # numba checks only the function's own source file, but callees are compiled into it: the
+        # stamp covers all sources, so that a change to a callee invalidates the cache.
         stamp = file._source_stamp, sources_stamp()
         self._cache_file = _CheckedFile(file._cache_path, base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled loop for these types, None if there is none that can be used."""
+        """Return the compiled function for these types; None if there is no usable one."""
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:
             with suppress(OSError):
-                self.flush()  # or it could not be saved either
+                self.flush()  # a damaged index would make saving fail too
             _tell(f"{self._cache_file._index_path} cannot be used", error)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled loop for the next process, if that is possible."""
+        """Save a compiled function for later processes, if possible."""
         try:
             super().save_overload(sig, data)
         except Exception as error:
@@ -81,36 +80,36 @@ class _LoopCache(FunctionCache):
 
 
 class _NoCache(NullCache):
-    """Nothing is kept; a warning says so where something would have been."""
+    """Cache that stores nothing, and warns on the first attempt to."""
 
     def __init__(self, reason: Exception) -> None:
         self._reason = reason
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep nothing."""
+        """Warn that nothing is cached."""
         _tell("there is no folder to write to", self._reason)
 
 
 class _CheckedFile(IndexDataCacheFile):
-    """The files of a cache, each with a checksum: damaged machine code must not be run."""
+    """Cache files with a checksum each: damaged machine code must not be run."""
 
     def save(self, key: Any, data: Any) -> None:
-        """Save what belongs to a key, with the key."""
+        """Save the data of a key, along with the key."""
         super().save(key, (self._source_stamp, key, data))
 
     def load(self, key: Any) -> Any:
-        """Return what belongs to a key; None if there is nothing."""
+        """Return the data of a key; None if there is none."""
         found = super().load(key)
         if found is None:
             return None
-        # Two processes can give two loops the same name, and a file of an older version can bear
+        # Concurrent processes can use one file name for two functions, and a stale file can have
         # the name of one that was never written.
         stamp, saved_key, data = found
         return data if (stamp, saved_key) == (self._source_stamp, key) else None
 
     def _dump(self, obj: Any) -> bytes:
         data: bytes = super()._dump(obj)
-        return data + hashlib.sha256(data).digest()  # pickle does not mind what follows
+        return data + hashlib.sha256(data).digest()  # pickle ignores trailing bytes
 
     def _load_index(self) -> Any:
         with suppress(FileNotFoundError), open(self._index_path, "rb") as file:
@@ -132,15 +131,14 @@ _told = False
 
 
 def _tell(what: str, error: Exception) -> None:
-    """Warn of the cache, once in a process."""
+    """Warn about the cache, once per process."""
     global _told
     if not _told:
         _told = True
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(
-            f"The cache of compiled loops: {what} ({reason}). Loops are compiled anew, which takes "
-            "a while in every process; the results are the same. NUMBA_CACHE_DIR names another "
-            "folder for it.",
+            f"The cache of compiled loops: {what} ({reason}). Every process compiles them again, "
+            "which is slow but does not change results. Set NUMBA_CACHE_DIR to a writable folder.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -148,7 +146,7 @@ def _tell(what: str, error: Exception) -> None:
 
 @cache
 def sources_stamp() -> str:
-    """Return a text that is another for other sources of loops."""
+    """Return a hash of all source files that contain compiled functions."""
     package = Path(__file__).parent
     places = [package / "steps.py", package / "engines", package / "solvers"]
     files = [file for place in places for file in sorted([place, *place.rglob("*.py")])]

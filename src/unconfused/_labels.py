@@ -1,7 +1,4 @@
-"""Labels as people write them, and the codes the algorithms work with.
-
-One file decides what counts as a missing label, and which classes there are.
-"""
+"""Encoding of labels: classes, missing labels, and integer codes."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import numpy as np
 from unconfused._typing import ArrayLike, BoolArray, IntArray, Labels
 
 MISSING = -1
-"""The code of a missing label (codes of classes start at 0)."""
+"""Code of a missing label; codes of classes start at 0."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class EncodedLabels:
 
 
 def is_missing(labels: Labels) -> BoolArray:
-    """Mark what is missing whatever the labels are: None, NaN and pandas' NA.
+    """Return a mask of None, NaN and pandas' NA.
 
     Examples
     --------
@@ -39,7 +36,7 @@ def is_missing(labels: Labels) -> BoolArray:
         return missing
     if labels.dtype.kind != "O":
         return np.zeros(labels.shape, dtype=bool)
-    # pandas' NA refuses to be compared, and NaN differs from itself: look at each entry.
+    # pandas' NA cannot be compared, and NaN differs from itself.
     flat = [
         entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
         for entry in labels.ravel().tolist()
@@ -48,7 +45,7 @@ def is_missing(labels: Labels) -> BoolArray:
 
 
 def label_array(labels: Any) -> Labels:
-    """Return labels as an array, without letting NumPy turn a missing one into a string.
+    """Return labels as an array, without NumPy turning a missing one into a string.
 
     Examples
     --------
@@ -63,10 +60,10 @@ def label_array(labels: Any) -> Labels:
 def split_missing(
     labels: ArrayLike, name: str, missing_label: Any = "auto"
 ) -> tuple[Labels, BoolArray]:
-    """Return the labels as a one-dimensional array, and which of them are missing.
+    """Return the labels as a one-dimensional array, and a mask of missing ones.
 
-    ``missing_label`` adds a value of the user's own to what is always missing. The case of
-    -1 is not decided here, as it depends on the other labels (see `encode_labels`).
+    None and NaN are always missing, and so is ``missing_label``. Whether -1 is missing depends on
+    the other labels and is decided in `encode_labels`.
     """
     array = label_array(labels)
     if array.dtype.kind == "f" and np.isinf(array).any():
@@ -90,7 +87,7 @@ def _names_a_value(missing_label: Any) -> bool:
 
 
 def _without_object_dtype(array: Labels, missing: BoolArray, name: str) -> Labels:
-    """Give an object array the plain type of its labels, with a filler where missing."""
+    """Convert an object array to the plain type of its labels, with a filler where missing."""
     present = array[~missing].tolist()
     if not present:
         return np.zeros(array.shape, dtype=np.intp)
@@ -117,14 +114,14 @@ def _kind(entry: Any) -> str:
 
 
 def _holds_integers(array: Labels) -> bool:
-    """Whether labels are integers, or integers that a missing value turned into floats."""
+    """Return whether labels are integers, or integers that a NaN turned into floats."""
     if array.dtype.kind in "iu":
         return True
     return array.dtype.kind == "f" and bool(np.all(array[~np.isnan(array)] % 1 == 0))
 
 
 def sorted_classes(classes: ArrayLike) -> Labels:
-    """Return the classes a user names, sorted; refuse repeated and missing ones.
+    """Validate and sort classes given by the user.
 
     Examples
     --------
@@ -147,11 +144,10 @@ def encode_labels(
     classes: ArrayLike | None = None,
     missing_label: Any = "auto",
 ) -> EncodedLabels:
-    """Find the classes, and turn observed and true labels into indices into them.
+    """Determine the classes and encode observed and true labels as indices into them.
 
-    -1 stands for a missing label only where it can be nothing else: with integer labels, when
-    two or more other classes remain and -1 is neither among `classes` nor, for `y_true`, among
-    the observed labels.
+    -1 means "missing" only where it is unambiguous: with integer labels, if two or more other
+    classes remain and -1 is neither among `classes` nor, for `y_true`, among the observed labels.
 
     Examples
     --------
@@ -184,7 +180,7 @@ def encode_labels(
 
 
 def _present(labels: Labels, missing: BoolArray) -> Labels:
-    """Return the labels that are there, without a copy if all are."""
+    """Return the labels that are not missing, without a copy if all are present."""
     return labels[~missing] if missing.any() else labels
 
 
@@ -202,7 +198,7 @@ def _distinct(labels: Labels) -> Labels:
 def known_truth(
     y_true: ArrayLike, classes: Labels, missing_label: Any = "auto"
 ) -> tuple[Labels, BoolArray]:
-    """Return true labels, and which of them are missing, for a model with these classes."""
+    """Return true labels and a mask of missing ones, for a model with these classes."""
     truth, missing = split_missing(y_true, "y_true", missing_label)
     if isinstance(missing_label, str) and missing_label == "auto":
         missing |= _minus_one_in_observed(truth, missing, classes)
@@ -234,7 +230,7 @@ def _minus_one_in_truth(
         others = _union(shown, np.unique(present[present != -1]))
         return (truth == -1) & ~missing if len(others) >= 2 else none
     if missing.any():
-        return none  # NaN says "missing" here, so -1 is free to be the class that y shows
+        return none  # NaN marks missing labels here, so -1 is the class that y shows
     raise ValueError(
         "-1 in y_true could be the class -1 that y shows, or a missing truth. Mark missing "
         "truths with NaN; if -1 is the class everywhere, say so with `classes`, or with "
@@ -257,7 +253,7 @@ def _union(first: Labels, second: Labels) -> Labels:
             f"{_sample(second)}); write both the same way."
         )
     merged = np.union1d(first, second)
-    # A NaN beside them makes integers and booleans floats: keep the type of the other side.
+    # A NaN turns integers and booleans into floats: keep the type of the other side.
     kinds = {first.dtype.kind, second.dtype.kind}
     if "b" in kinds and np.isin(merged, [0, 1]).all():
         return np.unique(merged.astype(bool))
@@ -272,9 +268,9 @@ def _family(labels: Labels) -> str:
 
 
 def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:
-    """Look every present label up among the sorted classes."""
+    """Return the index of every label among the sorted classes."""
     present = _present(labels, missing)
-    if not len(present):  # one number that stands for all: it takes no room
+    if not len(present):  # a broadcast scalar takes no memory
         return np.broadcast_to(np.intp(MISSING), len(labels))
     if _family(present) != _family(classes):
         raise ValueError(

@@ -1,8 +1,7 @@
-"""The confusion matrix: the one file that knows its orientation.
+"""Validation and inversion of the confusion matrix, the only module that knows its orientation.
 
-``C[t, k]`` is the probability that a row truly of class ``t`` was given label ``k``: rows are
-true classes, columns are observed labels, every row sums to 1. The paper's theory writes the
-transpose; nothing outside this file has to care.
+``C[t, k]`` is the probability that a row of true class ``t`` has label ``k``: rows are true
+classes, columns are observed labels, every row sums to 1. The paper uses the transpose.
 """
 
 from __future__ import annotations
@@ -21,31 +20,31 @@ from unconfused._labels import sorted_classes
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 ROW_SUM_TOLERANCE = 1e-3
-"""How far a row may be from 1 (rounding in a file) and still be rescaled without a word."""
+"""Deviation of a row sum from 1 that is attributed to rounding and rescaled silently."""
 
 SINGULAR_BEYOND = 1e10
-"""Condition number from which C cannot be undone in double precision with digits to spare."""
+"""Condition number from which C counts as singular in double precision."""
 
 LOST = 0.2
-"""A class left with a smaller share of its rows than this is as good as lost."""
+"""Remaining share of its rows below which a class counts as lost."""
 
 ILL_CONDITIONED_BEYOND = 100.0
-"""Condition number from which we say what undoing C costs."""
+"""Condition number from which a warning states the loss of precision."""
 
 
 class ConfusionWarning(UserWarning):
-    """The confusion matrix can be used, but not with a light heart."""
+    """Warning about a confusion matrix, or labels, that are usable but questionable."""
 
 
 def confusion_classes(confusion: Any) -> Labels | None:
-    """Return the sorted classes a labelled confusion matrix names, None for a plain array."""
+    """Return the sorted classes of a labelled confusion matrix; None for a plain array."""
     labels = _own_labels(confusion)
     return None if labels is None else sorted_classes(labels[0])
 
 
 def _own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
-    """Row and column labels of a DataFrame, or of an estimate that knows its classes."""
-    # Columns first: a frame may well have a column called "classes".
+    """Return the row and column labels of a DataFrame or estimate; None if it has none."""
+    # Columns first: a frame may have a column named "classes".
     if not hasattr(confusion, "columns"):
         if not hasattr(confusion, "classes") or callable(confusion.classes):
             return None
@@ -53,14 +52,14 @@ def _own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
         return classes, classes
     if not hasattr(confusion, "index"):
         raise ValueError(
-            "This frame has no row labels, so its rows cannot be matched with the classes. Pass "
+            "This frame has no row labels, so its rows cannot be matched to the classes. Pass "
             "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
         )
     return np.asarray(confusion.index), np.asarray(confusion.columns)
 
 
 def check_confusion(confusion: Any, n_classes: int | None = None) -> FloatArray:
-    """Return a confusion matrix as float64, rows summing to 1; refuse what is none.
+    """Validate a confusion matrix; return it as float64 with rows that sum to 1.
 
     Examples
     --------
@@ -118,10 +117,10 @@ def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
 
 
 def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = None) -> FloatArray:
-    """Check a confusion matrix, and put it into the order of the sorted `classes`.
+    """Validate a confusion matrix and reorder it to the sorted `classes`.
 
-    A labelled matrix is aligned by its labels; a plain one follows `order`, the classes as the
-    user named them, or is taken to be sorted already.
+    A labelled matrix is aligned by its labels. A plain array follows `order`, the classes as the
+    user listed them, or is assumed to be sorted.
     """
     labels = _own_labels(confusion)
     if labels is None:
@@ -136,7 +135,7 @@ def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = N
 
 
 def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
-    """Return the counts behind an estimate in the order of `classes`, None if it has none."""
+    """Return the counts of an estimate in the order of `classes`; None if it has none."""
     labels, counts = _own_labels(confusion), getattr(confusion, "counts", None)
     if labels is None or counts is None or hasattr(confusion, "columns"):
         return None
@@ -165,7 +164,7 @@ def _places(labels: Labels, classes: Labels) -> IntArray:
 
 
 def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:
-    """Name the classes whose rows of C are (nearly) combinations of one another."""
+    """Return the classes whose rows of C are (nearly) linearly dependent."""
     left, values, _ = np.linalg.svd(matrix)
     weak = values <= max(values[0] / SINGULAR_BEYOND, values[-1])
     weight = np.abs(left[:, weak]).max(axis=1)
@@ -174,11 +173,11 @@ def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:
 
 @dataclass(frozen=True)
 class Unmixing:
-    """How much each label code says about each true class: C undone, once.
+    """Unmixing coefficients of every label code for every true class, from the inverse of C.
 
-    A row with label code ``s`` counts ``coefficients[s, q]`` times as a row of class ``q``. The
-    first Q codes are observed labels, which go through the inverse of C; the next Q, present
-    when `trusted` is set, are labels known to be true, which count as they are.
+    A row with label code ``s`` counts as ``coefficients[s, q]`` rows of class ``q``. The first Q
+    codes are observed labels, unmixed by the inverse of C; the next Q, present if `trusted` is set,
+    are trusted labels, which count as they are.
 
     Examples
     --------
@@ -191,7 +190,7 @@ class Unmixing:
     classes: Labels | None = None
     trusted: bool = False
     counts: FloatArray | None = None
-    """The (true, observed) counts C was made of; None if C is known."""
+    """(true, observed) counts from which C was estimated; None if C is known."""
 
     @property
     def n_classes(self) -> int:
@@ -200,8 +199,8 @@ class Unmixing:
 
     @cached_property
     def coefficients(self) -> FloatArray:
-        """Weight of a row in each class, by its label code: (Q or 2Q, Q)."""
-        # The statistics need these numbers one by one, so here a solve has to be written out.
+        """Coefficient of a row in each class, by its label code, (Q or 2Q, Q)."""
+        # The statistics need the entries of the inverse, so a solve is not enough.
         identity = np.eye(self.n_classes)
         inverse = lu_solve(lu_factor(self.matrix), identity)
         both = np.vstack([inverse, identity]) if self.trusted else inverse
@@ -209,22 +208,22 @@ class Unmixing:
 
     @cached_property
     def _chances(self) -> FloatArray:
-        """C as its noise is reckoned by."""
+        """C as used for the variance of the label noise."""
         if self.counts is None:
             return self.matrix
-        # A label never counted is rare, not impossible: without this it would be no noise.
+        # Laplace smoothing: a label with a count of 0 is rare, not impossible.
         chances = self.counts + 1.0
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     @cached_property
     def label_variance(self) -> FloatArray:
-        """Variance of a noisy row's weight in class q, given that it is truly of class t."""
+        """Variance of a row's coefficient for class q given its true class t, (t, q)."""
         inverse, chances = self.coefficients[: self.n_classes], self._chances
         return np.maximum(chances @ inverse**2 - (chances @ inverse) ** 2, 0.0)
 
     @cached_property
     def largest_noise(self) -> FloatArray:
-        """How much one wrong label can add to the mass of each class, (Q,)."""
+        """Largest error that one wrong label can add to the mass of each class, (Q,)."""
         inverse = self.coefficients[: self.n_classes]
         possible = (self.matrix > 0) if self.counts is None else np.ones_like(self.matrix, bool)
         # A label k of a row truly q is off by |inverse[k, q] - 1|, of any other by |inverse[k, q]|.
@@ -240,24 +239,24 @@ class Unmixing:
 
     @property
     def error_inflation(self) -> float:
-        """How many times larger a class's mass errs than it would with clean labels."""
+        """Largest factor by which unmixing inflates the standard error of a class's mass."""
         return float(np.sqrt((self.label_variance + np.eye(self.n_classes)).max()))
 
     def masses(self, counts: FloatArray) -> FloatArray:
-        """Turn counts per label code (last axis) into what they truly hold per class."""
+        """Unmix counts per label code (last axis) into estimated counts per true class."""
         return counts @ self.coefficients
 
     def mass_errors(self, counts: FloatArray) -> FloatArray:
-        """Return the standard error that label noise leaves on `masses`, given the rows.
+        """Return the standard error of `masses` due to label noise, given the rows.
 
-        Only the labels are random here: with C the identity the error is 0 and the masses are
-        exact. The composition of the noisy rows is itself estimated, so it is clipped at 0. Where
-        C was counted, its own error hits all rows of a class alike, and adds up over them.
+        Only the labels are random: if C is the identity, the masses are exact. The true
+        composition of the rows is estimated and clipped at 0. If C was estimated from counts, its
+        error is common to all rows of a class and accumulates over them.
         """
         return np.sqrt(self._noise_sources(counts) @ self.label_variance)
 
     def _noise_sources(self, counts: FloatArray) -> FloatArray:
-        """Return how many rows' worth of label noise each true class brings."""
+        """Return the effective number of noisy rows of each true class."""
         noisy = counts[..., : self.n_classes]
         composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
         if self.counts is not None:
@@ -266,16 +265,16 @@ class Unmixing:
         return np.asarray(composition)
 
     def mass_covariance(self, counts: FloatArray) -> FloatArray:
-        """Return the covariance that label noise leaves on `masses`, given the rows, (Q, Q)."""
+        """Return the covariance of `masses` due to label noise, given the rows, (Q, Q)."""
         inverse, sources = self.coefficients[: self.n_classes], self._noise_sources(counts)
         expected = self._chances @ inverse
         drawn = (inverse.T * (sources @ self._chances)) @ inverse
         return np.asarray(drawn - (expected.T * sources) @ expected)
 
     def prior(self, counts: FloatArray, *, warn: bool = True) -> FloatArray:
-        """Return the share of each true class among all rows, from counts per label code.
+        """Return the estimated share of each true class, from counts per label code.
 
-        A share that is negative beyond its sampling error shows that C and the labels do not fit.
+        A share that is significantly negative shows that C does not match the labels.
         """
         total = counts.sum()
         share = self.masses(counts) / total
@@ -291,14 +290,14 @@ class Unmixing:
                 ConfusionWarning,
                 stacklevel=2,
             )
-        # At least one row's worth, so that dividing by a share stays finite.
+        # At least one row, so that division by a share stays finite.
         floor = min(1.0 / total, 1.0 / len(share))
         clipped = np.maximum(share, floor)
         return np.asarray(clipped / clipped.sum())
 
 
 def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
-    """Warn of a C that hides a difference between classes altogether."""
+    """Warn if C is singular."""
     condition = float(np.linalg.cond(matrix))
     if not condition < SINGULAR_BEYOND:
         warnings.warn(
@@ -311,22 +310,23 @@ def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
 
 
 def label_chances(matrix: FloatArray) -> FloatArray:
-    """Return the chance of each label given each true class, (labels, classes).
+    """Return P(label | true class), (labels, classes).
 
-    A label that C gives no class any chance of says nothing: it is as likely with one as another.
+    A label that has probability 0 for every class is uninformative: its row is set to 1.
     """
-    chances = np.array(matrix.T, order="C")  # a copy in any case: C itself stays as it is
+    chances = np.array(matrix.T, order="C")  # always a copy: C must not be modified
     chances[~chances.any(axis=1)] = 1.0
     return chances
 
 
 def warn_if_impossible(matrix: FloatArray, observed: IntArray, classes: Labels) -> None:
-    """Warn of labels that rows have and C gives no class any chance of."""
+    """Warn about observed labels that have probability 0 for every class."""
     counts = np.bincount(observed[observed >= 0], minlength=len(matrix))
     for label in np.flatnonzero(~matrix.any(axis=0) & (counts > 0)):
         warnings.warn(
             f"By the confusion matrix no class is ever labelled {classes.tolist()[label]!r}, but "
-            "rows are: their label says nothing of them. Check the matrix, or leave them out.",
+            "rows are: these labels are treated as uninformative. Check the matrix, or drop these "
+            "rows.",
             ConfusionWarning,
             stacklevel=2,
         )
@@ -339,7 +339,7 @@ def make_unmixing(
     trusted: bool = False,
     counts: FloatArray | None = None,
 ) -> Unmixing:
-    """Prepare to undo C: refuse a singular one, warn of what an ill-conditioned one costs."""
+    """Return the unmixing of C; raise an error if it is singular, warn if ill-conditioned."""
     unmixing = Unmixing(matrix, classes, trusted, counts)
     condition = unmixing.condition_number
     if not condition < SINGULAR_BEYOND:
@@ -361,8 +361,8 @@ def warn_if_ill_conditioned(unmixing: Unmixing, classes: Labels) -> None:
         inflation = unmixing.error_inflation
         warnings.warn(
             f"The confusion matrix is ill-conditioned (condition number {condition:.0f}): "
-            f"undoing it multiplies sampling errors by up to {inflation:.0f}, so n rows tell as "
-            f"little as n/{inflation**2:.0f} clean ones. Classes hard to tell apart: "
+            f"inverting it inflates standard errors by up to {inflation:.0f}, so n rows are worth "
+            f"as little as n/{inflation**2:.0f} clean ones. Classes hard to tell apart: "
             f"{dependent_classes(unmixing.matrix, classes)}.",
             ConfusionWarning,
             stacklevel=3,
@@ -370,10 +370,10 @@ def warn_if_ill_conditioned(unmixing: Unmixing, classes: Labels) -> None:
 
 
 def loses_a_class(before: FloatArray, after: FloatArray) -> bool:
-    """Whether any class has lost nearly all of its rows, given how many it had and has.
+    """Return whether any class has lost nearly all of its rows.
 
-    Nothing in the labels speaks against a C by which a rare class is never seen; but nobody names
-    a class for nothing. So a step that does this is not taken, however C is sought.
+    The likelihood can favour a C in which a rare class never occurs. A class named by the user is
+    assumed to exist, so estimation steps that remove one are rejected.
 
     Examples
     --------

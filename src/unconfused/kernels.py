@@ -1,12 +1,12 @@
-"""Kernel features for linear learners: a Gaussian projection with bounded memory.
+"""Kernel features for linear classifiers, with bounded memory.
 
-The learners of this package are linear. Where the classes are not, project the rows first::
+The classifiers of this package are linear. For nonlinear problems, project the rows first::
 
     make_pipeline(kernel_projection(640), UMAClassifier(confusion))
 
-This module only arranges what scikit-learn already has, ``KernelPCA`` for few rows and ``Nystroem``
-followed by ``PCA`` for many, and adds the three things an experiment needs around them: a width
-that suits the data, rows of unit norm, and memory that does not grow with the square of the rows.
+The projection is scikit-learn's ``KernelPCA`` for few rows, and ``Nystroem`` followed by ``PCA``
+for many, with a kernel width chosen from the data, rows normalized to unit norm, and memory that
+does not grow with the square of the number of rows.
 """
 
 from __future__ import annotations
@@ -35,30 +35,29 @@ Kernel: TypeAlias = Literal["rbf", "cosine"]
 
 DEFAULT_COMPONENTS = 1_000
 MEDIAN_ROWS = 1_000
-# Rows from which the rotation after Nystroem is learnt: enough to make the rotation stable, few
-# enough that their features fit in memory however many rows there are.
+# Rows used to fit the PCA after Nystroem: enough for a stable rotation, and bounded in memory.
 ROTATION_ROWS = 20_000
 # Rows projected at once: with 5,000 reference rows that is 40 MB of kernel values.
 BATCH_ROWS = 1_024
-# In the space of these kernels a row has length 1, so a projection this short is rounding error
-# and has no direction worth stretching to unit norm.
+# Rows have unit norm in the feature space of these kernels: a projection below this is rounding
+# error and is not normalized.
 NEGLIGIBLE_NORM = 1e-7
 
 
 def median_gamma(X: Rows, *, random_state: int | np.random.RandomState | None = None) -> float:
-    """Choose the width of a Gaussian kernel from typical distances between rows.
+    """Choose the width of a Gaussian kernel by the median heuristic.
 
-    With ``S`` a random sample of at most 1,000 rows, drawn without replacement, the result is
-    ``1 / median(|x - x'|^2 over the pairs x, x' of S)``: two rows a typical distance apart have
-    similarity ``exp(-1)``. Where more than half of the pairs coincide the mean takes the place of
-    the median, and where all of them do the result is 1.
+    For a random sample S of at most 1,000 rows, drawn without replacement, the result is
+    ``1 / median(|x - x'|^2 over the pairs x, x' of S)``: two rows at the median distance have
+    similarity ``exp(-1)``. If more than half of the pairs coincide, the mean replaces the median;
+    if all of them do, the result is 1.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
-        The rows, without missing values.
+        Rows without missing values.
     random_state : int, RandomState or None, default=None
-        Draws the sample when there are more than 1,000 rows.
+        Seed of the sample, used with more than 1,000 rows.
 
     Returns
     -------
@@ -83,42 +82,41 @@ def median_gamma(X: Rows, *, random_state: int | np.random.RandomState | None = 
 class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Project rows on the leading principal components of a kernel.
 
-    Up to ``exact_limit`` training rows the projection is kernel principal component analysis,
-    computed exactly. Beyond, the kernel is approximated from ``2 * n_components`` training rows
-    drawn at random (Nystroem), and a principal component analysis of that approximation, learnt
-    on at most 20,000 rows (or twice the number of drawn rows, if that is more), keeps the leading
-    ``n_components``. Rows are projected in batches, so that nothing of the size of rows times
-    rows is held beyond ``exact_limit``.
+    Up to ``exact_limit`` training rows this is exact kernel PCA. Beyond, the kernel is approximated
+    from ``2 * n_components`` random training rows (Nystroem), followed by a PCA of the
+    approximation, fitted on at most 20,000 rows (or twice the number of drawn rows, if that is
+    more), which keeps the leading ``n_components``. Rows are projected in batches, so that beyond
+    ``exact_limit`` no array of size rows times rows is held.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of features to make. There can be no more than training rows: a larger number is
-        lowered to that of the rows, with a warning. ``None`` is 1,000 or the number of rows,
-        whichever is smaller. Components beyond the rank of the kernel are columns of zeros.
+        Number of output features. A number larger than the number of training rows is lowered to
+        that, with a warning. ``None`` means 1,000 or the number of rows, whichever is smaller.
+        Components beyond the rank of the kernel are columns of zeros.
     kernel : {"rbf", "cosine"}, default="rbf"
         Similarity of two rows: ``exp(-gamma |x - x'|^2)``, or the cosine of their angle (for text).
     gamma : "median" or float, default="median"
-        Width of the kernel; ``"median"`` takes it from the data as :func:`median_gamma` says.
-        Without effect on ``"cosine"``.
+        Inverse width of the kernel; ``"median"`` uses :func:`median_gamma`. Ignored by
+        ``"cosine"``.
     exact_limit : int, default=5000
-        Largest number of training rows for the exact computation, whose memory grows with the
-        square and whose time grows with the cube of the rows.
+        Largest number of training rows for the exact computation, whose memory is quadratic and
+        whose time is cubic in the number of rows.
     unit_norm : bool, default=True
-        Rescale every projected row to Euclidean norm 1. Rows whose projection is zero stay zero.
+        Whether to normalize projected rows to Euclidean norm 1. Zero rows stay zero.
     dtype : numpy dtype, default=numpy.float32
         Type of the result, ``float32`` or ``float64``; the computation is in ``float64``.
     random_state : int, RandomState or None, default=None
-        Draws the rows for the width and for the approximation; an int makes fits repeatable.
+        Seed of the rows drawn for the width and for the approximation.
 
     Attributes
     ----------
     gamma_ : float
         The width used.
     n_components_ : int
-        The number of features made.
+        Number of output features.
     projector_ : KernelPCA or Pipeline
-        The fitted scikit-learn transformer behind: ``KernelPCA``, or ``Nystroem`` then ``PCA``.
+        Fitted scikit-learn transformer: ``KernelPCA``, or ``Nystroem`` followed by ``PCA``.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -170,7 +168,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.random_state = random_state
 
     def fit(self, X: Rows, y: object = None) -> Self:
-        """Choose the width and learn the projection.
+        """Choose the kernel width and fit the projection.
 
         Parameters
         ----------
@@ -201,7 +199,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self
 
     def transform(self, X: Rows) -> NDArray[Any]:
-        """Project rows, a batch at a time.
+        """Project rows, in batches.
 
         Parameters
         ----------
@@ -224,17 +222,17 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return min(n_rows, DEFAULT_COMPONENTS)
         if self.n_components > n_rows:
             warnings.warn(
-                f"n_components={self.n_components} is more than the {n_rows} training rows allow;"
-                f" {n_rows} components are made.",
+                f"n_components={self.n_components} exceeds the {n_rows} training rows; using "
+                f"n_components={n_rows}.",
                 UserWarning,
                 stacklevel=3,
             )
         return int(min(n_rows, self.n_components))
 
     def _exact(self, X: Rows) -> Any:
-        # The whole spectrum at once is both the exact and the quicker way: on 3,823 rows of
-        # digits and 640 components "dense" took 4 s, "arpack" 19 s, and "randomized" 4 s with
-        # trailing components that were no longer those of the kernel.
+        # The dense eigensolver is exact and the fastest: for 640 components of 3,823 rows of
+        # digits it took 4 s, "arpack" 19 s, and "randomized" 4 s with inaccurate trailing
+        # components.
         return (
             KernelPCA(
                 self.n_components_,
@@ -250,7 +248,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _approximate(self, X: Rows, random_state: np.random.RandomState) -> Any:
         n_landmarks = min(X.shape[0], 2 * self.n_components_)
         landmarks = _sample(X, n_landmarks, random_state).astype(np.float64)
-        # Cosine takes no gamma, and Nystroem refuses parameters that its kernel does not know.
+        # Nystroem rejects parameters that its kernel does not take, such as gamma for cosine.
         gamma = None if self.kernel == "cosine" else self.gamma_
         nystroem = Nystroem(
             kernel=self.kernel, gamma=gamma, n_components=n_landmarks, random_state=random_state
@@ -283,35 +281,35 @@ def kernel_projection(
     dtype: DTypeLike = np.float32,
     random_state: int | np.random.RandomState | None = None,
 ) -> KernelProjection:
-    """Make a step that projects rows on the leading components of a kernel.
+    """Return a transformer that projects rows on the leading components of a kernel.
 
-    The parameters are those of :class:`KernelProjection`, where each is described.
+    The parameters are those of :class:`KernelProjection`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of features to make; ``None`` is 1,000 or the number of rows if that is smaller.
+        Number of output features; ``None`` means at most 1,000.
     kernel : {"rbf", "cosine"}, default="rbf"
         Similarity of two rows.
     gamma : "median" or float, default="median"
-        Width of the kernel.
+        Inverse width of the kernel.
     exact_limit : int, default=5000
         Largest number of training rows for the exact computation.
     unit_norm : bool, default=True
-        Rescale every projected row to norm 1.
+        Whether to normalize projected rows to norm 1.
     dtype : numpy dtype, default=numpy.float32
         Type of the result.
     random_state : int, RandomState or None, default=None
-        Draws the rows for the width and for the approximation.
+        Seed of the rows drawn for the width and for the approximation.
 
     Returns
     -------
     KernelProjection
-        The transformer, not yet fitted.
+        The unfitted transformer.
 
     Examples
     --------
-    Two rings, which no linear classifier can tell apart, become separable:
+    Two rings, not linearly separable, become so:
 
     >>> from sklearn.datasets import make_circles
     >>> from sklearn.linear_model import Perceptron
@@ -350,7 +348,7 @@ def _sample(X: Rows, n_rows: int, random_state: int | np.random.RandomState | No
 def _in_batches(
     projector: Any, X: Rows, width: int, dtype: np.dtype[Any], unit_norm: bool
 ) -> NDArray[Any]:
-    """Fill the result a slice of rows at a time; only one slice of kernel values is alive."""
+    """Project batch by batch; only one batch of kernel values is held at a time."""
     projected = np.empty((X.shape[0], width), dtype=dtype)
     for batch in gen_batches(X.shape[0], BATCH_ROWS):
         part = projector.transform(X[batch].astype(np.float64))

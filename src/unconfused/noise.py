@@ -1,6 +1,6 @@
-"""Wrong labels made to order: confusion matrices, and labels corrupted by them.
+"""Synthetic label noise: confusion matrices, and labels corrupted by them.
 
-Every matrix here has rows = true class, columns = observed label, and rows that sum to 1.
+Rows of every matrix are true classes, columns are observed labels, and rows sum to 1.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def corrupt_labels(
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        True labels: integers, strings or booleans. None may be missing; -1 is a label like any
-        other here.
+        True labels: integers, strings or booleans, without missing values. -1 is an ordinary label
+        here.
     confusion : array-like of shape (n_classes, n_classes), DataFrame or estimate
         Probability of each observed label (columns) given the true class (rows). A DataFrame,
         or an object with a `classes` attribute, is aligned by its labels.
     random_state : int, RandomState, Generator or None
         The same seed and the same input give the same labels.
     classes : array-like of shape (n_classes,), optional
-        The order of a plain array. By default the sorted labels found in `y`.
+        Classes in the order of a plain array. By default the sorted labels in `y`.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Observed labels, of the type of `y` (strings widen where a class has a longer name).
+        Observed labels, with the dtype of `y` (strings widen for longer class names).
 
     Examples
     --------
@@ -56,7 +56,7 @@ def corrupt_labels(
     ['cat', 'dog', 'cat', 'cat', 'cat', 'cat']
     """
     named = confusion_classes(confusion) if classes is None else classes
-    # A true label has nothing to be told apart from, so -1 need not stand for "missing".
+    # True labels are complete, so -1 does not mean "missing".
     encoded = encode_labels(y, classes=named, missing_label=None)
     if np.any(encoded.observed == MISSING):
         raise ValueError(
@@ -71,8 +71,8 @@ def corrupt_labels(
 def _draw_columns(matrix: FloatArray, rows: IntArray, uniform: FloatArray) -> IntArray:
     """Invert the cumulative distribution of row ``rows[i]`` at ``uniform[i]``, for all i at once.
 
-    Row q of the cumulative table is moved to the interval [q, q + 1], so that one sorted list
-    serves all the rows. A column of probability 0 has an empty interval and is never drawn.
+    Row q of the cumulative table is shifted to the interval [q, q + 1], so that one sorted array
+    serves all rows. A column of probability 0 has an empty interval and is never drawn.
     """
     cumulative = np.cumsum(matrix, axis=1)
     # Dividing makes the end of each row exactly 1, also before trailing zeros.
@@ -85,14 +85,14 @@ def _draw_columns(matrix: FloatArray, rows: IntArray, uniform: FloatArray) -> In
 
 
 def _like(classes: Labels, y: Labels) -> Labels:
-    """Give the classes the dtype of `y`, unless a class would not survive it."""
+    """Cast the classes to the dtype of `y`, unless that would change a class."""
     dtype = np.result_type(classes, y) if y.dtype.kind in "US" else y.dtype
     cast = classes.astype(dtype)
     return cast if np.array_equal(cast, classes) else classes
 
 
 def symmetric(n_classes: int, rate: float) -> FloatArray:
-    """Confusion matrix of labels wrong with probability `rate`, evenly over the other classes.
+    """Confusion matrix of symmetric noise: wrong labels are uniform over the other classes.
 
     Parameters
     ----------
@@ -117,17 +117,17 @@ def symmetric(n_classes: int, rate: float) -> FloatArray:
 
 
 def pairwise(n_classes: int, rate: float, *, pairs: Mapping[int, int] | None = None) -> FloatArray:
-    """Confusion matrix of classes taken for one particular other class.
+    """Confusion matrix of pairwise noise: each class is mislabelled as one other class.
 
     Parameters
     ----------
     n_classes : int
         Number of classes Q, at least 2.
     rate : float
-        Probability, in [0, 1], that a class which has a partner is labelled as its partner.
+        Probability of a wrong label, in [0, 1], for classes in `pairs`.
     pairs : mapping from int to int, optional
-        Index of a class -> index of what it is taken for; a class left out keeps its labels.
-        By default class k is taken for k + 1, and the last for the first.
+        Maps the index of a class to the index of its wrong label; classes left out have no noise.
+        By default class k is mislabelled as k + 1, and the last class as the first.
 
     Examples
     --------
@@ -162,12 +162,12 @@ def pairwise(n_classes: int, rate: float, *, pairs: Mapping[int, int] | None = N
 def random_confusion(
     n_classes: int, *, strength: float = 1.0, random_state: Seed = None
 ) -> FloatArray:
-    """Draw an invertible confusion matrix without any structure.
+    """Draw a random invertible confusion matrix.
 
-    The entries are uniform, each row is divided by its sum, and the result M is drawn anew
-    until it is invertible, as in the toy experiments of Louche and Ralaivola. That is a great
-    deal of noise, a label being right once in Q times on average, so `strength` mixes in the
-    identity: ``(1 - strength) * I + strength * M`` has labels wrong with probability
+    A matrix M with uniform entries, rows divided by their sums, is redrawn until it is invertible,
+    as in the toy experiments of Louche and Ralaivola. M is very noisy (labels are right with
+    probability 1/Q on average), so `strength` mixes it with the identity:
+    ``(1 - strength) * I + strength * M`` has wrong labels with probability
     ``strength * (1 - 1/Q)`` on average over draws.
 
     Parameters
@@ -177,7 +177,7 @@ def random_confusion(
     strength : float, default=1.0
         0 for no noise, 1 for M itself.
     random_state : int, RandomState, Generator or None
-        Seed of the draw. One seed gives the same M for every strength, but for redraws.
+        Seed of the draw. A seed gives the same M for every strength, up to redraws.
 
     Examples
     --------
@@ -204,21 +204,21 @@ def drift_family(
     reference_step: int = 10,
     random_state: Seed = None,
 ) -> FloatArray:
-    """Confusion matrices that drift from the identity through a reference and beyond.
+    """Family of confusion matrices from the identity to a reference matrix M and beyond.
 
-    Member i (from 1 to `n_steps`) is ``I + i (M - I) / reference_step``, its negative entries
-    set to 0 and its rows divided by their sums. Member `reference_step` is M itself; later ones
-    keep moving mass off the diagonal. With the defaults this is the family of the toy
-    experiments of Louche and Ralaivola. Not every member needs to be invertible.
+    Member i (from 1 to `n_steps`) is ``I + i (M - I) / reference_step`` with negative entries set
+    to 0 and rows divided by their sums. Member `reference_step` is M; later ones move more mass off
+    the diagonal. The defaults give the family of the toy experiments of Louche and Ralaivola.
+    Members are not necessarily invertible.
 
     Parameters
     ----------
     reference : int or array-like of shape (n_classes, n_classes)
-        The matrix M, or a number of classes to draw one with `random_confusion`.
+        The matrix M, or a number of classes to draw M with `random_confusion`.
     n_steps : int, default=20
         Number of members.
     reference_step : int, default=10
-        Which member is M.
+        Index i of the member that equals M.
     random_state : int, RandomState, Generator or None
         Used when the reference is drawn.
 
@@ -252,7 +252,7 @@ def drift_family(
 
 
 def _mix(matrix: FloatArray, strength: float) -> FloatArray:
-    """Go from the identity towards `matrix`, and past it without leaving the simplex."""
+    """Extrapolate from the identity through `matrix`, clipped to the simplex."""
     identity = np.eye(len(matrix))
     clipped = np.maximum(identity + strength * (matrix - identity), 0.0)
     return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))

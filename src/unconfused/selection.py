@@ -1,7 +1,7 @@
-"""Selection strategies: which pair of classes UMA unconfuses next.
+"""Selection strategies: which pair of classes UMA updates next.
 
-A strategy sees a table of pair norms and the classes' shares, never the data, and picks one of the
-pairs (p, q) it is offered: rows predicted p that are truly q.
+A strategy chooses one of the selectable pairs (p, q), rows predicted p that are truly q, from the
+norms of their update vectors and the class shares. It does not see the data.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from unconfused._typing import BoolArray, FloatArray
 
 TIE = 1e-12
-"""Criteria equal up to this share count as tied, and the lowest pair wins."""
+"""Relative tolerance below which criteria are tied; the lowest pair wins."""
 
 
 class Selection(Protocol):
-    """A table of pair norms and the classes' shares -> one pair."""
+    """Callable from pair norms and class shares to one pair."""
 
     def __call__(
         self,
@@ -27,14 +27,14 @@ class Selection(Protocol):
         selectable: BoolArray,
         rng: np.random.RandomState,
     ) -> tuple[int, int]:
-        """Return one pair (p, q) for which `selectable` is True; at least one is.
+        """Return a pair (p, q) for which `selectable` is True.
 
         Parameters
         ----------
-        norms : (Q, Q), the norm of the update vector of rows predicted p, truly q
-        prior : (Q,), the estimated share of each true class, positive
-        selectable : (Q, Q), the pairs that may be chosen
-        rng : the only source of chance a strategy may use
+        norms : (Q, Q), norms of the update vectors of rows predicted p, truly q
+        prior : (Q,), estimated share of each true class, positive
+        selectable : (Q, Q), mask of the pairs to choose from; at least one is True
+        rng : the only source of randomness a strategy may use
         """
         ...
 
@@ -50,7 +50,7 @@ def highest_pair(criterion: FloatArray, selectable: BoolArray) -> tuple[int, int
 
 @dataclass(frozen=True)
 class ByError:
-    """The pair with the longest update vector: the most rows confused.
+    """Select the pair with the largest norm: the one that confuses the most rows.
 
     Examples
     --------
@@ -71,13 +71,13 @@ class ByError:
         return highest_pair(norms, selectable)
 
     def scale(self, prior: FloatArray) -> FloatArray:
-        """Return the factors by true class: the highest norm times its factor is chosen."""
+        """Return a factor per true class: the largest norm times factor is selected."""
         return np.ones_like(prior)
 
 
 @dataclass(frozen=True)
 class ByConfusion:
-    """The pair that confuses the largest share of its true class: fair to rare classes.
+    """Select the pair that confuses the largest share of its true class; favours rare classes.
 
     Examples
     --------
@@ -94,17 +94,17 @@ class ByConfusion:
         selectable: BoolArray,
         rng: np.random.RandomState,
     ) -> tuple[int, int]:
-        """Return the pair with the largest norm over the share of its true class."""
+        """Return the pair with the largest norm divided by the share of its true class."""
         return highest_pair(norms / prior[np.newaxis, :], selectable)
 
     def scale(self, prior: FloatArray) -> FloatArray:
-        """Return the factors by true class: the highest norm times its factor is chosen."""
+        """Return a factor per true class: the largest norm times factor is selected."""
         return np.asarray(1 / prior)
 
 
 @dataclass(frozen=True)
 class AtRandom:
-    """Any selectable pair with equal chance: the paper's point of comparison.
+    """Select a pair uniformly at random: the paper's baseline.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class AtRandom:
         selectable: BoolArray,
         rng: np.random.RandomState,
     ) -> tuple[int, int]:
-        """Return a pair drawn uniformly."""
+        """Return a uniformly drawn pair."""
         pairs = np.argwhere(selectable)
         p, q = pairs[rng.randint(len(pairs))]
         return int(p), int(q)
@@ -132,4 +132,4 @@ SELECTIONS: dict[str, Selection] = {
     "confusion": ByConfusion(),
     "random": AtRandom(),
 }
-"""The strategies by the names the estimators know."""
+"""Built-in strategies by name."""

@@ -1,10 +1,11 @@
-"""Step rules: how an ultraconservative update divides its push among the classes.
+"""Step rules: how an ultraconservative update is distributed over the classes.
 
-A rule sees the scores of one vector (a row, or UMA's z) and says by which multiple of the vector
-each weight vector moves: up for the class it should have, down for classes that scored as high.
+A rule takes the scores of one vector (a row, or UMA's z) and returns the multiple of the vector to
+add to the weights of each class: positive for the target class, negative for classes in the error
+set, those that scored at least as high.
 
-Each rule is one plain loop over the classes. Run as it is, it serves UMA; compiled, it serves the
-row-by-row sweep. There is no second version to keep in step.
+Each built-in rule is one plain loop over the classes, run as it is by UMA and compiled for the
+online sweep.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ StepLoop: TypeAlias = Callable[[FloatArray, int, int, float, FloatArray], None]
 
 
 class StepRule(Protocol):
-    """Scores of a vector -> step sizes, one per class, summing to zero."""
+    """Callable from the scores of a vector to one step per class, summing to zero."""
 
     def __call__(
         self, scores: FloatArray, target: int, predicted: int, squared_norm: float
@@ -30,24 +31,24 @@ class StepRule(Protocol):
 
         Parameters
         ----------
-        scores : the score of every class on the vector
-        target : the class the vector is of; its step is the positive one
-        predicted : the class it was taken for
+        scores : score of every class on the vector
+        target : true class of the vector, the only one with a positive step
+        predicted : predicted class
         squared_norm : squared Euclidean norm of the vector
         """
         ...
 
 
 TIE = 1e-12
-"""Scores closer than this share of their scale are tied with the target's."""
+"""Relative tolerance below which a score is tied with the target's."""
 
 
 def snap_ties(scores: FloatArray, target: int, scale: float) -> bool:
-    """Make scores that differ from the target's by rounding only equal to it, in place.
+    """Set scores within rounding error of the target's to it, in place.
 
-    Rules such as MIRA end with the target and its rivals level. Whether a class is in the error
-    set must not then hang on the last bit. The scale of the scores is the vector's norm times the
-    largest norm of a class's weights. Returns whether the error set is non-empty.
+    Rules such as MIRA produce exact ties between the target and other classes, and rounding must
+    not decide which of them are in the error set. `scale` is the vector's norm times the largest
+    norm of any class's weights. Returns whether the error set is non-empty.
     """
     any_error = False
     for r in range(len(scores)):
@@ -63,10 +64,10 @@ def snap_ties(scores: FloatArray, target: int, scale: float) -> bool:
 def perceptron_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """One up for the target, one down for the class it was taken for.
+    """Step +1 for the target and -1 for the predicted class.
 
-    Where that class is not in the error set (sampling noise can do that to UMA's vectors), the
-    highest-scoring class other than the target goes down instead.
+    If the predicted class is not in the error set (possible for UMA's vectors, by sampling noise),
+    the highest-scoring class other than the target takes its place.
     """
     rival = predicted
     if predicted == target or scores[predicted] < scores[target]:
@@ -82,7 +83,7 @@ def perceptron_loop(
 def uniform_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """One up for the target; the whole error set shares the way down."""
+    """Step +1 for the target and -1 divided equally over the error set."""
     size = 0
     for r in range(len(scores)):
         if r != target and scores[r] >= scores[target]:
@@ -95,9 +96,9 @@ def uniform_loop(
 def proportional_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """One up for the target; each class goes down in proportion to its excess.
+    """Step +1 for the target and -1 divided over the error set in proportion to the excess score.
 
-    With no excess at all (every score tied) the error set shares alike.
+    Without any excess (all scores tied) it is divided equally.
     """
     total = 0.0
     size = 0
@@ -115,12 +116,12 @@ def proportional_loop(
 def mira_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """Crammer and Singer's MIRA: the smallest weights within reach of one update.
+    """MIRA (Crammer and Singer): the steps that minimize the norm of the updated weights.
 
-    Minimises the norm of ``W + steps z`` under ``steps[r] <= 1[r == target]`` and a zero sum. The
-    optimum is 1 at the target minus the projection of ``scores / |z|^2 + 1[r == target]`` onto
-    the simplex. Where every score is tied the optimum is not to move at all, from which no
-    algorithm could start; the error set then shares alike.
+    Minimizes the norm of ``W + steps z`` subject to ``steps[r] <= 1[r == target]`` and a zero sum.
+    The optimum is 1 at the target minus the projection of ``scores / |z|^2 + 1[r == target]`` onto
+    the simplex. If all scores are tied the optimum is 0 and no algorithm could start from W = 0, so
+    the uniform rule is used instead.
     """
     n_classes = len(scores)
     total = 0.0
@@ -134,7 +135,7 @@ def mira_loop(
             steps[r] = -1.0 / size if r != target and scores[r] >= scores[target] else 0.0
         steps[target] = 1.0
         return
-    # The scores relative to the target's: the projection does not mind a common shift.
+    # Relative to the target's score: the projection is invariant to a common shift.
     for r in range(n_classes):
         steps[r] = (scores[r] - scores[target]) / squared_norm
     steps[target] = 1.0
@@ -154,10 +155,10 @@ def mira_loop(
 def passive_aggressive_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """Just far enough, between the target and its highest rival, for a margin of 1.
+    """Passive-aggressive: the smallest step that gives the target a margin of 1.
 
-    Works on the vector scaled to norm 1, so that vectors of little mass are not out of reach,
-    with the aggressiveness capped at 1.
+    Only the target and its highest-scoring rival move. The vector is scaled to norm 1 first, so
+    that vectors of small mass can reach the margin; the aggressiveness is capped at 1.
     """
     rival = -1
     for r in range(len(scores)):
@@ -175,7 +176,7 @@ def passive_aggressive_loop(
 
 @dataclass(frozen=True)
 class LoopStep:
-    """A step rule made of a plain loop, which the row-by-row sweep can compile.
+    """Step rule made of a plain loop, which the online sweep can compile.
 
     Examples
     --------
@@ -203,11 +204,11 @@ STEPS: dict[str, LoopStep] = {
     "mira": LoopStep(mira_loop),
     "passive_aggressive": LoopStep(passive_aggressive_loop),
 }
-"""The rules by the names the estimators know."""
+"""Built-in rules by name."""
 
 
 def check_steps(steps: FloatArray, n_classes: int, target: int) -> FloatArray:
-    """Refuse what a step rule of the user's own must not return."""
+    """Validate the steps of a custom rule."""
     steps = np.asarray(steps, dtype=np.float64)
     if steps.shape != (n_classes,) or not np.all(np.isfinite(steps)):
         raise ValueError(f"A step rule must return {n_classes} finite numbers; got {steps!r}.")
@@ -218,6 +219,6 @@ def check_steps(steps: FloatArray, n_classes: int, target: int) -> FloatArray:
     up[target] = False
     if up.any():
         raise ValueError(
-            f"Only the class the vector is of (number {target}) may step up; got {steps!r}."
+            f"Only the target class (index {target}) may have a positive step; got {steps!r}."
         )
     return steps

@@ -76,7 +76,7 @@ def test_invalid_arguments():
         make_circle(10, n_classes=4, weights=np.eye(2))
     with pytest.raises(ValueError, match="finite"):
         make_circle(10, weights=[[1, 0], [np.nan, 1]])
-    with pytest.raises(ValueError, match="No point keeps margin"):
+    with pytest.raises(ValueError, match="No point satisfies margin"):
         make_circle(10, weights=[[1, 0], [1, 0]])
 
 

@@ -42,7 +42,7 @@ def test_the_intercept_is_a_constant_feature(storage):
 
 
 def test_partial_fit_is_a_fit_in_parts(monkeypatch):
-    monkeypatch.setattr(ultraconservative, "ROWS_BETWEEN_BREATHS", 7)
+    monkeypatch.setattr(ultraconservative, "ROWS_PER_CALL", 7)
     problem = make_problem(3, n=50)
     whole = UltraconservativeClassifier(max_iter=1, shuffle=False, average=True)
     whole.fit(problem.X, problem.y)

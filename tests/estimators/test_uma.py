@@ -295,7 +295,7 @@ def test_a_stop_by_significance_holds_its_level(rate, n_rows):
         statistics = pair_statistics(
             partition.tables(), exact_norms(partition), unmixing, float(n_rows)
         )
-        alarms += (statistics.stands_out & ~np.eye(10, dtype=bool)).any()
+        alarms += (statistics.significant & ~np.eye(10, dtype=bool)).any()
     assert alarms <= 200 * 0.12
 
 

@@ -11,12 +11,12 @@ from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Seed
 
 SMALLEST_SHARE = 0.1
-"""A problem is kept when each class has this part of an even share of the points."""
+"""Smallest accepted share of a class, relative to equal shares."""
 
 MOST_PROBLEMS = 1000
-"""How many sets of weight vectors are tried before the margin is called too large."""
+"""Number of sets of weight vectors tried before the margin is declared too large."""
 
-# Evenly spaced points that stand for the circle when regions are measured.
+# Evenly spaced points on which the regions are measured.
 _GRID_SIZE = 2048
 
 
@@ -53,32 +53,31 @@ def make_circle(
     random_state: Seed = None,
     return_weights: bool = False,
 ) -> tuple[FloatArray, IntArray] | tuple[FloatArray, IntArray, FloatArray]:
-    """Make a linearly separable problem on the unit circle.
+    """Generate a linearly separable problem on the unit circle.
 
-    Each class has a weight vector, uniform on the unit circle in the plane. Points are uniform
-    on the same circle and belong to the class whose weight vector scores highest. A point whose
-    best score is less than `margin` above the second best is drawn again.
+    Each class has a weight vector drawn uniformly from the unit circle. Points are uniform on the
+    same circle and belong to the class with the highest score. A point whose best score exceeds the
+    second best by less than `margin` is redrawn.
 
-    Weight vectors that lie close together can leave a class without any point at this margin.
-    The weight vectors are then drawn again, all of them, until each class keeps at least a
-    tenth of an even share of the points; with ten classes and the default margin that takes
-    about 15 draws. So the weight vectors are uniform among the problems that have all classes.
+    Weight vectors that are close together can leave a class without any point at this margin. All
+    weight vectors are then redrawn, until each class has at least a tenth of an equal share of the
+    points; with ten classes and the default margin that takes about 15 draws.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of points returned.
+        Number of points.
     n_classes : int, optional
-        Number of classes: 10 by default, or the number of `weights`.
+        Number of classes. By default the number of `weights`, or 10.
     margin : float, default=0.025
-        Smallest difference between the best and the second-best score, for weight vectors as
-        they are returned (the margin of the theory rescales them together to norm 1).
+        Smallest difference between the best and the second-best score, for the weight vectors as
+        returned (`theory.margin` scales them to Frobenius norm 1).
     weights : array-like of shape (n_classes, 2), optional
-        Weight vectors to use as they are, for instance to draw a test set of the same problem.
+        Weight vectors to use, for instance to draw a test set of the same problem.
     random_state : int, RandomState, Generator or None
         Seed of the weight vectors and the points.
     return_weights : bool, default=False
-        Whether to return the weight vectors too.
+        Whether to return the weight vectors as well.
 
     Returns
     -------
@@ -115,14 +114,14 @@ def _on_circle(angles: FloatArray) -> FloatArray:
 
 
 def _label(X: FloatArray, weights: FloatArray, margin: float) -> tuple[IntArray, BoolArray]:
-    """Return the class of every point, and which points keep the margin."""
+    """Return the class of every point, and a mask of the points that satisfy the margin."""
     scores = X @ weights.T
     two_best = np.partition(scores, len(weights) - 2, axis=1)[:, -2:]
     return scores.argmax(axis=1), two_best[:, 1] - two_best[:, 0] >= margin
 
 
 def _kept_per_class(weights: FloatArray, margin: float) -> FloatArray:
-    """Part of the circle that each class keeps, measured on evenly spaced points."""
+    """Return the share of the circle that satisfies the margin, by class."""
     grid = _on_circle(np.linspace(0.0, 2 * np.pi, _GRID_SIZE, endpoint=False))
     classes, kept = _label(grid, weights, margin)
     return np.bincount(classes[kept], minlength=len(weights)) / _GRID_SIZE
@@ -136,7 +135,7 @@ def _draw_weights(n_classes: int, margin: float, rng: np.random.RandomState) -> 
             return weights
     raise ValueError(
         f"None of {MOST_PROBLEMS} random problems had room for {n_classes} classes at margin "
-        f"{margin}; use a smaller margin or fewer classes, or give `weights` of your own."
+        f"{margin}; use a smaller margin or fewer classes, or pass `weights`."
     )
 
 
@@ -145,10 +144,12 @@ def _draw_points(
 ) -> tuple[FloatArray, IntArray]:
     kept_part = float(_kept_per_class(weights, margin).sum())
     if kept_part == 0:
-        raise ValueError(f"No point keeps margin {margin} with these weights; use a smaller one.")
+        raise ValueError(
+            f"No point satisfies margin {margin} with these weights; use a smaller one."
+        )
     X, y = np.empty((0, 2)), np.empty(0, dtype=np.intp)
     while len(X) < n_samples:
-        # A little more than expected, so that one round is usually enough.
+        # Slightly more than the expected number, so that one round is usually enough.
         size = int(1.1 * (n_samples - len(X)) / kept_part) + 16
         points = _on_circle(rng.uniform(0.0, 2 * np.pi, size=size))
         classes, kept = _label(points, weights, margin)

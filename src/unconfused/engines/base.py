@@ -1,12 +1,12 @@
-"""What the algorithms ask of an engine, and nothing more.
+"""The interface between the solvers and the data.
 
-An engine holds rows, each with a label code and a weight. A `Partition` cuts these rows into cells
-by what the current weights predict (p) and by the label code (s), and answers with tables of
-Q x Q or Q x S numbers, or with one vector over the features. Everything summed over rows adds up
-over blocks of rows, so that a distributed engine is a local one per block, then ``+``.
+An engine holds rows, each with a label code and a weight. A `Partition` groups them into cells by
+predicted class (p) and label code (s), and returns Q x Q or Q x S tables or single vectors of
+features. Every statistic is a sum over rows, so a distributed engine is one local engine per block
+of rows, then ``+``.
 
-A partition is told how the weights change, not only what they are: it may keep scores, predictions
-and cell sums between updates and touch only what an update moved.
+A partition is told each change of the weights, so it can cache scores, predictions and cell sums
+and update only what changed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 
 TIE = 1e-12
-"""Scores of a row closer than this share of their scale are tied: the lowest class wins."""
+"""Relative tolerance below which two scores of a row are tied; the lowest class wins."""
 
 
 @dataclass(frozen=True)
 class CellTables:
-    """What each cell (predicted class, label code) holds; tables of row blocks add up."""
+    """Contents of every cell (predicted class, label code); additive over blocks of rows."""
 
     counts: FloatArray
     """Total weight of the rows, (Q, S)."""
@@ -33,25 +33,25 @@ class CellTables:
     """Weighted sum of the rows' squared norms, (Q, S)."""
 
     def __add__(self, other: CellTables) -> CellTables:
-        """Join the tables of two blocks of rows."""
+        """Add the tables of two blocks of rows."""
         return CellTables(self.counts + other.counts, self.squares + other.squares)
 
 
 @dataclass(frozen=True)
 class LikelihoodPass:
-    """What one pass over the rows says of given weights; passes over row blocks add up."""
+    """Result of one likelihood pass over the rows; additive over blocks of rows."""
 
     loss: float
     """Weighted sum of -log P(label | row)."""
 
     gradient: FloatArray
-    """Its derivative by the weights, (Q, features)."""
+    """Gradient of the loss with respect to the weights, (Q, features)."""
 
     posterior: FloatArray
     """Weighted sum of P(true class | row, label) by label code, (S, Q)."""
 
     def __add__(self, other: LikelihoodPass) -> LikelihoodPass:
-        """Join the passes over two blocks of rows."""
+        """Add the passes over two blocks of rows."""
         return LikelihoodPass(
             self.loss + other.loss,
             self.gradient + other.gradient,
@@ -60,59 +60,61 @@ class LikelihoodPass:
 
 
 class Partition(Protocol):
-    """The rows of an engine, cut into cells by the current weights."""
+    """Assignment of the rows to cells by the current weights."""
 
     def restart(self, weights: FloatArray) -> None:
-        """Cut afresh by these weights, (Q, features). With all of them 0, every row is in
-        every predicted class."""  # noqa: D205, D209 - one sentence each
+        """Assign all rows by these weights, (Q, features).
+
+        While all weights are 0, every row belongs to every predicted class.
+        """
         ...
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
+        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
         ...
 
     def tables(self) -> CellTables:
-        """Return what the cells hold."""
+        """Return counts and squared norms of all cells."""
         ...
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
+        """Return lower and upper bounds on the norms of all update vectors, (Q, Q) each."""
         ...
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Close the bounds on these pairs' norms, or bring them closer; ask until they are."""
+        """Tighten the norm bounds of these pairs; repeated calls make them exact."""
         ...
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
         ...
 
 
 class ExactNorms:
-    """The bounds of a partition that knows all norms at once."""
+    """Mixin for partitions that compute all norms exactly; implement `pair_norms`."""
 
     def pair_norms(self) -> FloatArray:
         """Return the norm of every update vector, (Q, Q)."""
         raise NotImplementedError
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return the norms twice: they are their own bounds."""
+        """Return the exact norms as both bounds."""
         norms = self.pair_norms()
         return norms, norms
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Do nothing: the norms are exact."""
+        """Do nothing: the norms are already exact."""
 
 
 class Engine(Protocol):
-    """Rows with label codes and weights."""
+    """Weighted rows with label codes."""
 
     intercept: bool
     """Whether the last feature is the constant 1."""
 
     @property
     def n_features(self) -> int:
-        """Columns of the weights, the intercept's included."""
+        """Number of features, including the intercept."""
         ...
 
     @property
@@ -138,35 +140,34 @@ class Engine(Protocol):
         ...
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without writing it out."""
+        """Return the second moment times vectors, (features, k), without forming the matrix."""
         ...
 
     def partition(self, unmixing: Unmixing, alpha: float) -> Partition:
-        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         ...
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Measure weights against the labels.
+        """Compute loss, gradient and posterior of the labels (the E-step) in one pass.
 
         Parameters
         ----------
         weights : (Q, features)
-        mixing : (S, Q), the chance of each label code given each true class; not 0 for all of them
-        code_weights : (S,), what a row with each code counts, times its own weight
+        mixing : (S, Q), P(label code | true class), with a positive entry in every row
+        code_weights : (S,), factor on the weight of rows with each label code
         """
         ...
 
 
 @runtime_checkable
 class ScoringEngine(Engine, Protocol):
-    """An engine that can put scores in the place of rows."""
+    """An engine that can replace its rows by their scores."""
 
     def scored(self, weights: FloatArray) -> Engine | None:
-        """Return the same labels on rows that are the scores of these rows; None if too many.
+        """Return an engine whose features are the scores of these rows; None if too large.
 
-        Whatever is asked of weights that are multiples of these costs as little there as it does
-        with Q features.
+        Evaluating multiples of `weights` there costs as much as with Q features.
         """
         ...

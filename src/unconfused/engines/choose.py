@@ -1,4 +1,4 @@
-"""Which engine the rows want: where they live decides."""
+"""Choice of the engine, by where the rows are stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def make_engine(
     n_threads: int,
     space: ArraySpace | None,
 ) -> LocalEngine | ArrayEngine:
-    """Wrap rows, label codes and weights; `space` is None for NumPy arrays and CSR matrices."""
+    """Return the engine for these rows; `space` is None for NumPy arrays and CSR matrices."""
     if space is None:
         return LocalEngine(
             X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
@@ -29,7 +29,7 @@ def make_engine(
 
 
 def _array_engine(space: ArraySpace) -> type[ArrayEngine]:
-    """Return the engine with kernels for this kind of array, or the one for every kind."""
+    """Return the engine class with kernels for this array type, or the generic one."""
     on_cuda = getattr(space.device, "type", None) == "cuda"
     if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
         from unconfused.engines.cuda.engine import TorchEngine

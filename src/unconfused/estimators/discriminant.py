@@ -1,4 +1,4 @@
-"""Discriminant analysis through the confusion matrix, as a scikit-learn classifier."""
+"""Discriminant analysis with noisy labels, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -17,43 +17,41 @@ from unconfused.solvers.discriminant import fit_discriminant
 
 
 class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
-    """Linear discriminant analysis for labels seen through a confusion matrix.
+    """Linear discriminant analysis for noisy labels with a confusion matrix.
 
-    The class means and shares are those of the noisy labels with the confusion matrix undone; the
-    covariance of all rows needs no labels, and the one within the classes is what the means leave
-    of it. The weights follow in closed form: nothing is iterated (beyond some thousands of features
-    a linear system is solved by conjugate gradients), there are no local optima and no steps to
-    choose. Undoing the matrix magnifies sampling errors, as in `UMAClassifier`;
-    `UnconfusedLogisticRegression` needs no inverse and is the better learner under heavy noise.
+    Class means and shares are estimated by inverting the confusion matrix; the total covariance
+    needs no labels, and the within-class covariance is what the means leave of it. The weights have
+    a closed form, without local optima or step sizes (beyond 1,000 features, a linear system is
+    solved by conjugate gradients). The inverse amplifies sampling errors, as in `UMAClassifier`;
+    `UnconfusedLogisticRegression` needs no inverse and is more accurate under heavy noise.
 
     Parameters
     ----------
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        As for `UMAClassifier`. A singular one is an error.
+        As for `UMAClassifier`. A singular matrix raises an error.
     shrinkage : "auto" or float in [0, 1)
-        Share of a multiple of the identity in the covariance within the classes, as in
-        scikit-learn's LinearDiscriminantAnalysis. "auto" chooses a ridge by generalised
-        cross-validation against the unmixed labels, in closed form: the noisier these are, the
-        more.
+        Weight of a scaled identity in the within-class covariance, as in scikit-learn's
+        LinearDiscriminantAnalysis. "auto" chooses a ridge by generalized cross-validation on the
+        unmixed labels, in closed form; noisier labels lead to more shrinkage.
     fit_intercept : bool
-        If False, rows are taken to be centred, and scores go through the origin.
+        If False, rows are assumed centred and there is no intercept.
     classes, missing_label, n_jobs : as for `UMAClassifier`
 
     Attributes
     ----------
     classes_, coef_, intercept_ : as for scikit-learn's LogisticRegression
-    confusion_ : (Q, Q), the matrix that was used, in the order of `classes_`
-    class_prior_ : (Q,), estimated share of each true class among the training rows; drawn to
-        equal shares as far as label noise explains the differences
-    means_ : (Q, d), the class means with the confusion matrix undone
-    shrinkage_ : float, the share of the identity in the covariance
+    confusion_ : (Q, Q), the confusion matrix used, in the order of `classes_`
+    class_prior_ : (Q,), estimated share of each true class among the training rows, shrunk towards
+        equal shares by the amount of label noise
+    means_ : (Q, d), unmixed class means
+    shrinkage_ : float, weight of the identity in the covariance
 
     Notes
     -----
     With clean labels and a given `shrinkage` this is scikit-learn's LinearDiscriminantAnalysis.
-    With noisy ones the means scatter more than they should, and so seem to explain too much of the
-    covariance: what label noise adds on average is subtracted, and two standard errors are left
-    unexplained. The probabilities suppose normal classes with one covariance.
+    Label noise spreads the estimated means, so they seem to explain too much of the covariance: its
+    expected contribution is subtracted, and two standard errors are left unexplained. The
+    probabilities assume normal classes with a common covariance.
 
     Examples
     --------
@@ -105,14 +103,14 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows and their noisy labels.
+        """Fit the model to noisy labels.
 
         Parameters
         ----------
         X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : the observed labels; may be missing where `y_true` is given
-        y_true : the truth where known, missing elsewhere. Such rows count with their truth
-        sample_weight : how many rows each row stands for
+        y : observed labels; may be missing where `y_true` is given
+        y_true : true labels where known, missing elsewhere; they replace the observed ones
+        sample_weight : frequency weight of every row
 
         Returns
         -------
@@ -125,7 +123,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
             known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
         )
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
-        unmixing.prior(engine.code_counts)  # warns of labels that cannot come from this matrix
+        unmixing.prior(engine.code_counts)  # warns about labels that do not match the matrix
         shrinkage = None if isinstance(self.shrinkage, str) else float(self.shrinkage)
         found = fit_discriminant(engine, unmixing, shrinkage)
         self.classes_, self.confusion_ = data.labels.classes, unmixing.matrix

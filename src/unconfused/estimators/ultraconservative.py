@@ -1,4 +1,4 @@
-"""The noise-free family, Algorithm 1, as a scikit-learn classifier."""
+"""Algorithm 1, for clean labels, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from unconfused.steps import STEPS, StepRule
 
 
 class UltraconservativeClassifier(LinearClassifier):
-    """Online linear classifier for clean labels: the family UMA builds on.
+    """Online linear classifier for clean labels, on which UMA is based.
 
-    Takes one row at a time. When a class scores at least as high as the row's own, the row is a
-    mistake: its own class moves towards it, and only classes that scored as high move away
-    (Crammer and Singer's ultraconservative additive algorithms; with the ``"perceptron"`` step,
-    the multiclass Perceptron). On data that a classifier of unit norm separates with margin θ,
-    the steps ``perceptron``, ``uniform`` and ``proportional`` make at most ``2 R² / θ²`` mistakes
-    in all (`unconfused.theory.mistake_bound`).
+    Processes one row at a time. A row is a mistake if another class scores at least as high as its
+    own; its own class then moves towards it, and only classes in the error set, those that scored
+    at least as high, move away (Crammer and Singer's ultraconservative additive algorithms; with
+    the ``"perceptron"`` step, the multiclass Perceptron). On data separable with margin θ by a
+    classifier of unit norm, ``perceptron``, ``uniform`` and ``proportional`` make at most
+    ``2 R² / θ²`` mistakes in total (`unconfused.theory.mistake_bound`).
 
-    It believes every label. For noisy ones use `UMAClassifier`. As the order of the rows matters,
-    it takes no sample weights.
+    Labels are assumed clean; for noisy labels use `UMAClassifier`. Sample weights are not
+    supported, as the order of the rows matters.
 
     Parameters
     ----------
     step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive"} or callable
-        How a step is divided among the classes. See `unconfused.steps`. A rule of your own is
+        How an update is distributed over the classes. See `unconfused.steps`. A custom rule is
         called from Python for every mistake, which is slow on many rows.
     average : bool
-        Use the mean of the weights over all rows seen instead of the last ones.
+        Whether to use the average of the weights over all rows seen instead of the last ones.
     max_iter : int
-        At most so many epochs; an epoch without a mistake ends the fit.
+        Maximum number of epochs; an epoch without a mistake ends the fit.
     shuffle : bool
-        Take the rows in a new order each epoch.
+        Whether to shuffle the rows before each epoch.
     fit_intercept : bool
-        Append a constant feature.
+        Whether to fit an intercept.
     random_state : int, RandomState or None
-        Chance for the order of the rows.
+        Seed of the shuffling.
     verbose : int
-        Report progress.
+        Verbosity of progress messages.
 
     Attributes
     ----------
-    classes_ : the classes, sorted
-    coef_, intercept_ : the weights; one row per class, or one in all with two classes
+    classes_ : the sorted classes
+    coef_, intercept_ : the weights; one row per class, or a single row with two classes
     n_iter_ : number of epochs
     n_mistakes_ : number of mistakes over all epochs
 
@@ -100,9 +100,9 @@ class UltraconservativeClassifier(LinearClassifier):
 
     @all_at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Go through the rows until an epoch is free of mistakes, or `max_iter` epochs are done.
+        """Run epochs over the rows until one has no mistake, or `max_iter` is reached.
 
-        Interrupted with Ctrl-C, the model so far is kept, and the interrupt is passed on.
+        Ctrl-C keeps the current model and re-raises the interrupt.
         """
         self._validate_params()
         X = self._check_rows(X, reset=True)
@@ -114,12 +114,12 @@ class UltraconservativeClassifier(LinearClassifier):
 
     @all_at_once
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Go once through these rows, in the order they come in.
+        """Run one epoch over these rows, in their order.
 
         Parameters
         ----------
         X, y : rows and their labels
-        classes : all classes; needed on the first call
+        classes : all classes; required on the first call
         """
         self._validate_params()
         first = not hasattr(self, "_state")

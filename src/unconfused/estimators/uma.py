@@ -21,75 +21,75 @@ from unconfused.steps import STEPS, StepRule
 
 
 class UMAClassifier(NoisyLabelClassifier):
-    """Linear classifier learnt from noisy labels through their confusion matrix.
+    """Linear classifier for noisy labels with a known or estimated confusion matrix.
 
-    UMA (Louche and Ralaivola, *Unconfused Ultraconservative Multiclass Algorithms*) cuts the
-    training rows by what the current weights predict (p), and undoes the confusion matrix to
-    learn what each cut truly holds (q). That gives one vector for every pair of classes: the rows
-    predicted p that are truly q. The pair that stands out most makes the next step, as if it were
-    one clean example. With two classes this is the noise-tolerant Perceptron of Bylander and of
+    UMA (Louche and Ralaivola, *Unconfused Ultraconservative Multiclass Algorithms*) groups the
+    training rows by predicted class p and inverts the confusion matrix to estimate how many of them
+    are truly of class q, and their sum. This gives one update vector for every pair (p, q): the
+    mean of the rows predicted p that are truly q. The selected pair is used like one clean,
+    misclassified example. With two classes this is the noise-tolerant Perceptron of Bylander and of
     Blum, Frieze, Kannan and Vempala.
 
     Parameters
     ----------
     confusion : array-like of shape (Q, Q), DataFrame, or None
-        ``confusion[t, k]``: the chance that a row truly of class t carries label k. Rows sum to 1.
-        A plain array follows `classes`, or their sorted order; a DataFrame is aligned by its
-        labels. None: estimated from the rows with a `y_true`; without any, labels are taken as
-        they are, and UMA is a batch Perceptron.
+        ``confusion[t, k]`` is the probability that a row of true class t has label k. Rows sum to
+        1. A plain array follows the order of `classes`, or of the sorted labels; a DataFrame is
+        aligned by its labels. None estimates it from the rows with a `y_true`; without any, labels
+        are assumed clean, and UMA is a batch Perceptron.
     selection : {"error", "confusion", "random"} or callable
-        Which pair goes next: the one with the most rows, with the largest share of its true
-        class, or any. See `unconfused.selection`.
+        Which pair to update next: the one that confuses the most rows, the largest share of its
+        true class, or a random one. See `unconfused.selection`.
     step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive"} or callable
-        How a step is divided among the classes. See `unconfused.steps`.
+        How an update is distributed over the classes. See `unconfused.steps`.
     alpha : float
-        Only rows predicted with at least this margin count.
+        Minimum margin of a prediction; other rows are ignored.
     init : {"zero", "means"}
-        Start at 0, as the paper does, or at the class means seen through the confusion matrix
-        (with an intercept: the class with the nearest mean, as far as the means can be relied on).
+        Initial weights: 0, as in the paper, or the unmixed class means (a nearest-mean classifier,
+        if there is an intercept).
     average : bool
-        Use the mean of the weights after each update instead of the last ones.
+        Whether to use the average of the weights over all updates instead of the last ones.
     max_iter : int
-        At most so many updates.
+        Maximum number of updates.
     tol : float or "auto"
-        A pair must have a vector longer than this to make a step. "auto" asks instead that the
-        rows it stands for be more than label noise could feign: later steps would learn the
-        noise. Where no pair stands out any more but the class means seen through the confusion
-        matrix make fewer mistakes by the estimate, it goes on from these.
+        Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
+        when no pair is statistically significant; if the unmixed class means have a lower estimated
+        error, training restarts from them.
     fit_intercept : bool
-        Append a constant feature.
+        Whether to fit an intercept.
     classes : array-like or None
-        All classes, if the observed labels may not show every one; also the order of a plain
+        All classes, if some may be missing from the observed labels; also the order of a plain
         `confusion`.
     missing_label : "auto" or a value
-        What means "missing" in `y` and `y_true`, besides None and NaN. "auto": -1, where it can
-        be nothing else.
+        Value that marks a missing label in `y` and `y_true`, besides None and NaN. "auto" means -1
+        where that is unambiguous.
     warm_start : bool
-        Go on from the weights of the last fit.
+        Whether to continue from the weights of the last fit.
     n_jobs : int or None
-        Threads that share the rows; -1 for all cores, None for as many as OpenMP may use just now.
+        Number of threads; -1 for all cores, None for the current OpenMP limit.
     random_state : int, RandomState or None
-        Chance for ``selection="random"``.
+        Seed of ``selection="random"``.
     verbose : int
-        Report progress.
+        Verbosity of progress messages.
 
     Attributes
     ----------
-    classes_ : the classes, sorted
-    coef_, intercept_ : the weights; one row per class, or one in all with two classes
-    confusion_ : (Q, Q), the matrix that was used, in the order of `classes_`
+    classes_ : the sorted classes
+    coef_, intercept_ : the weights; one row per class, or a single row with two classes
+    confusion_ : (Q, Q), the confusion matrix used, in the order of `classes_`
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_iter_ : number of updates
-    history_ : dict of arrays, one entry per update: `predicted` and `true` (the pair, as indices
-        into `classes_`), `norm` of its vector, `noise` (the length chance alone would give it),
-        `significance` (its rows over their standard error), `step` (of the true class)
-    stopped_ : why the fit ended
-    means_at_ : after how many updates the weights were replaced by the class means (see `tol`),
-        None if they were not
+    history_ : dict of arrays with one entry per update: `predicted` and `true` (the pair, as
+        indices into `classes_`), `norm` of the update vector, `noise` (expected norm of its
+        sampling error), `significance` (estimated mass over its standard error), `step` (of the
+        true class)
+    stopped_ : reason why the fit stopped
+    means_at_ : number of updates before the restart from the class means (see `tol`); None without
+        one
 
     Examples
     --------
-    Three digits in ten carry the label of the next digit:
+    Three digits in ten are labelled as the next digit:
 
     >>> from sklearn.datasets import load_digits
     >>> from unconfused import UMAClassifier, noise
@@ -173,19 +173,19 @@ class UMAClassifier(NoisyLabelClassifier):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows and their noisy labels.
+        """Fit the model to noisy labels.
 
         Parameters
         ----------
         X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : the observed labels; may be missing where `y_true` is given
-        y_true : the truth where known, missing elsewhere. Such rows count with their truth
-        sample_weight : how many rows each row stands for
+        y : observed labels; may be missing where `y_true` is given
+        y_true : true labels where known, missing elsewhere; they replace the observed ones
+        sample_weight : frequency weight of every row
 
         Returns
         -------
-        The fitted classifier. Interrupted with Ctrl-C, the model so far is kept, and the
-        interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
+        The fitted classifier. Ctrl-C keeps the current model and re-raises the interrupt; with
+        ``warm_start=True`` the next call continues from there.
         """
         self._validate_params()
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
@@ -194,12 +194,12 @@ class UMAClassifier(NoisyLabelClassifier):
         unmixing = self._unmixing(data, self.classes, None)
         self.classes_ = data.labels.classes
         self._order = self.classes
-        # Later updates only chase noise (`tol`), but the first ones must not be too few either.
+        # tol="auto" can stop after few updates, where the class means may be better.
         try_means = self.tol == "auto" and self.init == "zero"
         try:
             self._run(data, unmixing, state, self.max_iter, try_means)
         finally:
-            # Interrupted or not. Not before: with many classes it is much beside what a run takes.
+            # Also after an interrupt. Only now: with many classes this is costly.
             self._pair_counts = data.pair_counts()
         return self
 
@@ -212,21 +212,20 @@ class UMAClassifier(NoisyLabelClassifier):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Make one update from one chunk of a stream: the paper's online reading of UMA.
+        """Make one update from one chunk of a stream, the paper's online variant of UMA.
 
-        The update vector comes from this chunk alone, so rows never seen by the current weights
-        make it, and nothing but the weights is kept. Given chunks as large as the batch algorithm
-        needs (`unconfused.theory.sample_size`), order 1/margin² chunks suffice for a separable
-        concept; on smaller chunks the vectors are noisier, and `tol="auto"` passes over chunks in
-        which no pair stands out. The confusion matrix, if not given, is counted over the trusted
-        rows of all chunks so far; until a class has one, its labels are believed. `class_prior_`
-        is that of the last chunk.
+        The update vector is computed from this chunk alone, and only the weights are kept. With
+        chunks as large as the batch algorithm needs (`unconfused.theory.sample_size`), O(1/margin²)
+        chunks suffice for separable classes; smaller chunks give noisier vectors, and `tol="auto"`
+        skips chunks without a significant pair. If the confusion matrix is not given, it is counted
+        over the trusted rows of all chunks so far; labels of classes without trusted rows are
+        assumed clean. `class_prior_` refers to the last chunk.
 
         Parameters
         ----------
         X, y, y_true, sample_weight : as for `fit`
-        classes : all classes; needed on the first call unless the constructor or a labelled
-            confusion matrix names them
+        classes : all classes; required on the first call unless given to the constructor or by a
+            labelled confusion matrix
         """
         self._validate_params()
         first = not hasattr(self, "_state")
@@ -308,5 +307,5 @@ class UMAClassifier(NoisyLabelClassifier):
 
 
 def _named(choice: Any, table: Any) -> Any:
-    """Return a strategy by its name, or the user's own object as it is."""
+    """Return the built-in object with this name, or a custom one unchanged."""
     return table[choice] if isinstance(choice, str) else choice

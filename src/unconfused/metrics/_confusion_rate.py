@@ -1,4 +1,4 @@
-"""How much a classifier, or a labeller, confuses the classes."""
+"""Confusion rate of predictions, and noise level of a confusion matrix."""
 
 from __future__ import annotations
 
@@ -19,34 +19,32 @@ def confusion_rate(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Size of the off-diagonal part of the predictions' confusion matrix.
+    """Compute the normalized off-diagonal Frobenius norm of the confusion matrix of predictions.
 
-    Let ``H[t, p]`` be the share of the rows truly of class t that were predicted as p, and 0
-    for p = t. The rate is the Frobenius norm of H divided by sqrt(Q), which is the root mean
-    square over the classes of the length of their rows. Every class counts the same, however
-    rare, and mistakes that all go to one class weigh more than mistakes that spread. The rate
-    lies in [0, 1]: 1 means that each class is always taken for one particular other class.
+    Let ``H[t, p]`` be the share of rows of true class t that are predicted p, and 0 for p = t. The
+    rate is the Frobenius norm of H divided by sqrt(Q). Every class has the same weight, however
+    rare, and mistakes concentrated on one class weigh more than spread-out ones. The rate lies in
+    [0, 1]; it is 1 if each class is always predicted as one particular other class.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         True labels.
     y_pred : array-like of shape (n_samples,)
-        Predicted labels. A prediction that is no class of `y_true` is a mistake like others.
+        Predicted labels. A label that does not occur in `y_true` is a mistake like any other.
     normalize : bool, default=True
-        Whether to divide by sqrt(Q). The plain norm is what the figures of Louche and Ralaivola
-        show; it is at most sqrt(Q).
+        Whether to divide by sqrt(Q). The figures of Louche and Ralaivola show the plain norm, which
+        is at most sqrt(Q).
     labels : array-like, optional
-        All the classes; a label outside them is an error. By default Q counts the classes that
-        occur in `y_true`. With `labels` it counts all of those, and a class without true rows
-        adds nothing to the norm, as no share is defined for it.
+        All classes; other labels raise an error. Q is the number of `labels`, by default the number
+        of classes in `y_true`. A class without true rows adds 0 to the norm.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights as frequencies: a row of weight 2 is two rows, a row of weight 0 is absent.
+        Frequency weights: a row of weight 2 counts as two rows.
 
     Returns
     -------
     float
-        0 when every prediction is right; smaller is better.
+        0 if all predictions are correct; smaller is better.
 
     Examples
     --------
@@ -56,7 +54,7 @@ def confusion_rate(
     >>> confusion_rate([0, 0, 1, 1], [0, 1, 1, 1], normalize=False)
     0.5
     """
-    # Both sides are complete, so -1 is a label here and never stands for "missing".
+    # Both sides are complete, so -1 is an ordinary label.
     encoded = encode_labels(y_pred, y_true, missing_label=None)
     truth, predicted, size = encoded.truth, encoded.observed, len(encoded.classes)
     if np.any(truth == MISSING) or np.any(predicted == MISSING):
@@ -86,7 +84,7 @@ def _check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | 
 
 
 def _count(labels: ArrayLike, present: Labels) -> int:
-    """Count the classes that `labels` names, having made sure that it names all there are."""
+    """Return the number of `labels`, after checking that they cover all present classes."""
     named = sorted_classes(labels).tolist()
     outside = sorted(set(present.tolist()) - set(named))
     if outside:
@@ -95,7 +93,7 @@ def _count(labels: ArrayLike, present: Labels) -> int:
 
 
 def off_diagonal_norm(confusion: ArrayLike) -> float:
-    """Frobenius norm of a confusion matrix without its diagonal: how strong the noise is.
+    """Frobenius norm of the off-diagonal part of a confusion matrix, a measure of noise.
 
     Parameters
     ----------

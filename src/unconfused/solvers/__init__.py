@@ -1,1 +1,1 @@
-"""Solvers: the algorithms themselves, on engines, strategies and rules."""
+"""The algorithms, in terms of engines, selection strategies and step rules."""

@@ -1,7 +1,7 @@
-"""The covariance of all rows: what is asked of it, for few features and for many.
+"""Covariance of the rows, for few features and for many.
 
-With few features it is written out and diagonalised. With many it is never formed: everything is
-had from its products with a block of vectors, by conjugate gradients and by Lanczos' method.
+With few features the matrix is computed and diagonalized. With many it is never formed: conjugate
+gradients and the Lanczos method need only its products with blocks of vectors.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine
 
 WIDE = 1000
-"""Features from which the covariance is not written out."""
+"""Number of features above which the covariance matrix is not formed."""
 
 PROBES = 8
-"""Random vectors from which the trace of a function of a wide covariance is estimated."""
+"""Random vectors of the stochastic trace estimate for a wide covariance."""
 
 LANCZOS_STEPS = 40
 SOLVE_STEPS = 500
@@ -29,10 +29,10 @@ SOLVE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Spectrum:
-    """How the covariance and given vectors are spread over its eigenvalues.
+    """Spectral measures of the covariance S and of given vectors.
 
-    The trace of f(covariance) is the sum of ``trace * f(values)``, and the sum of ``v' f v`` over
-    the vectors that of ``vectors * f(values)``; exactly, or as nearly as Lanczos' method gets.
+    The trace of f(S) is ``sum(trace * f(values))`` and the sum of ``v' f(S) v`` over the vectors is
+    ``sum(vectors * f(values))``; exact, or approximated by the Lanczos method.
     """
 
     values: FloatArray
@@ -41,13 +41,13 @@ class Spectrum:
 
 
 class Covariance(Protocol):
-    """Covariance S of the rows' features, the intercept's left out."""
+    """Covariance S of the features, without the intercept."""
 
     mean_variance: float
     """Mean of its eigenvalues."""
 
     def spectrum(self, vectors: FloatArray) -> Spectrum:
-        """Return how S and the vectors, (k, d), are spread over its eigenvalues."""
+        """Return the spectral measures of S and of the vectors, (k, d)."""
         ...
 
     def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
@@ -56,13 +56,13 @@ class Covariance(Protocol):
 
 
 def covariance_of(engine: Engine, centre: FloatArray) -> Covariance:
-    """Return the covariance about `centre`, in the form that suits the number of features."""
+    """Return the covariance about `centre`, in the form suited to the number of features."""
     kind = WideCovariance if len(centre) > WIDE else NarrowCovariance
     return kind(engine, centre)
 
 
 class NarrowCovariance:
-    """Written out, one pass over the rows, and diagonalised."""
+    """Covariance matrix, computed in one pass over the rows and diagonalized."""
 
     def __init__(self, engine: Engine, centre: FloatArray) -> None:
         d = len(centre)
@@ -72,21 +72,21 @@ class NarrowCovariance:
         self.mean_variance = float(self._values.mean())
 
     def spectrum(self, vectors: FloatArray) -> Spectrum:
-        """Return how S and the vectors are spread over its eigenvalues."""
+        """Return the spectral measures of S and of the vectors."""
         squares = (vectors @ self._axes) ** 2
         return Spectrum(self._values, np.ones_like(self._values), squares.sum(axis=0))
 
     def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
         """Return ``(S + ridge I)^-1`` times each of the vectors."""
         values = self._values + ridge
-        # A direction in which the rows do not vary says nothing, rather than everything.
+        # Directions without variance are ignored (pseudo-inverse).
         void = values <= len(values) * np.finfo(np.float64).eps * values.max()
         scale = np.where(void, 0.0, 1 / np.where(void, 1.0, values))
         return np.asarray((vectors @ self._axes * scale) @ self._axes.T)
 
 
 class WideCovariance:
-    """Never formed: each product is a pass over the rows."""
+    """Covariance as an operator: each product is a pass over the rows."""
 
     def __init__(self, engine: Engine, centre: FloatArray) -> None:
         self._engine, self._centre = engine, centre
@@ -105,9 +105,9 @@ class WideCovariance:
         return product
 
     def spectrum(self, vectors: FloatArray) -> Spectrum:
-        """Return how S and the vectors are spread over its eigenvalues, by Lanczos' method."""
+        """Return the spectral measures of S and of the vectors, by the Lanczos method."""
         k, d = vectors.shape
-        # The same signs in every fit: an estimate should not change from one to the next.
+        # Fixed seed: repeated fits must agree.
         probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(PROBES, d))
         values, shares = quadrature(self._times, np.vstack([vectors, probes]).T)
         shares[:, k:] /= PROBES
@@ -121,7 +121,7 @@ class WideCovariance:
 
 
 Product = Callable[[FloatArray], FloatArray]
-"""A symmetric matrix, as what it makes of the columns of (d, k)."""
+"""Product of a symmetric matrix with the columns of (d, k)."""
 
 
 def quadrature(times: Product, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -135,7 +135,7 @@ def quadrature(times: Product, vectors: FloatArray) -> tuple[FloatArray, FloatAr
         diagonal[step] = np.einsum("jk,jk->k", now, ahead)
         ahead -= diagonal[step] * now
         length = np.linalg.norm(ahead, axis=0)
-        # What is left is rounding: these vectors have seen all that they can.
+        # Only rounding is left: the Krylov space of these vectors is exhausted.
         done = length <= 1e-12 * np.abs(diagonal[: step + 1]).max(axis=0)
         beside[step] = np.where(done, 0.0, length)
         before, now = now, np.where(done, 0.0, ahead / np.where(done, 1.0, length))
@@ -147,7 +147,7 @@ def quadrature(times: Product, vectors: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def conjugate_gradients(times: Product, targets: FloatArray) -> FloatArray:
-    """Return the solutions for all columns of `targets`, (d, k), found side by side."""
+    """Solve for all columns of `targets`, (d, k), at the same time."""
     found, rest = np.zeros(targets.shape), np.array(targets, dtype=np.float64)
     direction = rest.copy()
     squares = np.einsum("jk,jk->k", rest, rest)

@@ -1,7 +1,7 @@
-"""Compiled sweeps of Algorithm 1 over rows, for the step rules the library knows.
+"""Compiled sweeps of Algorithm 1 over the rows, for the built-in step rules.
 
-The loops work on the transpose of the weights, (features, Q): a row's scores are then sums over
-whole lines of memory, dense or sparse, and classes with equal weights keep exactly equal scores.
+The loops use transposed weights, (features, Q): memory access is contiguous for dense and sparse
+rows, and classes with equal weights keep exactly equal scores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unconfused._compilation import compiled
 from unconfused._typing import FloatArray
 
 RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive")
-"""Rules with a compiled sweep; a rule's place here is how the loops know it."""
+"""Rules with a compiled sweep; the loops identify a rule by its index here."""
 
 PERCEPTRON, UNIFORM, PROPORTIONAL, MIRA, PASSIVE_AGGRESSIVE = range(len(RULES))
 
@@ -31,7 +31,7 @@ passive_aggressive_loop = compiled(_steps.passive_aggressive_loop)
 def take_steps(
     rule: int, scores: FloatArray, target: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """Fill in the steps by the rule; the highest class other than the target was "predicted"."""
+    """Fill in the steps; the highest-scoring class other than the target counts as predicted."""
     rival = 0 if target != 0 else 1
     for r in range(len(scores)):
         if r != target and scores[r] > scores[rival]:
@@ -69,10 +69,10 @@ def dense_sweep(
     lag: FloatArray,
     seen: float,
 ) -> int:
-    """Take the rows in order, learning from each mistake; return how many there were.
+    """Process the rows in order, updating on each mistake; return the number of mistakes.
 
-    `lag` gathers each update times the rows seen before it, which turns the last weights into
-    their average; with no lines it is left alone.
+    `lag` sums each update times the number of rows seen before it, from which the averaged weights
+    follow; an empty `lag` is not updated.
     """
     n_columns, n_classes = X.shape[1], weights.shape[1]
     scores, steps = np.empty(n_classes), np.empty(n_classes)
@@ -117,7 +117,7 @@ def sparse_sweep(
     lag: FloatArray,
     seen: float,
 ) -> int:
-    """Take the rows of a CSR matrix in order, as `dense_sweep` does."""
+    """Process the rows of a CSR matrix in order, like `dense_sweep`."""
     constant, n_classes = len(weights) - 1, weights.shape[1]
     scores, steps = np.empty(n_classes), np.empty(n_classes)
     class_norms = squared_class_norms(weights)

@@ -1,8 +1,8 @@
-"""Discriminant analysis through C: one look at the rows, and weights in closed form.
+"""Linear discriminant analysis with noisy labels, in closed form.
 
-The covariance of all rows needs no labels. The class means do, and are unmixed through C. What the
-classes' means explain of the covariance is taken out of it again, as far as that is more than
-label noise would explain; the rest is the covariance within the classes.
+The total covariance needs no labels; the class means are unmixed through C. The within-class
+covariance is the total covariance less the between-class part, corrected for what label noise
+adds to it.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from unconfused.engines.base import Engine
 from unconfused.solvers._covariance import Covariance, Spectrum, covariance_of
 
 RIDGES = np.logspace(-6, 3, 91)
-"""Ridges tried, times the mean variance of a feature."""
+"""Candidate ridges, relative to the mean variance of a feature."""
 
 STANDARD_ERRORS = 2.0
-"""How many standard errors of its own a share of explained variance is taken to be too high."""
+"""Standard errors subtracted from the explained share of variance, as a safety margin."""
 
 LEAST_UNEXPLAINED = 1e-6
-"""Smallest share of the variance in any direction that is left within the classes."""
+"""Lower limit of the unexplained share of variance in any direction."""
 
 
 @dataclass(frozen=True)
 class Discriminant:
-    """A classifier in closed form, and what it was made of."""
+    """Weights of the classifier and the estimates behind them."""
 
     weights: FloatArray
-    """W, (Q, features), the intercept's included; its columns sum to 0."""
+    """W, (Q, features), including the intercept; columns sum to 0."""
 
     means: FloatArray
-    """The class means seen through C, (Q, d)."""
+    """Unmixed class means, (Q, d)."""
 
     prior: FloatArray
-    """Share of each class."""
+    """Estimated share of each class."""
 
     shrinkage: float
-    """Share of the multiple of the identity in the covariance."""
+    """Weight of the scaled identity in the covariance."""
 
 
 @dataclass(frozen=True)
 class _Classes:
-    """What the labels say, seen through C."""
+    """Class statistics, unmixed through C."""
 
     prior: FloatArray
     centre: FloatArray
     offsets: FloatArray
-    """Covariance of each class's indicator with the features, over the root of its share."""
+    """Covariance of each class indicator with the features, divided by the root of its share."""
 
     noise: FloatArray
-    """(Q, Q), what label noise adds to products of offsets, per feature of variance 1."""
+    """(Q, Q), bias that label noise adds to ``offsets @ offsets.T``, per unit of variance."""
 
     label_variance: float
     """Variance of the unmixed labels, summed over the classes."""
@@ -62,14 +62,13 @@ class _Classes:
 def fit_discriminant(
     engine: Engine, unmixing: Unmixing, shrinkage: float | None = None
 ) -> Discriminant:
-    """Return the weights of a linear discriminant analysis whose labels are seen through C.
+    """Fit a linear discriminant analysis to noisy labels.
 
-    `shrinkage` is the share of the identity, times the mean variance within the classes, in the
-    covariance; None to choose a ridge by generalised cross-validation (`choose_ridge`). Without an
-    intercept the rows' second moment takes the covariance's place, and the classes' own intercepts
-    are left out.
+    `shrinkage` is the weight of the identity, scaled by the mean within-class variance, in the
+    covariance; None chooses a ridge by generalized cross-validation (`choose_ridge`). Without an
+    intercept, the second moment replaces the covariance and the class intercepts are dropped.
     """
-    classes = _look_through(engine, unmixing)
+    classes = _unmix_classes(engine, unmixing)
     covariance = covariance_of(engine, classes.centre)
     within = _variance_within(covariance.mean_variance, classes)
     roots = np.sqrt(classes.prior)[:, np.newaxis]
@@ -93,12 +92,12 @@ def fit_discriminant(
 def choose_ridge(
     spectrum: Spectrum, label_variance: float, n_rows: float, mean_variance: float
 ) -> float:
-    """Return the ridge that predicts the unmixed labels best, by generalised cross-validation.
+    """Return the ridge that predicts the unmixed labels best, by generalized cross-validation.
 
-    The labels seen through C are numbers that are right on average. Their ridge regression on the
-    features has ``sum(values / (values + ridge))`` degrees of freedom, and what it leaves
-    unexplained, divided by the squared share of the remaining ones, estimates the error on new rows
-    (Golub, Heath and Wahba, 1979). Noisier labels leave more unexplained, and so call for more.
+    Unmixed labels are unbiased class indicators. Their ridge regression on the features has
+    ``sum(values / (values + ridge))`` degrees of freedom; its residual variance divided by the
+    squared share of the remaining ones estimates the prediction error (Golub, Heath and Wahba,
+    1979). Noisier labels lead to a larger ridge.
     """
     ridges = RIDGES * max(mean_variance, np.finfo(np.float64).tiny)
     values = spectrum.values[:, np.newaxis]
@@ -107,14 +106,14 @@ def choose_ridge(
     free = 1 - (1 + spectrum.trace @ (values * shrunk)) / n_rows
     left = np.maximum(label_variance - explained, 0.0)
     errors = np.where(free > 0, left / np.where(free > 0, free, 1.0) ** 2, np.inf)
-    # From the strong end: where all are as good, the steadiest.
+    # Reversed, so that the largest ridge wins a tie.
     return float(ridges[::-1][np.argmin(errors[::-1])])
 
 
 def shrunken_prior(unmixing: Unmixing, counts: FloatArray) -> FloatArray:
-    """Return the share of each class, drawn to equal shares as far as label noise explains them.
+    """Return the share of each class, shrunk towards equal shares (James and Stein).
 
-    Undoing C can multiply the errors of the shares; their logarithms are needed (James and Stein).
+    Unmixing can inflate the errors of the shares, whose logarithms enter the intercepts.
     """
     total, n_classes = counts.sum(), unmixing.n_classes
     beyond = unmixing.masses(counts) / total - 1 / n_classes
@@ -126,7 +125,7 @@ def shrunken_prior(unmixing: Unmixing, counts: FloatArray) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
-def _look_through(engine: Engine, unmixing: Unmixing) -> _Classes:
+def _unmix_classes(engine: Engine, unmixing: Unmixing) -> _Classes:
     counts, d = engine.code_counts, engine.n_features - engine.intercept
     total, sums = counts.sum(), engine.code_sums()[:, :d]
     shares = unmixing.masses(counts) / total
@@ -145,21 +144,21 @@ def _look_through(engine: Engine, unmixing: Unmixing) -> _Classes:
 
 
 def _variance_within(mean_variance: float, classes: _Classes) -> float:
-    """Return the mean variance of a feature within the classes."""
+    """Return the mean within-class variance of a feature."""
     between = float(np.einsum("qj,qj->", classes.offsets, classes.offsets))
-    feigned = max(float(np.trace(classes.noise)), 0.0)
-    within = (1 + feigned) * mean_variance - between / len(classes.centre)
-    return max(within, min(feigned, 1.0) * mean_variance, 1e-9 * mean_variance)
+    from_noise = max(float(np.trace(classes.noise)), 0.0)
+    within = (1 + from_noise) * mean_variance - between / len(classes.centre)
+    return max(within, min(from_noise, 1.0) * mean_variance, 1e-9 * mean_variance)
 
 
 def _weights(
     classes: _Classes, covariance: Covariance, spectrum: Spectrum, ridge: float, scale: float
 ) -> FloatArray:
-    """Return W with the intercept's column, centred over the classes.
+    """Return W including the intercept, centred over the classes.
 
-    With S the covariance of all rows and A the offsets, the one within the classes is S - A'A. Its
-    inverse differs from that of S in Q directions only, by one over the share of variance that A
-    leaves unexplained there. Label noise makes that share look smaller than it is.
+    With S the total covariance and A the offsets, the within-class covariance is S - A'A. By the
+    Woodbury identity its inverse differs from that of S in Q directions only, by one over the share
+    of variance that A leaves unexplained there, which label noise biases downwards.
     """
     solved = covariance.solve(classes.offsets, ridge)
     freedom = spectrum.trace @ (spectrum.values / (spectrum.values + ridge + 1e-300))

@@ -1,8 +1,8 @@
-"""Steps downhill: L-BFGS in coordinates that suit the problem, stopped by the gradient itself.
+"""Preconditioned L-BFGS.
 
-SciPy's L-BFGS-B also minds bounds, and copies and compares the weights as it goes: with a hundred
-thousand weights that took longer than the passes over the rows. Here a step reads what is
-remembered twice, and the weights a few times.
+SciPy's L-BFGS-B supports bounds and copies the weights several times per step: with 100,000 weights
+that took longer than the passes over the rows. Here a step reads the stored pairs twice and the
+weights a few times.
 """
 
 from __future__ import annotations
@@ -17,127 +17,124 @@ from unconfused._typing import FloatArray
 from unconfused.solvers.preconditioner import Preconditioner
 
 MEMORY, SHORT_MEMORY = 20, 8
-"""Steps that are remembered. The more, the fewer steps; but each step costs as many passes over
-the weights, and with many weights and few rows these take most of the time."""
+"""Number of stored (step, gradient change) pairs. More pairs save steps, but each costs two passes
+over the weights per step, which dominate with many weights and few rows."""
 
 MANY_WEIGHTS = 30_000
-"""From here on the memory is short."""
+"""Number of weights from which `SHORT_MEMORY` is used."""
 
-ENOUGH_GAIN, ENOUGH_FLATTER = 1e-4, 0.9
-"""A step must gain this share of what the slope promises, and leave no more than this of it."""
+ARMIJO, WOLFE = 1e-4, 0.9
+"""Constants of the sufficient decrease and curvature conditions (weak Wolfe conditions)."""
 
-MOST_TRIES, MOST_VAIN = 30, 6
-"""Lengths tried for a step, and lengths in vain that change next to nothing: rounding decides."""
+MAX_TRIES, MAX_FAILED = 30, 6
+"""Step lengths tried, and failed ones without a change beyond rounding, before giving up."""
 
-NEXT_TO_NOTHING = 1e-7
-"""As a share of the value; that of single precision."""
+NO_CHANGE = 1e-7
+"""Relative change of the value that single precision cannot resolve."""
 
 NEGLIGIBLE = 1e-6
-"""What may be left to gain, as a share of the value, where rounding ends a descent."""
+"""Estimated remaining decrease, relative to the value, below which stopping by rounding counts as
+convergence."""
 
 ROUNDING = 1e-15
-"""What differs by no more than this share is the same."""
+"""Relative difference below which two values are equal."""
 
 CURVATURE = 1e-10
-"""A step is remembered if the slope changed along it by this share of what it could."""
+"""A pair is stored if the cosine between step and gradient change exceeds this."""
 
 Measure = Callable[[FloatArray], tuple[float, FloatArray]]
 """Value and gradient at weights, (Q, features)."""
 
 AfterStep = Callable[[FloatArray, float], None]
-"""Told the weights and the value after every step."""
+"""Callback with the weights and the value after every step."""
 
 
 @dataclass(frozen=True)
 class _Point:
-    """A place, as coordinates and as weights, and what was measured there."""
+    """A point in preconditioned coordinates, with weights, value and gradients."""
 
     at: FloatArray
     weights: FloatArray
     value: float
     gradient: FloatArray
-    """By the weights."""
+    """With respect to the weights."""
 
     slope: FloatArray
-    """By the coordinates."""
+    """Gradient with respect to the coordinates."""
 
     @property
-    def to_gain(self) -> float:
-        """What is left to gain, about: coordinates are such that the objective is a round bowl."""
+    def remaining(self) -> float:
+        """Estimated remaining decrease, as if the Hessian were the identity in coordinates."""
         if not np.isfinite(self.value):
             return np.inf
         return 0.5 * _product(self.slope, self.slope) / max(abs(self.value), 1.0)
 
-    def at_rest(self, tol: float) -> bool:
-        return bool(np.max(np.abs(self.gradient)) <= tol) and self.to_gain <= tol
+    def converged(self, tol: float) -> bool:
+        return bool(np.max(np.abs(self.gradient)) <= tol) and self.remaining <= tol
 
 
 def descend(
     measure: Measure,
     start: FloatArray,
-    metric: Preconditioner,
+    preconditioner: Preconditioner,
     max_steps: int,
     tol: float,
     after_step: AfterStep,
 ) -> bool:
-    """Minimise from `start` on; return whether the end was reached.
+    """Minimize from `start`; return whether it converged.
 
-    That is where no derivative by a weight exceeds `tol`, nor what is left to gain (as a share of
-    the value, if that is above 1); or where rounding does not let a step gain more, if little is
-    left to gain. It is not reached where steps or numbers ran out before.
+    Converged means that neither the largest gradient entry nor the estimated remaining decrease
+    (relative to the value, if that is above 1) exceeds `tol`, or that rounding prevents further
+    progress and the remaining decrease is negligible.
     """
 
-    def look(at: FloatArray) -> _Point:
-        weights = metric.to_weights(at.reshape(start.shape))
+    def evaluate(at: FloatArray) -> _Point:
+        weights = preconditioner.to_weights(at.reshape(start.shape))
         value, gradient = measure(weights)
-        return _Point(at, weights, value, gradient, metric.slope(gradient).ravel())
+        return _Point(at, weights, value, gradient, preconditioner.slope(gradient).ravel())
 
     value, gradient = measure(start)
-    at = metric.to_coordinates(start).ravel()
-    point = _Point(at, start, value, gradient, metric.slope(gradient).ravel())
+    at = preconditioner.to_coordinates(start).ravel()
+    point = _Point(at, start, value, gradient, preconditioner.slope(gradient).ravel())
     memory = _Memory(MEMORY if start.size < MANY_WEIGHTS else SHORT_MEMORY, start.size)
     for _ in range(max_steps):
-        if point.at_rest(tol):
+        if point.converged(tol):
             return True
-        ahead = _step(look, point, memory.direction(point.slope), first=memory.empty)
+        ahead = _step(evaluate, point, memory.direction(point.slope), first=memory.empty)
         if ahead is None and not memory.empty:
-            memory.forget()  # what was remembered misleads: once more along the slope itself
-            ahead = _step(look, point, -point.slope, first=True)
+            memory.forget()  # the stored pairs mislead: retry with steepest descent
+            ahead = _step(evaluate, point, -point.slope, first=True)
         if ahead is None:
-            return point.to_gain <= NEGLIGIBLE
+            return point.remaining <= NEGLIGIBLE
         memory.note(ahead.at - point.at, ahead.slope - point.slope)
         gain, point = point.value - ahead.value, ahead
         after_step(point.weights, point.value)
         if gain <= ROUNDING * max(abs(point.value), 1.0):
-            return point.to_gain <= NEGLIGIBLE
-    return point.at_rest(tol)
+            return point.remaining <= NEGLIGIBLE
+    return point.converged(tol)
 
 
 def _step(
-    look: Callable[[FloatArray], _Point], here: _Point, direction: FloatArray, *, first: bool
+    evaluate: Callable[[FloatArray], _Point], here: _Point, direction: FloatArray, *, first: bool
 ) -> _Point | None:
-    """Go far enough along a direction, but not too far; None where nothing is gained.
-
-    Lengths are halved between one that is too long and one too short, and doubled until one is too
-    long (weak Wolfe conditions).
-    """
+    """Line search by bisection and doubling under the weak Wolfe conditions; None if it fails."""
     downhill = _product(here.slope, direction)
     if not downhill < 0:
         return None
-    # Of the first step nothing is known but that the coordinates suit the problem.
+    # Without curvature information, the first step has length 1 in coordinates at most.
     length = min(1.0, 1.0 / np.sqrt(_product(direction, direction))) if first else 1.0
     size = max(abs(here.value), 1.0)
-    short, long, best, vain = 0.0, np.inf, None, 0
-    for _ in range(MOST_TRIES):
-        if -length * downhill <= ROUNDING * size or vain == MOST_VAIN:
+    short, long, best, failed = 0.0, np.inf, None, 0
+    for _ in range(MAX_TRIES):
+        if -length * downhill <= ROUNDING * size or failed == MAX_FAILED:
             break
-        there = look(here.at + length * direction)
-        if not there.value <= here.value + ENOUGH_GAIN * length * downhill:
+        there = evaluate(here.at + length * direction)
+        if not there.value <= here.value + ARMIJO * length * downhill:
             long = length
-            vain += abs(there.value - here.value) <= NEXT_TO_NOTHING * size
+            failed += abs(there.value - here.value) <= NO_CHANGE * size
         else:
             best = there
-            if _product(there.slope, direction) >= ENOUGH_FLATTER * downhill:
+            if _product(there.slope, direction) >= WOLFE * downhill:
                 return there
             short = length
         length = 2.0 * length if np.isinf(long) else (short + long) / 2.0
@@ -145,16 +142,15 @@ def _step(
 
 
 def _product(one: FloatArray, other: FloatArray) -> float:
-    """Return the inner product on one thread: BLAS would wake up many, and wait for them."""
+    """Return the inner product on one thread: waking the threads of BLAS would cost more."""
     return float(np.einsum("i,i->", one, other))
 
 
 class _Memory:
-    """The last steps and how the slope changed along them: the inverse Hessian they stand for.
+    """Stored (step, gradient change) pairs and the inverse Hessian approximation they define.
 
-    In the compact form of Byrd, Nocedal and Schnabel. The products of steps and changes follow from
-    their products with one slope and the next, so that a direction needs two readings of all that
-    is remembered.
+    Compact form of Byrd, Nocedal and Schnabel. Inner products among pairs are derived from their
+    products with successive gradients, so a direction needs two passes over the pairs.
     """
 
     def __init__(self, most: int, size: int) -> None:
@@ -163,25 +159,25 @@ class _Memory:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all steps."""
+        """Drop all pairs."""
         self._order: list[int] = []
-        """Places of what is remembered, the oldest first."""
+        """Indices of the stored pairs, oldest first."""
 
         self._latest: int | None = None
-        """Place of a step whose products with the others are not known yet."""
+        """Index of the pair whose products with the others are still unknown."""
 
         self._steps_changes = np.zeros((self._most, self._most))
         self._changes_changes = np.zeros((self._most, self._most))
         self._slope = np.zeros((2, self._most))
-        """Products of steps and of changes with the slope that was asked about last."""
+        """Products of steps and changes with the last gradient."""
 
     @property
     def empty(self) -> bool:
-        """Whether no step is remembered."""
+        """Whether no pair is stored."""
         return not self._order
 
     def note(self, step: FloatArray, change: FloatArray) -> None:
-        """Remember a step from the point last asked about, in the place of the oldest."""
+        """Store a step from the last point and its gradient change, replacing the oldest pair."""
         curvature, square = _product(step, change), _product(change, change)
         if not curvature > CURVATURE * np.sqrt(_product(step, step) * square):
             return
@@ -193,7 +189,7 @@ class _Memory:
         self._latest = place
 
     def direction(self, slope: FloatArray) -> FloatArray:
-        """Return where to go from a point with this slope."""
+        """Return the search direction for this gradient."""
         if self.empty:
             return -slope
         n = len(self._order)
@@ -219,7 +215,7 @@ class _Memory:
         return np.asarray(-found)
 
     def _fill_in(self, latest: int, differences: FloatArray) -> None:
-        """Note the products of everything older with the latest change."""
+        """Store the products of all older pairs with the latest change."""
         older = self._order[:-1]
         self._steps_changes[older, latest] = differences[0, older]
         self._changes_changes[older, latest] = differences[1, older]

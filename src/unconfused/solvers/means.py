@@ -1,4 +1,4 @@
-"""The class means seen through C: one pass over the rows, and weights to start from."""
+"""Unmixed class means as initial weights, from one pass over the rows."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Partition
 
 SHARES = (0.0, 0.5, 1.0)
-"""How much of the means' lengths the intercept may take into account."""
+"""Candidate factors on the squared norms of the means in the intercept."""
 
 
 def start_at_means(engine: Engine, partition: Partition, unmixing: Unmixing) -> FloatArray:
-    """Return weights made of the unmixed class means, centred over the classes.
+    """Return the unmixed class means as weights, centred over the classes.
 
-    With an intercept there is a choice: 1 of `SHARES` predicts the class with the nearest mean, 0
-    compares directions from the centre only, which is steadier where the lengths of the means are
-    uncertain. The one that makes the fewest mistakes by the estimate is taken, and the partition
-    is left cut by it.
+    With an intercept there are three candidates (`SHARES`): 1 predicts the class with the nearest
+    mean; 0 compares only directions from the overall mean, which is more stable where the norms of
+    the means are uncertain. The candidate with the lowest estimated error is returned, and the
+    partition is restarted from it.
     """
     candidates = [unmixed_means(engine, unmixing, share) for share in SHARES[: _choices(engine)]]
     if len(candidates) > 1:
@@ -33,16 +33,15 @@ def _choices(engine: Engine) -> int:
 
 
 def estimated_hits(partition: Partition, unmixing: Unmixing, weights: FloatArray) -> float:
-    """Return how many rows these weights classify rightly, as far as the labels can tell."""
+    """Return the estimated number of rows that these weights classify correctly."""
     partition.restart(weights)
     return float(np.trace(unmixing.masses(partition.tables().counts)))
 
 
 def unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArray:
-    """Return the class means seen through C as weights, centred over the classes.
+    """Return the unmixed class means as weights, centred over the classes.
 
-    A class that holds less than one row by the estimate has no mean to speak of; it gets the mean
-    of all rows.
+    A class with an estimated mass of less than one row gets the mean of all rows.
     """
     counts, sums = engine.code_counts, engine.code_sums()
     total = counts.sum()
@@ -54,7 +53,7 @@ def unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArra
     if engine.intercept:
         offsets = means - centre
         squares = np.einsum("qj,qj->q", offsets, offsets)
-        # Sampling noise makes a mean look farther from the centre than it is.
+        # Sampling noise biases the distance of a mean from the centre upwards.
         spread = engine.code_squares - 2 * sums @ centre + counts * (centre @ centre)
         noise = (spread @ unmixing.coefficients**2)[held] / masses[held] ** 2
         squares[held] -= noise - squares[held] / total

@@ -1,7 +1,7 @@
-"""Pair norms as exact as a selection needs them.
+"""Pair norms, exact only where the selection needs them to be.
 
-Exact norms of all pairs are costly and bounds on them are cheap. A selection that takes the highest
-of norms times a factor per class needs only few of them exactly.
+Bounds on all norms are cheap, exact norms are not. A selection that maximizes the norm times a
+factor per class needs only a few of them exactly.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from unconfused.engines.base import Partition
 from unconfused.selection import TIE, Selection
 
 MORE = 16
-"""How many times as many pairs are measured where the last ones did not settle it."""
+"""Growth factor of the number of pairs measured per round."""
 
 
 def exact_norms(partition: Partition) -> FloatArray:
     """Return the norm of every update vector, (Q, Q)."""
     lower, upper = partition.norm_bounds()
-    while np.any(lower < upper):  # a lost worker can make known ones unknown again
+    while np.any(lower < upper):  # a loop, as a lost worker can invalidate measured norms
         partition.measure([(p, q) for p, q in np.argwhere(lower < upper).tolist()])
         lower, upper = partition.norm_bounds()
     return upper
@@ -32,10 +32,10 @@ def sufficient_norms(
     selectable: BoolArray,
     floor: float,
 ) -> FloatArray:
-    """Return norms (Q, Q) by which `selection` chooses as it would by the exact ones.
+    """Return norms, (Q, Q), by which `selection` makes the same choice as by the exact ones.
 
-    Every pair that comes highest, or ties with it, has its exact norm, and that is above `floor`
-    unless no selectable pair's is. Others may have an upper bound that does not reach it.
+    The norms of the highest pair and all pairs tied with it are exact, and above `floor` if any
+    selectable pair's norm is. Other norms may be upper bounds below these.
     """
     scale = getattr(selection, "scale", None)
     if scale is None:
@@ -54,4 +54,4 @@ def sufficient_norms(
         places = np.flatnonzero(open_pairs)
         first = places[np.argsort(-worth.ravel()[places], kind="stable")[:n_measured]]
         partition.measure([divmod(place, len(worth)) for place in first.tolist()])
-        n_measured *= MORE  # seldom is more than one needed; if so, many are
+        n_measured *= MORE  # one is nearly always enough; if not, many are needed

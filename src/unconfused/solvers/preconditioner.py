@@ -1,8 +1,8 @@
-"""Coordinates in which the objective is about as steep in every direction.
+"""Preconditioners of the likelihood, from the second moment of the rows.
 
-Features differ in scale and go together: a step that suits one direction is too long or too short
-for another, and L-BFGS has to find that out step by step. What the rows' second moment says of it
-is known before the first step, for a few passes' worth of work, and leaves the optimum where it is.
+Features differ in scale and are correlated, which L-BFGS would have to learn step by step. A change
+of coordinates by the curvature at zero weights costs a few passes over the rows, and does not
+change the optimum.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from unconfused.engines.base import Engine
 FEW_FEATURES = 128
 FEATURES_PER_CLASS = 16
 MOST_FEATURES = 1000
-"""Features up to which the second moment is written out: few, or few for so many classes, and
-never more than the last. Beyond, it would cost more passes than it saves; its diagonal does not."""
+"""The full second moment is used for up to `FEW_FEATURES` or `FEATURES_PER_CLASS` times Q features,
+but never more than `MOST_FEATURES`. Beyond, it costs more passes than it saves, and the diagonal is
+used."""
 
 SMALLEST = 1e-3
-"""Directions flatter than this share of their features' own are taken to be no flatter: rounding
-in the gradient would be blown up along them, and a fit could not be had twice alike."""
+"""Ridge on the correlation matrix: it bounds the amplification of rounding errors in the gradient,
+so that fits are reproducible."""
 
 
 ROUNDING = 1e-9
-"""Share of a feature's square below which its variance is not to be told from 0."""
+"""Smallest variance of a feature relative to its mean square: below, it is rounding error."""
 
 
 class Preconditioner(Protocol):
-    """A change of coordinates, applied to the weights of every class, (Q, features)."""
+    """Linear change of coordinates of the weights of every class, (Q, features)."""
 
     def to_weights(self, coordinates: FloatArray) -> FloatArray:
         """Return the weights at these coordinates."""
@@ -43,13 +44,13 @@ class Preconditioner(Protocol):
         ...
 
     def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the derivative by the coordinates, given that by the weights."""
+        """Return the gradient with respect to the coordinates, given that by the weights."""
         ...
 
 
 @dataclass(frozen=True)
 class DiagonalPreconditioner:
-    """Every feature on a scale of its own; `roots` are of the curvature along it, (features,)."""
+    """Diagonal scaling; `roots` are square roots of the curvature per feature, (features,)."""
 
     roots: FloatArray
 
@@ -62,13 +63,13 @@ class DiagonalPreconditioner:
         return np.asarray(weights * self.roots)
 
     def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the derivative by the coordinates, given that by the weights."""
+        """Return the gradient with respect to the coordinates, given that by the weights."""
         return np.asarray(gradient / self.roots)
 
 
 @dataclass(frozen=True)
 class FullPreconditioner:
-    """Features that go together taken apart; the curvature is ``root' root``, root triangular."""
+    """Full preconditioner; the curvature is ``root' root`` with an upper triangular root."""
 
     root: FloatArray
 
@@ -83,7 +84,7 @@ class FullPreconditioner:
         return np.asarray(weights @ self.root.T)
 
     def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the derivative by the coordinates, given that by the weights."""
+        """Return the gradient with respect to the coordinates, given that by the weights."""
         return np.ascontiguousarray(
             solve_triangular(self.root, gradient.T, trans="T", check_finite=False).T
         )
@@ -91,13 +92,13 @@ class FullPreconditioner:
 
 @dataclass(frozen=True)
 class CentredPreconditioner:
-    """Features seen from their means, so that the intercept does not go together with any.
+    """Preconditioner on centred features, which decouples them from the intercept.
 
     Parameters
     ----------
-    features : coordinates of the features' weights
-    centre : the features' means
-    root : of the curvature along the intercept, which is the last weight
+    features : preconditioner of the other weights
+    centre : means of the features
+    root : square root of the curvature of the intercept, the last weight
     """
 
     features: Preconditioner
@@ -119,7 +120,7 @@ class CentredPreconditioner:
         return coordinates
 
     def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the derivative by the coordinates, given that by the weights."""
+        """Return the gradient with respect to the coordinates, given that by the weights."""
         slope = np.empty_like(gradient)
         away = gradient[:, :-1] - gradient[:, -1:] * self.centre
         slope[:, :-1] = self.features.slope(away)
@@ -128,11 +129,11 @@ class CentredPreconditioner:
 
 
 def preconditioner_of(engine: Engine, n_classes: int, l2: float) -> Preconditioner:
-    """Return coordinates that suit these rows under this penalty.
+    """Return a preconditioner for these rows and this penalty.
 
-    The curvature is that of weights 0, where each class has the same chance, halved: it falls as a
-    fit grows sure, and the less the labels say. The labels have no part in it, so that one serves
-    all fits to the same rows, whatever is left out.
+    It uses half of the curvature at zero weights: the curvature falls as a model becomes confident
+    and as labels become noisier. It does not depend on the labels, so it can be shared by all fits
+    to the same rows.
     """
     total = max(float(engine.code_counts.sum()), np.finfo(np.float64).tiny)
     share = (1.0 - 1.0 / n_classes) / n_classes / 2.0
@@ -145,28 +146,30 @@ def preconditioner_of(engine: Engine, n_classes: int, l2: float) -> Precondition
     else:
         moment = engine.second_moment() / total
         centre = moment[-1, :d] if engine.intercept else np.zeros(d)
-        features = _taken_apart(moment[:d, :d], centre, share, l2)
+        features = _full_or_diagonal(moment[:d, :d], centre, share, l2)
     if not engine.intercept:
         return features
     return CentredPreconditioner(features, centre, float(np.sqrt(share)))
 
 
-def _taken_apart(moment: FloatArray, centre: FloatArray, share: float, l2: float) -> Preconditioner:
+def _full_or_diagonal(
+    moment: FloatArray, centre: FloatArray, share: float, l2: float
+) -> Preconditioner:
     variances = _variances(np.diag(moment), centre)
     roots = _roots(share * variances + l2)
     correlation = share * (moment - np.outer(centre, centre)) / np.outer(roots, roots)
     np.fill_diagonal(correlation, 1.0 + SMALLEST)
     try:
         return FullPreconditioner(cholesky(correlation) * roots)
-    except (LinAlgError, ValueError):  # nearly the same features, or entries beyond all measure
+    except (LinAlgError, ValueError):  # collinear features or overflow
         return DiagonalPreconditioner(roots)
 
 
 def _variances(squares: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return the features' variances; of nearly constant ones rounding leaves little."""
+    """Return the variances of the features, at least what rounding can resolve."""
     return np.maximum(squares - centre**2, ROUNDING * squares)
 
 
 def _roots(squares: FloatArray) -> FloatArray:
-    """Return square roots, and 1 for those features of which there is nothing to say."""
+    """Return square roots; 1 for features without (finite) curvature."""
     return np.asarray(np.sqrt(np.where((squares > 0) & np.isfinite(squares), squares, 1.0)))

@@ -1,4 +1,4 @@
-"""A line now and then for people who wait."""
+"""Progress messages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 
 
 class Progress:
-    """Prints how far a fit has come, at most once every few seconds.
+    """Prints the progress of a fit to stderr, at most once every few seconds.
 
     Parameters
     ----------
-    verbose : 0 says nothing; higher says more often
-    what : what is being counted, e.g. "UMA: update"
+    verbose : 0 prints nothing; higher values print more often
+    what : what is counted, e.g. "UMA: update"
     """
 
     def __init__(self, verbose: int, what: str) -> None:
@@ -21,14 +21,14 @@ class Progress:
         self._started = self._last = time.monotonic()
 
     def __call__(self, done: int, most: int, state: str) -> None:
-        """Report `done` of at most `most`, if it is time to."""
+        """Report `done` of `most`, if the last report is long enough ago."""
         now = time.monotonic()
         if now - self._last >= self._pause:
             self._last = now
             self._print(done, most, state, now)
 
     def finish(self, done: int, most: int, state: str) -> None:
-        """Report how it ended, if anything is to be said at all."""
+        """Report the final state, unless `verbose` is 0."""
         if self._pause < float("inf"):
             self._print(done, most, state, time.monotonic())
 

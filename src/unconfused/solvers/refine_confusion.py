@@ -1,9 +1,8 @@
-"""The confusion matrix that labels and weights agree on.
+"""Maximum-likelihood confusion matrix given the weights of a model.
 
-The penalty keeps weights small, and so leaves the model less sure than it could be. Taken at its
-word, an unsure model explains wrong labels by itself, and C comes out with too little noise. So C
-is found together with a sharpness: one factor on all scores, free of any penalty. Both cost only
-passes over the rows, and no second fit.
+The penalty on the weights makes a model underconfident. An underconfident model explains wrong
+labels by itself, which leaves too little noise for C. So C is estimated together with an inverse
+temperature, an unpenalized factor on all scores. Both need only passes over the rows, and no refit.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from unconfused._typing import FloatArray
 from unconfused.engines.base import LikelihoodPass
 
 Measure = Callable[[FloatArray, FloatArray], LikelihoodPass]
-"""Given weights and C, measure them against the labels."""
+"""Likelihood pass, given weights and C."""
 
 SMALLEST = 1e-12
-"""Smallest probability an entry of C starts from: a logarithm must be finite."""
+"""Smallest initial entry of C, so that its logarithm is finite."""
 
 MOST_STEPS = 30
 
 SHARPEST = 20.0
-"""Scores are multiplied by no more than this, and divided by no more than its square root."""
+"""Largest inverse temperature; the smallest is one over its square root."""
 
 
 def find_matrix(
@@ -36,20 +35,20 @@ def find_matrix(
     total: float,
     most_steps: int = MOST_STEPS,
 ) -> FloatArray:
-    """Return the likeliest C for weights known up to their sharpness.
+    """Return the maximum-likelihood C for weights known up to a temperature.
 
     Parameters
     ----------
-    measure : passes over the rows
-    weights : (Q, features), the intercept's column included
-    matrix : (Q, Q), where to start
-    prior_counts : (Q, Q), labels counted beforehand, by true class
-    total : what all rows count together
-    most_steps : of the search
+    measure : likelihood pass over the rows
+    weights : (Q, features), including the intercept
+    matrix : (Q, Q), initial value
+    prior_counts : (Q, Q), known (true, observed) label counts
+    total : total weight of all rows
+    most_steps : maximum number of optimizer steps
     """
     if not weights.any():
         return matrix
-    # One count more per class, spread evenly: an entry at 0 would stay there.
+    # One pseudo-count per class, spread evenly: an entry of 0 would stay 0.
     own = prior_counts.sum(axis=1, keepdims=True)
     matrix = (own * matrix + 1.0 / len(matrix)) / (own + 1.0)
     objective = MatrixObjective(measure, weights, prior_counts, total)
@@ -65,7 +64,7 @@ def find_matrix(
 
 
 class MatrixObjective:
-    """Mean loss of the labels, as a function of log sharpness and log C, with its gradient."""
+    """Mean loss and gradient as a function of the log inverse temperature and log C."""
 
     def __init__(
         self, measure: Measure, weights: FloatArray, prior_counts: FloatArray, total: float
@@ -74,7 +73,7 @@ class MatrixObjective:
         self._prior, self._total = prior_counts, total
 
     def split(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sharpness and C."""
+        """Return the inverse temperature and C."""
         logits = parameters[1:].reshape(self._prior.shape)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         return float(np.exp(parameters[0])), shares / shares.sum(axis=1, keepdims=True)
@@ -92,10 +91,10 @@ class MatrixObjective:
 def _of_matrix(
     matrix: FloatArray, posterior: FloatArray, prior: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return what C's own counts add to the loss, and the gradient by the logarithms of C.
+    """Return the loss of the prior counts, and the gradient with respect to the logits of C.
 
-    The posterior summed by label is what the noisy rows count for each entry of C; the trusted
-    pairs stand in the prior counts, once.
+    The expected counts of each entry of C are the posterior summed by label for noisy rows; trusted
+    pairs enter through the prior counts only.
     """
     used = prior > 0
     value = -float(np.sum(prior[used] * np.log(np.maximum(matrix[used], 1e-300))))

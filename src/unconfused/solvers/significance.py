@@ -1,4 +1,4 @@
-"""Which update vectors stand out of the noise that the labels put on them."""
+"""Statistical significance of update vectors under label noise."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import CellTables
 
 LEVEL = 0.05
-"""Chance, about, of taking any pair that holds nothing for one that does, over all pairs."""
+"""Approximate family-wise error rate: the chance that any empty pair is significant."""
 
 NO_ROWS = 1e-12
-"""A share of the rows this small is rounding, not rows."""
+"""Share of the rows below which a mass is rounding error."""
 
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """How far each pair (predicted p, truly q) stands out of the noise; all (Q, Q)."""
+    """Statistics of every pair (predicted p, truly q); all (Q, Q)."""
 
     significance: FloatArray
-    """Estimated mass of the cell over its standard error; infinite where there is no error."""
+    """Estimated mass divided by its standard error; infinite without an error."""
 
-    stands_out: BoolArray
-    """Whether the mass is more than label noise could feign."""
+    significant: BoolArray
+    """Whether the mass exceeds what label noise explains, at `LEVEL` over all pairs."""
 
     squared_noise: FloatArray
-    """Expected squared length that sampling alone gives the update vector."""
+    """Expected squared norm of the sampling error of the update vector."""
 
 
 def pair_statistics(
     tables: CellTables, norms: FloatArray, unmixing: Unmixing, total: float
 ) -> PairStatistics:
-    """Compare each pair with its noise.
+    """Test every pair against label noise.
 
-    The mass of a pair estimates how many rows predicted p are truly q; it is 0 on average when
-    there are none. Its standard error is that of the label noise given the rows, so with clean
-    labels a single row counts. `total` is the weight of all rows, in cells or not. Tables of some
-    predicted classes only give the statistics of their pairs.
+    The mass of a pair is an unbiased estimate of how many rows predicted p are truly q. Its
+    standard error is that of the label noise given the rows, so with clean labels a single row is
+    significant. `total` is the weight of all rows, in cells or not. Tables may cover only some
+    predicted classes.
     """
     masses = unmixing.masses(tables.counts)
     errors = unmixing.mass_errors(tables.counts)
@@ -48,22 +48,22 @@ def pair_statistics(
     np.divide(masses, errors, out=significance, where=errors > 0)
     significance[(errors == 0) & (masses > 0)] = np.inf
     significance[masses <= NO_ROWS * total] = 0.0
-    with np.errstate(invalid="ignore"):  # squares that overflow; norms will tell
+    with np.errstate(invalid="ignore"):  # overflow is reported with the norms
         squared_noise = tables.squares @ unmixing.coefficients**2 / total**2 - norms**2 / total
     threshold = significance_threshold(norms.shape[1])
-    # Few wrong labels are not normal but nearly Poisson: their long tail (the next term of the
-    # Cornish-Fisher expansion) keeps two of them in a small cell from looking like a finding.
+    # A small number of wrong labels is nearly Poisson, not normal. The next term of the
+    # Cornish-Fisher expansion covers its tail, so that two of them in a small cell do not pass.
     tail = np.where(errors > 0, (threshold**2 - 1) / 6 * unmixing.largest_noise, 0.0)
-    stands_out = (significance > 0) & (masses > threshold * errors + tail)
-    return PairStatistics(significance, stands_out, np.maximum(squared_noise, 0.0))
+    significant = (significance > 0) & (masses > threshold * errors + tail)
+    return PairStatistics(significance, significant, np.maximum(squared_noise, 0.0))
 
 
 def pair_noise(
     tables: CellTables, pair: tuple[int, int], norm: float, unmixing: Unmixing, total: float
 ) -> tuple[float, float]:
-    """Return the noise of one pair's vector, as a length, and its significance.
+    """Return the noise norm and the significance of one pair.
 
-    What `pair_statistics` says of it, without looking at all others.
+    Same as `pair_statistics`, without computing all other pairs.
     """
     p, q = pair
     counts, squares = tables.counts[p], tables.squares[p]
@@ -78,7 +78,7 @@ def pair_noise(
 
 
 def significance_threshold(n_classes: int) -> float:
-    """Return how many standard errors a mass must reach, corrected for the number of pairs.
+    """Return the critical value of the significance, Bonferroni-corrected for all pairs.
 
     Examples
     --------

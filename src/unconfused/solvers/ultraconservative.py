@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1: ultraconservative additive learning, one row at a time."""
+"""Algorithm 1 of the paper: online ultraconservative additive learning."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.solvers.progress import Progress
 from unconfused.steps import STEPS, StepRule, check_steps, snap_ties
 
-ROWS_BETWEEN_BREATHS = 2**17
-"""Rows taken at a time, so that Ctrl-C and progress get a turn within an epoch."""
+ROWS_PER_CALL = 2**17
+"""Rows per compiled call, so that Ctrl-C works within an epoch."""
 
 
 @dataclass
 class OnlineState:
-    """Where an online run stands."""
+    """State of an online run."""
 
     weights: FloatArray
     """Transposed weights, (features, Q)."""
 
     lag: FloatArray
-    """What turns the weights into their average; no lines when it is not wanted."""
+    """Difference between weights and averaged weights, times the rows seen; may be empty."""
 
     n_seen: int = 0
     n_mistakes: int = 0
@@ -38,24 +38,24 @@ class OnlineState:
         return cls(np.zeros(shape), np.zeros(shape if average else (0, n_classes)))
 
     def copy(self) -> OnlineState:
-        """Return a state to go on from that leaves this one, which may be read-only, as it is."""
+        """Return an independent, writable copy to continue from."""
         return replace(self, weights=np.array(self.weights), lag=np.array(self.lag))
 
     def class_weights(self) -> FloatArray:
-        """Return the weights, averaged over all rows seen if that was kept, as (Q, features)."""
+        """Return the weights, (Q, features), averaged over all rows seen if `lag` is kept."""
         averaged = self.weights - self.lag / max(self.n_seen, 1) if len(self.lag) else self.weights
         return np.ascontiguousarray(averaged.T)
 
 
 @dataclass(frozen=True)
 class Ultraconservative:
-    """Algorithm 1 with its step rule chosen.
+    """Algorithm 1 with a step rule.
 
     Parameters
     ----------
-    step : the rule
-    intercept : whether a constant 1 is appended to every row
-    verbose : how often to report progress
+    step : step rule
+    intercept : whether to append a constant feature 1
+    verbose : verbosity of progress messages
     """
 
     step: StepRule
@@ -70,7 +70,7 @@ class Ultraconservative:
         max_epochs: int,
         rng: np.random.RandomState | None,
     ) -> OnlineState:
-        """Go through the rows until an epoch has no mistake; Ctrl-C ends a run cleanly.
+        """Run epochs until one has no mistake; Ctrl-C ends a run cleanly.
 
         Rows come in a new order each epoch if `rng` is given, and as they are otherwise.
         """
@@ -92,9 +92,9 @@ class Ultraconservative:
         return state
 
     def sweep(self, X: Rows, labels: IntArray, order: IntArray, state: OnlineState) -> None:
-        """Take the rows in this order, learning from each mistake."""
-        for start in range(0, len(order), ROWS_BETWEEN_BREATHS):
-            part = order[start : start + ROWS_BETWEEN_BREATHS]
+        """Process the rows in this order, updating on each mistake."""
+        for start in range(0, len(order), ROWS_PER_CALL):
+            part = order[start : start + ROWS_PER_CALL]
             state.n_mistakes += self._sweep_part(X, labels, part, state)
             state.n_seen += len(part)
 
@@ -113,7 +113,7 @@ class Ultraconservative:
         return int(mistakes)
 
     def _slow_sweep(self, X: Rows, labels: IntArray, part: IntArray, state: OnlineState) -> int:
-        """Do the same for a step rule of the user's own, which is called for each mistake."""
+        """Process rows in Python, for a custom step rule."""
         mistakes = 0
         for place, i in enumerate(part):
             row = X[[i]].toarray()[0] if sparse.issparse(X) else X[i]

@@ -1,7 +1,7 @@
-"""UMA, the paper's Algorithm 2: select a pair, unmix its update vector, step.
+"""UMA, Algorithm 2 of the paper: select a pair, unmix its update vector, step.
 
 Symbols follow the paper: Q classes, weights W (one row per class), z the update vector of rows
-predicted p that are truly q, tau the step sizes. It sees the data through an engine only.
+predicted p that are truly q, tau the step sizes. The data are accessed only through an engine.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ EXHAUSTED = "max_iter reached"
 INTERRUPTED = "interrupted"
 
 RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
-"""What is noted of every update."""
+"""Columns of the update history."""
 
 
 @dataclass
 class UMAState:
-    """Where a run of UMA stands; enough to go on from."""
+    """State of a run of UMA, sufficient to resume it."""
 
     weights: FloatArray
     """W, (Q, features)."""
@@ -41,18 +41,18 @@ class UMAState:
     n_updates: int = 0
     n_averaged: int = 0
     lag: FloatArray | None = None
-    """Sum of (t - 1) times the t-th update: what turns W into the average of all W."""
+    """Sum of (t - 1) times the t-th update, from which the average of W follows."""
 
     records: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
     stopped: str = EXHAUSTED
     means_at: int | None = None
-    """After how many updates the weights were replaced by the unmixed means, if they were."""
+    """Number of updates before the weights were replaced by the unmixed means, or None."""
 
     rng: np.random.RandomState | None = None
-    """Source of chance, kept so that a resumed run does not draw the same again."""
+    """Random state of the selection, kept so that a resumed run continues its sequence."""
 
     def copy(self) -> UMAState:
-        """Return a state to go on from that leaves this one, which may be read-only, as it is."""
+        """Return an independent, writable copy to continue from."""
         return replace(
             self,
             weights=np.array(self.weights),
@@ -68,24 +68,24 @@ class UMAState:
         return self.weights - self.lag / self.n_averaged
 
     def start_again(self, weights: FloatArray) -> None:
-        """Go on from other weights; what was averaged belonged to the old ones."""
+        """Replace the weights and restart the average."""
         self.weights[:] = weights
         self.n_averaged = 0
         if self.lag is not None:
             self.lag.fill(0.0)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is kept in a file: the records as one table, not thousands of numbers."""
+        """Return the state to pickle, with the records as one array."""
         table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
         return vars(self) | {"records": table}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take back what `__getstate__` returned."""
+        """Restore what `__getstate__` returned."""
         records = [(int(p), int(q), *rest) for p, q, *rest in state["records"].tolist()]
         vars(self).update(state | {"records": records})
 
     def history(self) -> dict[str, FloatArray]:
-        """Return one record per update, as arrays."""
+        """Return the records as arrays with one entry per update."""
         table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
         columns = dict(zip(RECORD, table.T.copy(), strict=True))
         for name in ("predicted", "true"):
@@ -95,19 +95,19 @@ class UMAState:
 
 @dataclass(frozen=True)
 class UMA:
-    """The algorithm with its parts chosen.
+    """UMA with a selection strategy and a step rule.
 
     Parameters
     ----------
-    selection, step : the strategy and the rule
-    tol : a pair's norm must exceed it; None asks for a mass that stands out of its noise instead
-    max_iter : at most so many updates in one run
-    average : keep what is needed for averaged weights
-    init : where to start from weights 0: there ("zero"), or at the unmixed class means ("means")
-    try_means : where no pair stands out any more, go on from the unmixed class means if these
-        make fewer mistakes by the estimate
-    rng : source of chance for the selection
-    verbose : how often to report progress
+    selection, step : selection strategy and step rule
+    tol : norm that a pair must exceed; None requires a statistically significant mass instead
+    max_iter : maximum number of updates in one run
+    average : whether to track averaged weights
+    init : replacement for zero initial weights: none ("zero"), or the unmixed class means ("means")
+    try_means : when no pair is significant, restart from the unmixed class means if these have a
+        lower estimated error
+    rng : random state of the selection
+    verbose : verbosity of progress messages
     """
 
     selection: Selection
@@ -121,7 +121,7 @@ class UMA:
     verbose: int = 0
 
     def run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
-        """Make updates from `state` on (in place) until done; Ctrl-C ends a run cleanly."""
+        """Update `state` in place until converged; Ctrl-C ends a run cleanly."""
         prior = unmixing.prior(engine.code_counts)
         if self.average and state.lag is None:
             state.lag, state.n_averaged = np.zeros_like(state.weights), 0
@@ -130,7 +130,7 @@ class UMA:
         state.stopped = EXHAUSTED
         total, begun = float(engine.code_counts.sum()), state.n_updates
         partition = engine.partition(unmixing, alpha)
-        # Starts are judged by all rows, not only by those beyond the margin.
+        # Initial weights are compared on all rows, not only on those beyond the margin.
         judge = partition if alpha == 0 else engine.partition(unmixing, 0.0)
         try:
             if self.init == "means" and not state.weights.any():
@@ -166,13 +166,13 @@ class UMA:
         total: float,
         state: UMAState,
     ) -> bool:
-        """Make one update; return False when no pair is left that could make one."""
+        """Make one update; return False if no pair is left to update from."""
         selectable = ~np.eye(unmixing.n_classes, dtype=bool)
         tables = partition.tables() if self.tol is None else None
         if tables is not None:
-            # Which pairs stand out does not depend on the norms, which may be dear.
+            # Significance does not depend on the norms, which are expensive.
             no_norms = np.zeros_like(unmixing.matrix)
-            selectable &= pair_statistics(tables, no_norms, unmixing, total).stands_out
+            selectable &= pair_statistics(tables, no_norms, unmixing, total).significant
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
@@ -184,15 +184,15 @@ class UMA:
                 return False
             p, q = self._select(norms, prior, selectable, state)
             z = partition.update_vector(p, q)
-            # einsum sums every row alike: classes with equal weights keep exactly equal scores.
+            # einsum sums all rows in the same order: equal weights give exactly equal scores.
             scores = np.einsum("rj,j->r", state.weights, z)
             squared_norm = float(np.einsum("j,j->", z, z))
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
-            selectable[p, q] = False  # its error set is empty: nothing to learn from it
+            selectable[p, q] = False  # satisfied: its error set is empty
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
-        if tables is None:  # not before: with many classes it is much beside what norms take
+        if tables is None:  # only now: with many classes the tables cost as much as the norms
             tables = partition.tables()
         noise, significance = pair_noise(tables, (p, q), float(norms[p, q]), unmixing, total)
         state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
@@ -205,7 +205,7 @@ class UMA:
     def _select(
         self, norms: FloatArray, prior: FloatArray, selectable: BoolArray, state: UMAState
     ) -> tuple[int, int]:
-        """Ask the strategy for a pair, and refuse one that it was not offered."""
+        """Return the pair chosen by the strategy; raise an error if it is not selectable."""
         assert state.rng is not None
         chosen = self.selection(norms, prior, selectable, state.rng)
         inside = isinstance(chosen, tuple) and all(0 <= r < len(norms) for r in chosen)
@@ -219,10 +219,10 @@ class UMA:
     def _means_are_better(
         self, engine: Engine, partition: Partition, unmixing: Unmixing, state: UMAState
     ) -> bool:
-        """Go on from the unmixed means if they err less by the estimate; say whether they do.
+        """Restart from the unmixed means if their estimated error is lower; return whether it is.
 
-        On few rows pairs stop standing out one by one long before all classes have had their
-        turn; the means use all rows at once, and all pairs together tell which is better.
+        With few rows, pairs cease to be significant one by one before all classes have been
+        updated; the means use all rows at once, and the error estimate uses all pairs.
         """
         if not state.weights.any():
             return False
@@ -243,20 +243,20 @@ class UMA:
         prior: FloatArray,
         state: UMAState,
     ) -> None:
-        """Never hand back W = 0: it would call everything the first class."""
+        """Replace zero weights, which predict only the first class, by the unmixed means."""
         state.start_again(start_at_means(engine, partition, unmixing))
         state.means_at = state.n_updates
         if engine.intercept and not state.weights.any():
-            state.weights[:, -1] = prior - prior.mean()  # the rows say nothing at all
+            state.weights[:, -1] = prior - prior.mean()  # the features carry no information
         if state.stopped != INTERRUPTED:
             warnings.warn(
-                "UMA made no update: no pair of classes stands out "
+                "UMA made no update: "
                 + (
-                    f"of the sampling noise. There are too few rows for a confusion matrix of "
-                    f"condition number {unmixing.condition_number:.3g} (too ill-conditioned), or "
-                    "the features say nothing."
+                    "no pair of classes is statistically significant. There are too few rows for "
+                    f"a confusion matrix of condition number {unmixing.condition_number:.3g} (too "
+                    "ill-conditioned), or the features are uninformative."
                     if not self.tol
-                    else f"above tol={self.tol:g}; lower it."
+                    else f"no update vector is longer than tol={self.tol:g}; lower it."
                 )
                 + " The weights are the unmixed class means.",
                 ConfusionWarning,

@@ -1,4 +1,4 @@
-"""The margin of a classifier on given rows, and their radius."""
+"""Margin of a classifier on given rows, and their radius."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def radius(X: Rows, *, intercept: bool = False) -> float:
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows.
     intercept : bool, default=False
-        Whether a constant feature 1 belongs to every row, as it does for a classifier with an
-        intercept.
+        Whether to append a constant feature 1, as for a classifier with an intercept.
 
     Examples
     --------
@@ -40,18 +39,17 @@ def margin(
     intercept: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> float:
-    """Return the margin θ of a linear classifier on rows whose true classes are known.
+    """Return the margin θ of a linear classifier on rows with known true classes.
 
-    The weights, with the intercept as one more column, are divided by their Frobenius norm, as
-    the bounds of this module want it. The margin is then the smallest difference, over the rows,
-    between the score of the true class and the best other score: positive when the classifier
-    makes no mistake, negative when it makes some.
+    Weights and intercept are scaled together to Frobenius norm 1, as the bounds of this module
+    assume. The margin is the smallest difference, over the rows, between the score of the true
+    class and the best other score: positive if the classifier makes no mistake.
 
     Parameters
     ----------
     weights : array-like of shape (n_classes, n_features)
-        One row per class. With two classes, one row w (the `coef_` of scikit-learn) stands for
-        the pair -w/2 and w/2.
+        One row per class. With two classes, a single row w (scikit-learn's `coef_`) means the pair
+        -w/2 and w/2.
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows.
     y : array-like of shape (n_samples,)
@@ -82,7 +80,7 @@ def margin(
 
 
 def _unit_norm(weights: ArrayLike, intercept: ArrayLike | None) -> FloatArray:
-    """Weights and intercept side by side, rescaled together to Frobenius norm 1."""
+    """Return weights and intercept as one matrix of Frobenius norm 1."""
     W = np.array(weights, dtype=np.float64)
     if W.ndim != 2 or not W.size:
         raise ValueError(f"weights must have one row per class; they have shape {W.shape}.")
@@ -99,7 +97,7 @@ def _unit_norm(weights: ArrayLike, intercept: ArrayLike | None) -> FloatArray:
 
 
 def _true_columns(y: ArrayLike, classes: ArrayLike | None, n_classes: int, n_rows: int) -> IntArray:
-    """Which row of the weights belongs to the true class of each row of X."""
+    """Return the index of the weights of the true class of each row of X."""
     encoded = encode_labels(y, classes=classes, missing_label=None)
     if len(encoded.classes) != n_classes:
         raise ValueError(

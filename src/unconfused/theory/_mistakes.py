@@ -1,4 +1,4 @@
-"""How many updates the algorithms can make at most."""
+"""Mistake bounds."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from unconfused.theory._arguments import check_positive
 
 
 def mistake_bound(margin: float, radius: float = 1.0) -> float:
-    """Bound the updates of an ultraconservative algorithm on clean, separable rows.
+    """Bound the number of updates of an ultraconservative algorithm on clean, separable rows.
 
     Algorithm 1 of the paper, started at W = 0, makes at most ``2 R^2 / θ^2`` updates, over any
     number of passes. Each update adds at least θ to <W, W*>, and at most 2 R^2 to the squared
     norm of W; <W, W*> can never exceed that norm.
 
-    It holds for steps that add the whole row to its true class and take it, in shares that sum
-    to 1, from classes that scored at least as high: `perceptron`, `uniform`, `proportional`.
+    It holds for rules that add the row to its true class and subtract it, in shares that sum to 1,
+    from the error set: `perceptron`, `uniform`, `proportional`.
 
     Parameters
     ----------
     margin : float
-        θ, positive, of some W* of Frobenius norm 1: what `margin` returns. It cannot exceed
-        sqrt(2) R; a larger one means that W* was not rescaled, and is refused.
+        θ, positive, of some W* of Frobenius norm 1, as returned by `margin`. It cannot exceed
+        sqrt(2) R; a larger one means that W* was not normalized, and raises an error.
     radius : float, default=1.0
-        R, the largest norm of a row, the intercept's constant included: what `radius` returns.
+        R, the largest norm of a row including the constant feature, as returned by `radius`.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def uma_mistake_bound(
     deviation: float = 0.0,
     largest_mass: float = 1.0,
 ) -> float:
-    r"""Bound the updates of UMA when it stops at update vectors of norm `tolerance`.
+    r"""Bound the number of updates of UMA with a stopping tolerance on the norms.
 
     Let an update use z, an estimate of the mean μ of the rows truly of class q and predicted p
     (over all rows, so that μ carries the mass m of that cell). Suppose that, at every update,

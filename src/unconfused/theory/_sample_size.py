@@ -1,4 +1,4 @@
-"""How many rows are enough, and what undoing the confusion matrix adds to that."""
+"""Sample sizes, and their inflation by the confusion matrix."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ from unconfused.theory._arguments import check_count, check_positive
 
 
 def inflation(confusion: ArrayLike) -> float:
-    """Return how far undoing a confusion matrix stretches what is averaged.
+    """Return the factor by which unmixing widens the range of the averaged terms.
 
-    A row with observed label y enters the update vector of true class q with the coefficient
-    ``inverse(C)[y, q]``, where clean labels would give it 0 or 1. The deviation bound behind
-    `sample_size` (Hoeffding's inequality) sees the range of one row's contribution and nothing
-    else, so the norm that matters is the largest absolute entry of the inverse; the spectral
-    norm, or the condition number, would charge for combinations of rows that never occur.
+    A row with observed label y enters the update vector of true class q with coefficient
+    ``inverse(C)[y, q]``, instead of 0 or 1 for clean labels. The deviation bound behind
+    `sample_size` (Hoeffding's inequality) depends only on the range of one row's contribution, so
+    the relevant norm is the largest absolute entry of the inverse; the spectral norm or condition
+    number would include combinations of rows that never occur.
 
-    It is 1 for the identity and never less: row q of C averages, with weights that sum to 1,
-    the entries of column q of the inverse to 1. The sample size grows with its square.
-
-    This is a worst case. The standard errors that the learners report rest on the variance of
-    the coefficients, which is smaller.
+    It is at least 1, with equality for the identity. The sample size grows with its square. This is
+    a worst case: the standard errors reported by the estimators use the variance of the
+    coefficients, which is smaller.
 
     Parameters
     ----------
@@ -41,7 +39,7 @@ def inflation(confusion: ArrayLike) -> float:
     """
     matrix = check_confusion(confusion)
     if not np.linalg.cond(matrix) < SINGULAR_BEYOND:
-        raise ValueError("The confusion matrix is singular: no number of rows can undo it.")
+        raise ValueError("The confusion matrix is singular: no number of rows is enough.")
     return max(1.0, float(np.abs(Unmixing(matrix).coefficients).max()))
 
 
@@ -55,7 +53,7 @@ def sample_size(
     radius: float = 1.0,
     regions: Literal["fixed", "learned"] = "fixed",
 ) -> int:
-    r"""Return n0: so many rows make every update vector exact up to `epsilon`.
+    r"""Return n0, the number of rows that makes every update vector accurate to `epsilon`.
 
     With n0 rows or more, drawn independently, the probability is at least ``1 - delta`` that
     :math:`|z_{pq} - \mu_{pq}| \le \varepsilon` for all pairs p ≠ q at once. By symmetrisation, a
@@ -80,11 +78,11 @@ def sample_size(
     Parameters
     ----------
     epsilon : float
-        Largest deviation accepted, positive.
+        Accepted deviation, positive.
     delta : float
-        Probability of failure accepted, in (0, 1).
+        Accepted probability of failure, in (0, 1).
     n_features : int
-        d, the constant feature counted if there is an intercept.
+        d, including the constant feature if there is an intercept.
     n_classes : int
         Q, at least 2.
     confusion : array-like of shape (n_classes, n_classes), optional
@@ -126,7 +124,7 @@ def sample_size(
 
 
 def _solve_for_rows(constant: float, factor: float, slope: float) -> int:
-    """Smallest n from which on ``n >= constant + factor * log(slope * n)``."""
+    """Return the smallest n from which ``n >= constant + factor * log(slope * n)`` holds."""
 
     def enough(n: int) -> bool:
         return n >= constant + factor * math.log(slope * n)

@@ -125,7 +125,7 @@ def test_few_vectors_are_asked_for(monkeypatch, n_parts):
     assert pool.vectors / ours.n_iter_ < 20
 
 
-def lose_a_cut(pool, rng):
+def lose_a_partition(pool, rng):
     rng.choice(pool.parts).forget()
 
 
@@ -143,7 +143,7 @@ def read_again(pool, rng):
     pool.parts = pickle.loads(pickle.dumps(pool.parts))
 
 
-@pytest.mark.parametrize("mishap", [lose_a_cut, move_a_part, read_again])
+@pytest.mark.parametrize("mishap", [lose_a_partition, move_a_part, read_again])
 @pytest.mark.parametrize("selection", ["error", "random"])
 def test_what_workers_remember_may_be_lost(mishap, selection, monkeypatch):
     settings = {"selection": selection, "max_iter": 60, "random_state": 3}

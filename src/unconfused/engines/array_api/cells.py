@@ -1,4 +1,4 @@
-"""Rows of an array cut into cells, with scores, predictions and cell sums kept between updates."""
+"""Partition of the rows of an array; scores, assignments and cell sums are kept between updates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from unconfused.engines.array_api.engine import ArrayEngine
 
 REBUILD_AFTER = 8
-"""Cell sums are made anew once so many times all rows have moved: rounding cannot pile up."""
+"""Moves per row after which cell sums are rebuilt, to limit accumulated rounding."""
 
 
 class ArrayPartition(ExactNorms):
-    """Cells of rows: one row of scores per class, one column of sums per feature."""
+    """Partition with scores of shape (Q, rows) and cell sums of shape (cells, columns + 2)."""
 
     def __init__(self, engine: ArrayEngine, unmixing: Unmixing, alpha: float) -> None:
         space = engine.space
@@ -31,37 +31,37 @@ class ArrayPartition(ExactNorms):
         self.restart(np.zeros((self._n_classes, engine.n_features)))
 
     def restart(self, weights: FloatArray) -> None:
-        """Cut afresh by these weights; with all of them 0, every row is in every class."""
-        self._everywhere = not weights.any()
+        """Assign all rows by these weights; if all are 0, every row is in every region."""
+        self._at_zero = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
-        if self._everywhere:
+        if self._at_zero:
             self._scores[:, :] = 0.0
             self._region = 0 * self._engine.row_codes
         else:
             self._score(self._space.put(weights.T))
-            self._region = self._cut()
+            self._region = self._assign()
         self._rebuild()
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
-        # An upper bound is enough: it only sets how close scores must be to count as equal.
+        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
+        # An upper bound suffices: it only scales the tolerance for ties.
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
         moved, left = self._advance(steps, direction)
         n_moved = int(moved.shape[0])
         self._moved_since_rebuilt += n_moved
-        # A row that moves is read twice, for the cell it leaves and the one it comes to.
+        # A row that moves is read twice: once for its old cell, once for its new one.
         if (
-            self._everywhere
+            self._at_zero
             or 2 * n_moved > self._engine.n_rows
             or self._moved_since_rebuilt > REBUILD_AFTER * self._engine.n_rows
         ):
-            self._everywhere = False
+            self._at_zero = False
             self._rebuild()
         else:
             self._shift(moved, left)
 
     def tables(self) -> CellTables:
-        """Return what the cells hold."""
+        """Return counts and squared norms of all cells."""
         self._collect()
         return CellTables(self._counts.copy(), self._squares.copy())
 
@@ -71,13 +71,13 @@ class ArrayPartition(ExactNorms):
         return self._norms.copy()
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
-        first = (0 if self._everywhere else predicted) * self._n_codes
+        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
+        first = (0 if self._at_zero else predicted) * self._n_codes
         own = self._sums[first : first + self._n_codes, : self._engine.n_features]
         return self._engine.host(self._unmix[true, :] @ own) / self._total
 
     def _score(self, by_feature: Any) -> None:
-        """Score all classes afresh; by_feature is (features, Q)."""
+        """Compute the scores of all classes; by_feature is (features, Q)."""
         engine, columns = self._engine, self._engine.n_columns
         for start, stop in blocks(engine.n_rows, max(columns, self._n_classes)):
             scores = self._space.exact(engine.X[start:stop, :]) @ by_feature[:columns, :]
@@ -86,19 +86,19 @@ class ArrayPartition(ExactNorms):
             self._scores[:, start:stop] = scores.T
 
     def _advance(self, steps: FloatArray, direction: FloatArray) -> tuple[Any, Any]:
-        """Move the scores, cut again; return which rows moved, and the regions they left."""
+        """Update scores and regions; return the rows that moved and their previous regions."""
         projection = self._engine.products(self._space.put(direction))
         for r in np.flatnonzero(steps).tolist():
             self._scores[r, :] = self._scores[r, :] + float(steps[r]) * projection
-        previous, self._region = self._region, self._cut()
+        previous, self._region = self._region, self._assign()
         moved = self._space.xp.nonzero(self._region != previous)[0]
         return moved, self._space.xp.take(previous, moved, axis=0)
 
-    def _cut(self) -> Any:
-        """Return the class every row belongs to, -1 for none.
+    def _assign(self) -> Any:
+        """Return the region of every row, -1 for none.
 
         It is the best class, the lowest on a tie, if it leads every other by at least `alpha`.
-        Scores within a rounding error are equal: some step rules leave rows exactly level.
+        Scores within the tie tolerance are equal: some step rules produce exact ties.
         """
         xp, scores = self._space.xp, self._scores
         allowance = TIE * self._largest_norm * self._engine.row_norms
@@ -120,7 +120,7 @@ class ArrayPartition(ExactNorms):
         self._add(rows, self._region, engine.row_codes, engine.row_weights)
 
     def _shift(self, moved: Any, left: Any) -> None:
-        """Take rows from the cells they were in, and add them to those they are in now."""
+        """Move rows from their previous cells to their current ones."""
         if not moved.shape[0]:
             return
         xp, engine = self._space.xp, self._engine
@@ -136,7 +136,7 @@ class ArrayPartition(ExactNorms):
         )
 
     def _add(self, rows: Any, regions: Any, codes: Any, weights: Any) -> None:
-        """Add rows, times their weights, to their cells; those in no region count nothing."""
+        """Add weighted rows to their cells; rows in no region are ignored."""
         inside = regions >= 0
         cells = self._space.xp.where(inside, regions, 0) * self._n_codes + codes
         weights = self._space.xp.where(inside, weights, 0.0)
@@ -144,11 +144,11 @@ class ArrayPartition(ExactNorms):
         self._collected = False
 
     def _collect(self) -> None:
-        """Bring norms and tables to the solver, all of them in one transfer."""
+        """Copy norms and tables to the host, in one transfer."""
         if self._collected:
             return
         xp, n_classes, n_codes = self._space.xp, self._n_classes, self._n_codes
-        regions = 1 if self._everywhere else n_classes
+        regions = 1 if self._at_zero else n_classes
         by_region = xp.reshape(self._sums[: regions * n_codes, :], (regions, n_codes, -1))
         unmixed = self._unmix @ by_region[:, :, : self._engine.n_features]
         norms = xp.sqrt(xp.sum(unmixed * unmixed, axis=2)) / self._total
@@ -158,7 +158,7 @@ class ArrayPartition(ExactNorms):
             [n_classes, n_classes + n_codes],
             axis=1,
         )
-        if self._everywhere:
+        if self._at_zero:
             parts = [np.tile(part, (n_classes, 1)) for part in parts]
         self._norms, self._counts, self._squares = parts
         self._collected = True

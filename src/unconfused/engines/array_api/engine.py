@@ -1,6 +1,6 @@
-"""The engine for arrays of other libraries: torch, CuPy, whatever follows the array API standard.
+"""Engine for array API libraries such as torch and CuPy.
 
-The rows stay where they are. Only tables of classes and single vectors travel to the solvers.
+The rows stay on their device. Only tables of classes and single vectors are copied to the host.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from unconfused.engines.base import LikelihoodPass
 
 
 class ArrayEngine:
-    """Rows in an array of any library that follows the standard, used in place.
+    """Rows in an array of any array API library, used without a copy.
 
     Parameters
     ----------
     X : (n, columns), float32 or float64
-    codes : the label code of every row, in 0 .. n_codes - 1, a NumPy array
+    codes : label code of every row, in 0 .. n_codes - 1, a NumPy array
     n_codes : number of label codes
-    sample_weight : how many rows each row stands for, a NumPy array; 1 if None
-    space : where X lives
-    intercept : whether a constant 1 is appended to every row
+    sample_weight : weight of every row, a NumPy array; 1 if None
+    space : namespace and device of X
+    intercept : whether to append a constant feature 1
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class ArrayEngine:
 
     @property
     def n_features(self) -> int:
-        """Columns of the weights, the intercept's included."""
+        """Number of features, including the intercept."""
         return int(self.n_columns + self.intercept)
 
     @cached_property
     def total(self) -> float:
-        """Weight of all rows."""
+        """Total weight of all rows."""
         return float(self.weights.sum())
 
     @cached_property
@@ -77,8 +77,8 @@ class ArrayEngine:
     @cached_property
     def _code_sums(self) -> FloatArray:
         sums = self.space.zeros(self.n_codes, self.n_columns + 2)
-        everywhere = self.space.indices(self.n_rows)
-        sums = self.add(everywhere, self.row_codes, self.row_weights, sums)
+        all_rows = self.space.indices(self.n_rows)
+        sums = self.add(all_rows, self.row_codes, self.row_weights, sums)
         return self.host(sums[:, : self.n_features])
 
     def code_sums(self) -> FloatArray:
@@ -86,11 +86,11 @@ class ArrayEngine:
         return self._code_sums.copy()
 
     def host(self, array: Any) -> FloatArray:
-        """Bring an array to the solvers."""
+        """Copy an array to the host as float64."""
         return np.asarray(self.space.to_host(array), dtype=np.float64)
 
     def products(self, vectors: Any) -> Any:
-        """Return the product of every row with vectors, (features,) or (features, k)."""
+        """Return X times vectors of shape (features,) or (features, k)."""
         columns, exact = vectors[: self.n_columns, ...], self.space.exact
         parts = [
             exact(self.X[start:stop, :]) @ columns
@@ -100,10 +100,10 @@ class ArrayEngine:
         return found + vectors[-1, ...] if self.intercept else found
 
     def add(self, rows: Any, cells: Any, weights: Any, sums: Any) -> Any:
-        """Return sums by cell with chosen rows, times their weights, added.
+        """Return the sums by cell with the chosen weighted rows added.
 
-        A cell's sum has the columns of the rows, then the weight, then the squared norm; the
-        weight is at once the intercept's column.
+        The columns of a sum are those of X, then the weight, which is also the intercept's column,
+        then the squared norm.
         """
         xp, exact, n_cells = self.space.xp, self.space.exact, sums.shape[0]
         for start, stop in blocks(rows.shape[0], self.n_columns + 2):
@@ -128,7 +128,7 @@ class ArrayEngine:
         return self.second_moment_product(np.eye(self.n_features))
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without writing it out."""
+        """Return the second moment times vectors, (features, k), without forming the matrix."""
         space = self.space
         columns = space.put(vectors[: self.n_columns])
         product = space.zeros(self.n_columns, vectors.shape[1])
@@ -143,13 +143,13 @@ class ArrayEngine:
         return np.vstack([found, self.host(last)]) if self.intercept else found
 
     def partition(self, unmixing: Unmixing, alpha: float) -> ArrayPartition:
-        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return ArrayPartition(self, unmixing, alpha)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Measure weights against the labels, a block of rows at a time."""
+        """Compute loss, gradient and posterior of the labels, one block of rows at a time."""
         return measure(self, weights, mixing, code_weights)
 
     def _squared_norms(self) -> Any:

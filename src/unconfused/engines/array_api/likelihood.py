@@ -1,4 +1,4 @@
-"""The likelihood of labels, over rows in an array of any library that follows the standard."""
+"""Likelihood pass over rows in an array of any array API library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def measure(
     """Make one pass over the rows; see `Engine.likelihood`."""
     space, columns = engine.space, engine.n_columns
     xp, dtype = space.xp, engine.X.dtype
-    # Products in the rows' own precision: another one would copy the rows.
+    # Products in the precision of the rows: mixed precision would copy them.
     by_feature = xp.astype(space.put(weights[:, :columns].T), dtype)
     offsets = space.put(weights[:, columns] if engine.intercept else np.zeros(len(weights)))
     log_chances, counted = space.put(logarithms(mixing)), space.put(code_weights)
@@ -43,19 +43,18 @@ def measure(
 
 
 def posterior(xp: Any, scores: Any, log_chances: Any) -> tuple[Any, Any, Any]:
-    """Return -log P(label), P(class) and P(class | label) of every row.
+    """Return -log P(label), P(class) and P(class | label) of every row, by log-sum-exp.
 
-    A row's label has the chance exp(`log_chances`) given each class, -inf for none; at least one
-    must be finite. All sums are of exponentials from which the largest is taken out before.
+    `log_chances` are log P(label | class), -inf for 0; at least one per row must be finite.
     """
-    scores = scores - xp.max(scores, axis=1, keepdims=True)  # the loss is their difference
+    scores = scores - xp.max(scores, axis=1, keepdims=True)  # less cancellation in the loss
     log_total, shares = softmax(xp, scores)
     log_seen, responsible = softmax(xp, scores + log_chances)
     return log_total - log_seen, shares, responsible
 
 
 def softmax(xp: Any, levels: Any) -> tuple[Any, Any]:
-    """Return the logarithm of the sum of exponentials of every row, and their shares of it."""
+    """Return the log-sum-exp and the softmax of every row."""
     highest = xp.max(levels, axis=1, keepdims=True)
     shares = xp.exp(levels - highest)
     total = xp.sum(shares, axis=1, keepdims=True)
@@ -63,6 +62,6 @@ def softmax(xp: Any, levels: Any) -> tuple[Any, Any]:
 
 
 def logarithms(chances: FloatArray) -> FloatArray:
-    """Return logarithms, -inf of 0."""
+    """Return logarithms, with log 0 = -inf."""
     with np.errstate(divide="ignore"):
         return np.log(chances)

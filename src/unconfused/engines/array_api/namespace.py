@@ -1,4 +1,4 @@
-"""Arrays of any library that follows the array API standard, and sums over their rows."""
+"""Array API namespaces, and sums over rows with standard functions only."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_BYTES = 64 * 2**20
-"""Rows are turned into the precise type, and summed by cell, in blocks of about this size."""
+"""Approximate size of the blocks in which rows are converted and summed."""
 
 
 @dataclass(frozen=True)
 class ArraySpace:
-    """Where arrays live.
+    """Namespace and device of an array.
 
     Parameters
     ----------
-    xp : the functions of their library, as the array API standard names them
-    device : the device they are on
-    to_host : turns one of them into a NumPy array
+    xp : array API namespace
+    device : device of the array
+    to_host : converts an array to NumPy
     """
 
     xp: Any
@@ -32,20 +32,20 @@ class ArraySpace:
 
     @cached_property
     def precise(self) -> Any:
-        """The type sums are made in: float64, or float32 on a device that has no other."""
+        """Data type of sums: float64, or float32 on a device without it."""
         known = self.xp.__array_namespace_info__().dtypes(kind="real floating", device=self.device)
         return known.get("float64", known["float32"])
 
     def put(self, array: NDArray[Any]) -> Any:
-        """Copy a NumPy array here; floats become precise."""
+        """Copy a NumPy array to the device; floats become `precise`."""
         dtype = self.precise if array.dtype.kind == "f" else None
-        # A copy: the array here must not change when the one it came from does.
+        # Always a copy: on the CPU, the result could share memory with the argument.
         return self.xp.asarray(
             np.ascontiguousarray(array), dtype=dtype, device=self.device, copy=True
         )
 
     def zeros(self, *shape: int) -> Any:
-        """Return zeros of the precise type."""
+        """Return zeros of type `precise`."""
         return self.xp.zeros(shape, dtype=self.precise, device=self.device)
 
     def indices(self, n: int) -> Any:
@@ -53,14 +53,14 @@ class ArraySpace:
         return self.xp.arange(n, dtype=self.xp.int64, device=self.device)
 
     def exact(self, array: Any) -> Any:
-        """Return an array in the precise type; itself if it has that already."""
+        """Convert an array to `precise`, without a copy if it is that already."""
         return self.xp.astype(array, self.precise, copy=False)
 
     def sum_by_cell(self, values: Any, cells: Any, n_cells: int) -> Any:
-        """Sum the rows of `values` that are in the same cell, (n_cells, columns).
+        """Sum the rows of `values` by cell, (n_cells, columns).
 
-        The standard has no scattered sum. Sorted by cell, the sum over a cell is the difference
-        of two running sums.
+        The standard has no scatter-add. With rows sorted by cell, the sum over a cell is a
+        difference of two cumulative sums.
         """
         xp = self.xp
         order = xp.argsort(cells)
@@ -71,11 +71,11 @@ class ArraySpace:
     def _running_sums(self, values: Any) -> Any:
         """Return the sums of the first 0, 1, 2, ... rows of `values`.
 
-        Within runs of rows, then over the runs: on a GPU a column's running sum is one thread's
-        work, so there must be many short ones.
+        In two levels, within runs of rows and over the runs: on a GPU one thread computes the
+        cumulative sum of a column, so many short ones are faster.
         """
         xp, (n_rows, columns) = self.xp, values.shape
-        length = isqrt(n_rows) + 1  # rows 0 to n_rows, the first of them empty, in runs of this
+        length = isqrt(n_rows) + 1  # of a run; there are n_rows + 1 sums, the first of them 0
         first, last = self.zeros(1, columns), self.zeros(length * length - n_rows - 1, columns)
         runs = xp.reshape(xp.concat([first, values, last]), (length, length, columns))
         within = xp.cumulative_sum(runs, axis=1)
@@ -84,7 +84,7 @@ class ArraySpace:
 
 
 def blocks(n_rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into runs that fit into `BLOCK_BYTES` as float64."""
+    """Yield (start, stop) of blocks of rows that fit into `BLOCK_BYTES` as float64."""
     size = max(1, BLOCK_BYTES // (8 * max(1, width)))
     for start in range(0, n_rows, size):
         yield start, min(start + size, n_rows)

@@ -1,4 +1,4 @@
-"""The engine for torch tensors on a CUDA device: the same sums, in kernels that read rows once."""
+"""Engine for torch tensors on a CUDA device, with fused Triton kernels that read rows once."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TorchEngine(ArrayEngine):
 
     @cached_property
     def tiles_by_code(self) -> tuple[Any, Any]:
-        """Rows in tiles of one label code, and the codes of the tiles."""
+        """Rows grouped into tiles of one label code each, and the codes of the tiles."""
         return likelihood.tiles_by_code(self.row_codes, self.n_codes)
 
     def project(self, direction: FloatArray, out: Any) -> None:
-        """Write the product of every row with a vector, (features,)."""
-        # The kernel wants an intercept, if only 0.
+        """Write X times a vector, (features,), to out."""
+        # The kernel expects an intercept, even if it is 0.
         vector = self.space.put(np.append(direction, [] if self.intercept else 0.0))
         tile = min(PROJECT_COLUMNS, kernels.power_of_two(self.n_columns))
         kernels.project[(-(-self.n_rows // PROJECT_ROWS),)](
@@ -43,14 +43,14 @@ class TorchEngine(ArrayEngine):
 
     @cached_property
     def _code_sums(self) -> FloatArray:
-        sums, everywhere = self.space.zeros(self.n_codes, self.n_columns + 2), 0 * self.row_codes
-        self.shift(self.space.indices(self.n_rows), everywhere - 1, everywhere, sums)
+        sums, region = self.space.zeros(self.n_codes, self.n_columns + 2), 0 * self.row_codes
+        self.shift(self.space.indices(self.n_rows), region - 1, region, sums)
         return self.host(sums[:, : self.n_features])
 
     def shift(self, rows: Any, left: Any, entered: Any, sums: Any) -> None:
-        """Take rows from the sums of the regions they left, add them where they came; -1 is none.
+        """Move rows from the sums of the regions they left to those they entered; -1 is none.
 
-        A cell's sum has the columns of the rows, then the weight, then the squared norm.
+        The columns of a sum are those of X, then the weight, then the squared norm.
         """
         if not len(rows):
             return
@@ -66,13 +66,13 @@ class TorchEngine(ArrayEngine):
         )  # fmt: skip
 
     def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
-        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return TorchPartition(self, unmixing, alpha)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Measure weights against the labels."""
+        """Compute loss, gradient and posterior of the labels."""
         if not likelihood.can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
         return likelihood.measure(self, weights, mixing, code_weights)

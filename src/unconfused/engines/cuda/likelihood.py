@@ -1,4 +1,4 @@
-"""One pass of the likelihood over float32 rows on a CUDA device."""
+"""Likelihood pass over float32 rows on a CUDA device."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from unconfused.engines.cuda.engine import TorchEngine
 
 TILE = 128
-"""Rows of a tile, all of one label code."""
+"""Rows per tile, all of one label code."""
 
 MOST_IN_TILES = 128
-"""With more classes, the scores of a tile do not fit into a multiprocessor's registers."""
+"""Classes up to which the scores of a tile fit into the registers of a multiprocessor."""
 
 MOST_SCORES = 4 * 2**30
-"""Scores held at once; beyond, the pass goes block by block (`array_api.likelihood`)."""
+"""Largest number of scores held at once; beyond, `array_api.likelihood` works by blocks."""
 
 CHUNK = 4096
-"""Rows whose part of the gradient is summed in single precision."""
+"""Rows over which the gradient is accumulated in single precision."""
 
 SLOTS = 256
-"""Numbers that the loss is summed in."""
+"""Accumulators of the loss: fewer atomic additions to each."""
 
-PULL_ROWS, PULL_WARPS = 2, 1
+RESIDUAL_ROWS, RESIDUAL_WARPS = 2, 1
 SLOPE_ROWS, SLOPE_COLUMNS, SLOPE_CLASSES, SLOPE_STAGES, SLOPE_WARPS = 32, 128, 32, 3, 4
 
 
 def can_measure(engine: TorchEngine, n_classes: int) -> bool:
-    """Whether the kernels are for such rows."""
+    """Return whether the kernels support these rows."""
     single = engine.X.dtype == engine.space.xp.float32
     return bool(single and engine.n_rows * n_classes <= MOST_SCORES)
 
 
 def tiles_by_code(codes: Any, n_codes: int) -> tuple[Any, Any]:
-    """List the rows by label code, in tiles filled up with -1; return also the tiles' codes."""
+    """Return the rows sorted by label code in tiles padded with -1, and the tiles' codes."""
     in_order, rows = codes.sort()
     counts = in_order.bincount(minlength=n_codes)
     tiles = (counts + (TILE - 1)) // TILE
@@ -64,7 +64,7 @@ def measure(
     found = engine.space.zeros(sum(sizes))
     slope, *sums = found.split(sizes)
     if n_classes <= MOST_IN_TILES:
-        _add_slopes(engine, _pulls_by_tile(engine, sent, sums), slope, n_classes)
+        _add_slopes(engine, _residuals_by_tile(engine, sent, sums), slope, n_classes)
     else:
         residuals = _residuals_of_many(engine, sent, sums)
         slope += _outer_sum(residuals, engine.X)[:n_classes].reshape(-1)
@@ -76,7 +76,7 @@ def measure(
 
 
 def _send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
-    """Bring arrays to the device in single precision, in one transfer."""
+    """Copy arrays to the device in single precision, in one transfer."""
     flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
     there = engine.space.xp.asarray(flat, device=engine.space.device)
     pieces = there.split([array.size for array in arrays])
@@ -84,19 +84,19 @@ def _send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
 
 
 def _padded(n_classes: int) -> int:
-    """Return how wide a row of scores is made: products of odd widths are much slower."""
+    """Return the padded width of a row of scores: matrix products of odd widths are slow."""
     return -(-n_classes // 16) * 16
 
 
-def _pulls_by_tile(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
-    """Return the loss's gradient by the scores, (n, padded classes); add up losses and tables."""
+def _residuals_by_tile(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
+    """Return the residuals, (n, padded classes); accumulate losses and tables in `sums`."""
     by_class, offsets, logs, counted = sent
     n_classes, width = len(by_class), _padded(len(by_class))
     residuals = engine.X.new_empty((engine.n_rows, width))
     order, tile_codes = engine.tiles_by_code
-    # Rows and columns of a product, its stages and its warps: what measured best.
+    # Rows and columns per product, pipeline stages and warps: the fastest measured.
     rows, step, stages, warps = (128, 32, 3, 8) if n_classes > 64 else (64, 32, 4, 4)
-    kernels.pulls_by_tile[(len(order) // rows,)](
+    kernels.residuals_by_tile[(len(order) // rows,)](
         engine.X, by_class, offsets, order, tile_codes, engine.row_weights, logs, counted,
         residuals, *sums, engine.n_columns, n_classes, width,
         SLOTS, TILE, rows, step, power_of_two(width), stages, num_warps=warps,
@@ -105,7 +105,7 @@ def _pulls_by_tile(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any
 
 
 def _add_slopes(engine: TorchEngine, residuals: Any, slope: Any, n_classes: int) -> None:
-    """Add the sum over rows of residual times row."""
+    """Add ``residuals.T @ X``, the gradient, to `slope`."""
     (n_rows, width), columns = residuals.shape, engine.n_columns
     tile, block = min(SLOPE_COLUMNS, power_of_two(columns, 16)), min(SLOPE_CLASSES, width)
     grid = -(-columns // tile) * -(-width // block), -(-n_rows // CHUNK)
@@ -116,22 +116,23 @@ def _add_slopes(engine: TorchEngine, residuals: Any, slope: Any, n_classes: int)
 
 
 def _residuals_of_many(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
-    """Do the same with products of whole matrices, for classes that do not fit into a tile."""
+    """Return the residuals from whole matrix products, for classes that do not fit a tile."""
     by_class, offsets, logs, counted = sent
     n_classes, width = len(by_class), _padded(len(by_class))
     by_feature = by_class.new_zeros((engine.n_columns, width))
     by_feature[:, :n_classes] = by_class.T
     residuals = engine.X @ by_feature
     order, tile_codes = engine.tiles_by_code
-    kernels.scores_to_pulls[(len(tile_codes),)](
+    kernels.scores_to_residuals[(len(tile_codes),)](
         residuals, offsets, order, tile_codes, engine.row_weights, logs, counted,
-        *sums, n_classes, width, SLOTS, TILE, PULL_ROWS, power_of_two(width), num_warps=PULL_WARPS,
+        *sums, n_classes, width, SLOTS, TILE, RESIDUAL_ROWS, power_of_two(width),
+        num_warps=RESIDUAL_WARPS,
     )  # fmt: skip
     return residuals
 
 
 def _outer_sum(residuals: Any, X: Any) -> Any:
-    """Return the sum of residual times row: in single precision over `CHUNK` rows only."""
+    """Return ``residuals.T @ X``, in single precision within `CHUNK` rows only."""
     whole = len(X) // CHUNK * CHUNK
     total = (residuals[whole:].T @ X[whole:]).double()
     if whole:

@@ -1,7 +1,7 @@
-"""Loops over rows on a CUDA device, fused so that the rows are read once.
+"""Fused Triton kernels of the partition, which read the rows once.
 
-They calculate what `array_api.cells` says, and nothing else. Triton passes a Python float in single
-precision, so what must be exact comes in arrays.
+They compute the same as `array_api.cells`. Triton passes a Python float in single precision, so
+numbers that must be exact are passed in arrays.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ NO_CLASS = tl.constexpr(2147483647)
 
 
 def power_of_two(n: int, least: int = 1) -> int:
-    """Return the smallest power of 2 that is at least n."""
+    """Return the smallest power of 2 that is at least n and `least`."""
     return max(least, 1 << max(0, n - 1).bit_length())
 
 
 @triton.jit
 def project(X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Multiply every row by a vector, whose last entry is the intercept's, in float64."""
+    """Compute X z in float64; the last entry of z is the intercept's."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = rows < n_rows
     total = tl.zeros([ROWS], tl.float64)
@@ -35,7 +35,7 @@ def project(X, z, out, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.conste
 
 @triton.jit
 def _swap(ahead, behind, leader, follower):
-    """Order two scores, and their classes with them."""
+    """Sort two scores in descending order, with their classes."""
     overtaken = behind > ahead
     first, last = tl.where(overtaken, behind, ahead), tl.where(overtaken, ahead, behind)
     winner = tl.where(overtaken, follower, leader)
@@ -44,7 +44,7 @@ def _swap(ahead, behind, leader, follower):
 
 @triton.jit
 def _challenge(outside, score, r, high, mid, low, best, after, third, others):
-    """Put a score of class r, if it is none of the first three, in its place among all."""
+    """Insert the score of class r, unless it is one of the leading three, into their order."""
     over_high = outside & (score > high)
     over_mid, over_low = outside & (score > mid), outside & (score > low)
     dropped = tl.where(over_low, low, score)
@@ -58,7 +58,7 @@ def _challenge(outside, score, r, high, mid, low, best, after, third, others):
 
 
 @triton.jit
-def follow(
+def move_scores(
     scores,
     projection,
     settings,
@@ -69,20 +69,19 @@ def follow(
     second,
     third,
     bound,
-    waiting,
-    n_waiting,
+    unsure_rows,
+    n_unsure,
     n_rows,
     n_classes,
     ROWS: tl.constexpr,
 ):
-    """Move the scores that change, and the rows that clearly change their class with them.
+    """Update the scores of classes with a step, and reassign the rows that are clear.
 
-    `top`, `second` and `third` are the scores of a row's class, of its rival and of the next one,
-    `bound` is at least that of every other class. While the best is further from the rest than a
-    tie and the margin, also after the step, the classes without a step need not be looked at; the
-    other rows are put on the list of those that wait for it. (The more scores are at hand, the
-    fewer wait; every row pays for each.) `settings` holds the allowance for ties of a row of length
-    1, the margin, how many classes have a step, the longest row, the steps, and those classes.
+    `top`, `second` and `third` are the scores of a row's three leading classes, `bound` is an upper
+    bound on all others. If the best leads by more than the tie tolerance and the margin after the
+    step, the classes without a step need not be read. Other rows are appended to `unsure_rows`.
+    `settings` holds the tie tolerance per unit norm, the margin, the number of classes with a step,
+    the largest row norm, the steps of all classes, and the classes with a step.
     """
     steps = settings + 4
     changed = steps + n_classes
@@ -103,7 +102,7 @@ def follow(
     high, mid, best, after = _swap(high, mid, own, runner)
     mid, low, after, last = _swap(mid, low, after, chaser)
     high, mid, best, after = _swap(high, mid, best, after)
-    # Two at a time, as most steps are of two classes: what they need is then read at once.
+    # Two at a time, as most steps involve two classes: their loads overlap.
     count = tl.load(settings + 2).to(tl.int32)
     for place in range(0, count, 2):
         both = place + 1 < count
@@ -128,7 +127,7 @@ def follow(
     tl.store(second + rows, mid, mask=inside & (mid != old_second))
     tl.store(third + rows, low, mask=inside & (low != old_third))
     tl.store(bound + rows, others, mask=inside & (others != old_bound))
-    # Every row is given the allowance of the longest: whoever needs less waits for nothing.
+    # The tolerance of the longest row: a shorter row may be listed needlessly.
     allowance = tl.load(settings) * tl.load(settings + 3)
     lead = high - tl.maximum(mid, others)
     sure = (own >= 0) & (lead > tl.maximum(allowance, tl.load(settings + 1)))
@@ -137,12 +136,14 @@ def follow(
     tl.store(region + rows, best, mask=inside & sure & (best != own))
     unsure = inside & (sure == 0)
     flags = unsure.to(tl.int32)
-    before = tl.atomic_add(n_waiting, tl.sum(flags, axis=0), sem="relaxed")
-    tl.store(waiting + before + tl.cumsum(flags, axis=0) - flags, rows.to(tl.int32), mask=unsure)
+    before = tl.atomic_add(n_unsure, tl.sum(flags, axis=0), sem="relaxed")
+    tl.store(
+        unsure_rows + before + tl.cumsum(flags, axis=0) - flags, rows.to(tl.int32), mask=unsure
+    )
 
 
 @triton.jit
-def settle(
+def assign_exactly(
     scores,
     settings,
     norms,
@@ -153,26 +154,26 @@ def settle(
     second,
     third,
     bound,
-    waiting,
-    n_waiting,
+    unsure_rows,
+    n_unsure,
     n_rows,
     n_classes,
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
 ):
-    """Find the class of every row that waits, and its rivals."""
-    count = tl.load(n_waiting)
+    """Assign the listed rows by comparing all classes; find the leading three and the bound."""
+    count = tl.load(n_unsure)
     classes = tl.arange(0, CLASSES)
     least = float("-inf")
     for start in range(tl.program_id(0) * ROWS, count, tl.num_programs(0) * ROWS):
         places = start + tl.arange(0, ROWS)
         inside = places < count
-        rows = tl.load(waiting + places, mask=inside, other=0).to(tl.int64)
+        rows = tl.load(unsure_rows + places, mask=inside, other=0).to(tl.int64)
         allowance = tl.load(settings) * tl.load(norms + rows, mask=inside, other=0.0)
         mask = (classes < n_classes)[:, None] & inside[None, :]
         at = scores + classes.to(tl.int64)[:, None] * n_rows + rows[None, :]
         score = tl.load(at, mask=mask, other=least)
-        # The lowest class that is level with the highest.
+        # The lowest class that is tied with the highest score.
         level = tl.max(score, axis=0) - allowance
         leading = tl.where(mask & (score >= level[None, :]), classes[:, None], NO_CLASS)
         best = tl.where(inside, tl.min(leading, axis=0), 0)
@@ -182,7 +183,7 @@ def settle(
         mid, after = tl.max(score, axis=0, return_indices=True)
         score = tl.where(classes[:, None] == after[None, :], least, score)
         low, last = tl.max(score, axis=0, return_indices=True)
-        last = tl.minimum(last, n_classes - 1)  # of two classes none is third
+        last = tl.minimum(last, n_classes - 1)  # with two classes there is no third
         others = tl.max(tl.where(classes[:, None] == last[None, :], least, score), axis=0)
         wide = own_score - mid >= tl.load(settings + 1) - allowance
         tl.store(region + rows, tl.where(wide, best, -1), mask=inside)

@@ -1,9 +1,9 @@
-"""The likelihood of labels on a CUDA device, for float32 rows.
+"""Triton kernels of the likelihood, for float32 rows.
 
-With few classes, products are made tile by tile on the tensor cores, which know numbers of 11 bits:
-every number is cut into two such, and three of the four products are summed, which leaves float32's
-accuracy. `order` lists the rows in tiles of `TILE` of one label code each, filled up with -1;
-`width` is what a row of scores or residuals takes, at least the number of classes: the rest is 0.
+With few classes, products are computed tile by tile on tensor cores in tf32x3: every number is
+split into two TF32 numbers and three of the four products are summed, which keeps the accuracy of
+float32. `order` lists the rows in tiles of `TILE` rows of one label code, padded with -1; `width`
+is the padded number of classes in a row of scores or residuals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import triton.language as tl
 
 @triton.jit
 def _softmax(levels):
-    """Return the logarithm of the sum of exponentials of every row, and their shares of it."""
+    """Return the log-sum-exp and the softmax of every row."""
     highest = tl.max(levels, axis=1)
     shares = tl.exp(levels - highest[:, None])
     total = tl.sum(shares, axis=1)
@@ -24,7 +24,7 @@ def _softmax(levels):
 @triton.jit
 def posterior_of(scores, log_chances):
     """Return -log P(label), P(class) - P(class | label) and P(class | label) of every row."""
-    scores = scores - tl.max(scores, axis=1)[:, None]  # the loss is a difference of two of them
+    scores = scores - tl.max(scores, axis=1)[:, None]  # less cancellation in the loss
     log_total, shares = _softmax(scores)
     log_seen, posterior = _softmax(scores + log_chances)
     return log_total - log_seen, shares - posterior, posterior
@@ -43,9 +43,9 @@ def _add_up(
     SLOTS: tl.constexpr,
     CLASSES: tl.constexpr,
 ):
-    """Add what a program found, in float64, to the sums over all rows.
+    """Add the results of a program to the sums over all rows, in float64.
 
-    Many programs add to the same few numbers: the loss, which all do, is kept in slots.
+    The loss, to which all programs add, is spread over `SLOTS` accumulators.
     """
     classes = tl.arange(0, CLASSES)
     known = classes < n_classes
@@ -56,7 +56,7 @@ def _add_up(
 
 
 @triton.jit
-def scores_to_pulls(
+def scores_to_residuals(
     scores,
     offsets,
     order,
@@ -74,7 +74,7 @@ def scores_to_pulls(
     ROWS: tl.constexpr,
     CLASSES: tl.constexpr,
 ):
-    """Turn scores into the loss's gradient by them, in place, a tile of rows per program."""
+    """Replace scores by residuals, in place, one tile of rows per program."""
     classes = tl.arange(0, CLASSES)
     known = classes < n_classes
     offset = tl.load(offsets + classes, mask=known, other=float("-inf"))
@@ -82,7 +82,7 @@ def scores_to_pulls(
     code = tl.load(tile_codes + tl.program_id(0))
     logs = tl.load(log_chances + code * n_classes + classes, mask=known, other=float("-inf"))
     counts = tl.load(counted + code)
-    offset_pulls = tl.zeros([ROWS, CLASSES], tl.float32)
+    offset_residuals = tl.zeros([ROWS, CLASSES], tl.float32)
     together = tl.zeros([ROWS, CLASSES], tl.float32)
     loss = tl.zeros([ROWS], tl.float64)
     for first in range(0, TILE, ROWS):
@@ -96,15 +96,24 @@ def scores_to_pulls(
         residual = own[:, None] * residual
         tl.store(at, residual, mask=mask)
         loss += (own * lost).to(tl.float64)
-        offset_pulls += residual
+        offset_residuals += residual
         together += own[:, None] * posterior
     _add_up(
-        losses, offset_slope, table, loss, offset_pulls, together, code, n_classes, SLOTS, CLASSES
+        losses,
+        offset_slope,
+        table,
+        loss,
+        offset_residuals,
+        together,
+        code,
+        n_classes,
+        SLOTS,
+        CLASSES,
     )
 
 
 @triton.jit
-def pulls_by_tile(
+def residuals_by_tile(
     X,
     by_class,
     offsets,
@@ -127,7 +136,7 @@ def pulls_by_tile(
     CLASSES: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Write the loss's gradient by the scores of every row, `ROWS` of a tile per program."""
+    """Compute the residuals of every row, `ROWS` of a tile per program."""
     begin = tl.program_id(0).to(tl.int64) * ROWS
     rows = tl.load(order + begin + tl.arange(0, ROWS))
     inside = rows >= 0
@@ -171,7 +180,7 @@ def add_slopes(
     CLASSES: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Add residual times row over `CHUNK` rows, in float32, to the slope, in float64."""
+    """Add ``residuals.T @ X`` over `CHUNK` rows, in float32, to the gradient, in float64."""
     blocks = tl.cdiv(width, CLASSES)
     classes = tl.program_id(0) % blocks * CLASSES + tl.arange(0, CLASSES)
     columns = tl.program_id(0) // blocks * COLUMNS + tl.arange(0, COLUMNS)

@@ -1,9 +1,8 @@
-"""Rows that go from one cell to another, on a CUDA device.
+"""Triton kernels that move rows between cells.
 
-A kind of move is a number made of the region left, the one entered (0 for none, else one more than
-the class) and the label code. Rows come sorted by kind: those of one kind are summed before the sum
-is taken from one cell and added to another. Programs that add to the same cell wait for one
-another, so the fewer sums the better.
+The kind of a move encodes the region left, the region entered (0 for none, else the class plus 1)
+and the label code. Rows are sorted by kind, and rows of one kind are summed first, so that there
+are few atomic additions to the same cell.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ NO_KIND = tl.constexpr(1 << 62)
 
 
 @triton.jit
-def _book(sums, kind, total, mass, squared, columns, n_columns, n_regions, n_codes):
-    """Take a sum of rows from the cell that moves of this kind left, and add it where they came."""
+def _apply(sums, kind, total, mass, squared, columns, n_columns, n_regions, n_codes):
+    """Subtract a sum of rows from the cell that this kind left; add it to the one entered."""
     there = columns < n_columns
     cell_code, regions = kind % n_codes, kind // n_codes
     left, entered = regions // (n_regions + 1) - 1, regions % (n_regions + 1) - 1
@@ -49,10 +48,10 @@ def add_moves(
     GROUP: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Take rows, times weights, from the sums of the cells they left; add them where they came.
+    """Move weighted rows from the cells they left to those they entered.
 
-    A program goes through groups of rows that follow one another, and books a sum when another kind
-    comes: a group is gone through once for every kind in it.
+    A program walks through consecutive groups of rows and applies the accumulated sum whenever the
+    kind changes; a group is processed once per kind in it.
     """
     n_groups = tl.cdiv(n_moves, GROUP)
     each = tl.cdiv(n_groups, tl.num_programs(0))
@@ -60,7 +59,7 @@ def add_moves(
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     there = columns < n_columns
     places = tl.arange(0, GROUP)
-    noted = tl.full([], -1, tl.int64)
+    current = tl.full([], -1, tl.int64)
     total = tl.zeros([COLUMNS], tl.float64)
     mass, squared = tl.full([], 0.0, tl.float64), tl.full([], 0.0, tl.float64)
     for group in range(begin, tl.minimum(begin + each, n_groups)):
@@ -75,16 +74,18 @@ def add_moves(
         present = tl.min(kind, axis=0)
         while present < NO_KIND:
             own = tl.where(kind == present, weight, 0.0)
-            if present != noted:
-                if noted >= 0:
-                    _book(sums, noted, total, mass, squared, columns, n_columns, n_regions, n_codes)
+            if present != current:
+                if current >= 0:
+                    _apply(
+                        sums, current, total, mass, squared, columns, n_columns, n_regions, n_codes
+                    )
                 total = tl.zeros([COLUMNS], tl.float64)
                 mass, squared = tl.full([], 0.0, tl.float64), tl.full([], 0.0, tl.float64)
-                noted = present
+                current = present
             total += tl.sum(x.to(tl.float64) * own[:, None], axis=0)
             mass += tl.sum(own, axis=0)
             squared += tl.sum(own * square, axis=0)
             kind = tl.where(kind == present, NO_KIND, kind)
             present = tl.min(kind, axis=0)
-    if noted >= 0:
-        _book(sums, noted, total, mass, squared, columns, n_columns, n_regions, n_codes)
+    if current >= 0:
+        _apply(sums, current, total, mass, squared, columns, n_columns, n_regions, n_codes)

@@ -1,4 +1,4 @@
-"""The engine for rows in Dask collections: a local engine per worker thread, then ``+``."""
+"""Engine for Dask collections: one local engine per worker thread, then ``+``."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from unconfused.engines.local import LocalEngine
 
 @dataclass(frozen=True)
 class DaskRows:
-    """Checked blocks of rows with their label codes and weights, not computed yet.
+    """Validated, delayed blocks of rows with their label codes and weights.
 
     Parameters
     ----------
     blocks : one Delayed (rows, codes, weights) per block, rows C-ordered or CSR
     shape : (rows, columns); the number of rows may be NaN
     dtype : of the rows
-    n_rows : rows of every block; NaN where not known
-    n_bytes : size of all rows; NaN where not known
-    homes : for each block, the worker that has it already; None if none has
+    n_rows : number of rows of every block; NaN where unknown
+    n_bytes : size of all rows; NaN if unknown
+    homes : for each block, the worker that already holds it, or None
     """
 
     blocks: Sequence[Any]
@@ -42,13 +42,13 @@ class DaskRows:
     _pools: dict[tuple[int, bool], PartPool] = field(default_factory=dict, repr=False)
 
     def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
-        """Put the rows into local engines, one per worker thread; the next time they are there."""
+        """Return an engine over these rows; the rows are loaded onto the workers once."""
         return DaskEngine(
             self.pool(n_codes, intercept=intercept), self.shape[1] + intercept, intercept
         )
 
     def pool(self, n_codes: int, *, intercept: bool) -> PartPool:
-        """Put the rows on the workers, if they are not there yet."""
+        """Load the rows onto the workers, unless they are there already."""
         kind = (n_codes, intercept)
         if kind not in self._pools:
             build = part_builder(self.shape[1], n_codes, intercept)
@@ -58,13 +58,13 @@ class DaskRows:
 
 @dataclass(frozen=True)
 class DaskRest:
-    """Rows of which some are left out: those at the places listed for every block."""
+    """Rows without those at the positions listed for every block."""
 
     rows: DaskRows
     left_out: Sequence[IntArray]
 
     def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
-        """Use the local engines that hold all rows, with those left out counting 0."""
+        """Return an engine that shares the rows of all blocks, with weight 0 for those left out."""
         pool = RestPool(self.rows.pool(n_codes, intercept=intercept), self.left_out)
         return DaskEngine(pool, self.rows.shape[1] + intercept, intercept)
 
@@ -77,7 +77,7 @@ class DaskEngine:
 
     @property
     def n_features(self) -> int:
-        """Columns of the weights, the intercept's included."""
+        """Number of features, including the intercept."""
         return self._n_features
 
     @property
@@ -115,26 +115,26 @@ class DaskEngine:
         return moment
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without writing it out."""
+        """Return the second moment times vectors, (features, k), without forming the matrix."""
         product: FloatArray = self._sum(methodcaller("second_moment_product", vectors))
         return product
 
     def partition(self, unmixing: Unmixing, alpha: float) -> DaskPartition:
-        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         total = float(self.code_counts.sum())
         return DaskPartition(self._pool, self.n_features, unmixing, alpha, total)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Measure weights against the labels."""
+        """Compute loss, gradient and posterior of the labels."""
         measured: LikelihoodPass = self._sum(
             methodcaller("likelihood", weights, mixing, code_weights)
         )
         return measured
 
     def _sum(self, question: Callable[[LocalEngine], Any]) -> Any:
-        # In the order of the parts, whichever worker was first: the same sum every time.
+        # In the order of the parts, whichever worker finished first: results are reproducible.
         return reduce(add, self._pool.ask_all(ask_engine, question))
 
 

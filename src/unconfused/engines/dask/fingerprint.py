@@ -1,4 +1,4 @@
-"""By what rows are known again when they are computed a second time."""
+"""Fingerprints, to check that rows computed a second time are the same."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from unconfused._typing import FloatArray
 
 TOLERANCE = 1e-6
-"""Share by which sums may differ: machines round differently."""
+"""Relative tolerance of the sums: machines round differently."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A few sums over rows, and how large their terms are."""
+    """A few sums over rows, with the sums of their absolute terms."""
 
     n_rows: int
     sums: FloatArray
@@ -23,9 +23,9 @@ class Fingerprint:
 
     @classmethod
     def of(cls, X: Any, weights: FloatArray, *columns: Any) -> Fingerprint:
-        """Sum over the rows a projection of theirs, and its products with columns of labels."""
+        """Sum a projection of the rows, and its products with columns of labels."""
         with np.errstate(all="ignore"):
-            # Not the sum of a row: that of counts or shares is often the same for all of them.
+            # Not the row sums: normalized rows have all the same.
             direction = np.cos(np.arange(X.shape[1])).astype(X.dtype)
             projected = np.asarray(X @ direction, dtype=np.float64)
             labels = np.stack([np.ones(len(weights)), *columns])
@@ -33,8 +33,8 @@ class Fingerprint:
             return cls(len(weights), terms.sum(axis=1), np.abs(terms).sum(axis=1))
 
     def differs_from(self, other: Fingerprint) -> bool:
-        """Whether these are other rows, by more than the rounding of their sums."""
+        """Return whether these are different rows, beyond rounding of the sums."""
         if self.n_rows != other.n_rows:
             return True
-        with np.errstate(all="ignore"):  # sums that overflow tell nothing
+        with np.errstate(all="ignore"):  # sums that overflow compare as equal
             return bool(np.any(np.abs(self.sums - other.sums) > TOLERANCE * self.sizes))

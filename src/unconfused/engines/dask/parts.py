@@ -1,9 +1,9 @@
-"""What runs on a Dask worker: a local engine over its rows, and the cut it remembers.
+"""Code that runs on a Dask worker: a local engine over its rows, with cached partitions.
 
-A task gets a part of the rows and a command, and returns small tables. The part is an ordinary
-Dask result that can be made again from its inputs. What it remembers between tasks (scores,
-predictions, cell sums: `Cut`) only saves time: it stays behind when the part moves or is written
-to disk, and a command that finds it missing or out of date says so by returning None.
+A task receives a part of the rows and a command, and returns small tables. The part is an ordinary
+Dask result that can be recomputed from its inputs. What it caches between tasks (scores,
+assignments, cell sums: `WorkerPartition`) only saves time: it is dropped when the part moves or is
+spilled to disk, and a command that finds it missing or out of date returns None.
 """
 
 from __future__ import annotations
@@ -30,55 +30,56 @@ Block = tuple[Any, IntArray, FloatArray]
 """Rows, their label codes, their weights."""
 
 
-class Cut:
-    """A local partition, the last command it carried out, and what was asked of it."""
+class WorkerPartition:
+    """A local partition, its last command, and the references of its update sums."""
 
     def __init__(self, partition: LocalPartition, n_classes: int) -> None:
-        self.partition = partition
+        self.local = partition
         self.serial = -1
         self._total = partition.total
         self._tables = np.zeros((2, n_classes, n_classes))
         self.begin(-1)
 
     def begin(self, epoch: int) -> None:
-        """Forget all references."""
+        """Drop all references."""
         self.epoch = epoch
         self._asked: dict[Pair, FloatArray] = {}
-        """Own update sums as they were when the client last asked for them."""
+        """Own unmixed sums when the client last requested them."""
 
         self._references: dict[Pair, FloatArray] = {}
-        """The same over all parts, as the client sent it."""
+        """The same summed over all parts, as sent by the client."""
 
-        self._drawn_up = np.full(self._tables.shape[1], -1)
-        """Version of every region when it was last compared; -1 if never since references came."""
+        self._compared = np.full(self._tables.shape[1], -1)
+        """Version of every region when last compared with its references; -1 if outdated."""
 
-    def refer_to(self, pairs: Sequence[Pair], references: FloatArray) -> None:
-        """Take what the client made of the sums of all parts."""
-        # Copies: a row of an array would keep all of it.
+    def set_references(self, pairs: Sequence[Pair], references: FloatArray) -> None:
+        """Store the sums over all parts of these pairs."""
+        # Copies: a view would keep the whole array alive.
         self._references.update(zip(pairs, map(np.copy, references), strict=True))
-        self._drawn_up[[predicted for predicted, _ in pairs]] = -1
+        self._compared[[predicted for predicted, _ in pairs]] = -1
 
     def ask(self, pairs: Sequence[Pair]) -> FloatArray:
-        """Return own update sums, (pairs, features), and remember them."""
-        sums = np.zeros((len(pairs), self.partition.n_features))
-        if self._total > 0:  # without a row that counts there is no mean
+        """Return the own unmixed sums of these pairs, (pairs, features), and store them."""
+        sums = np.zeros((len(pairs), self.local.n_features))
+        if self._total > 0:  # without any weight there is no mean
             for own, pair in zip(sums, pairs, strict=True):
-                own[:] = self.partition.update_vector(*pair) * self._total
+                own[:] = self.local.update_vector(*pair) * self._total
         self._asked.update(zip(pairs, map(np.copy, sums), strict=True))
-        self._drawn_up[[predicted for predicted, _ in pairs]] = -1
+        self._compared[[predicted for predicted, _ in pairs]] = -1
         return sums
 
     def drift(self) -> FloatArray:
-        """Compare all update sums with what was last asked for; two tables of (Q, Q).
+        """Compare all unmixed sums with their references; return two tables, (Q, Q) each.
 
-        Products with the references (0 without one); and how far sums have moved since they were
-        asked for, or from 0, across their reference. Only regions that changed are looked at.
+        The first has the inner products with the references (0 without one), the second the change
+        since the last request (or from 0) orthogonal to the reference. Unchanged regions are
+        skipped.
         """
-        versions = self.partition.region_versions()
-        outdated = np.flatnonzero(self._drawn_up != versions)
-        # With no weights all regions are one, and the first stands for it.
-        for predicted in outdated[: 1 if self.partition.everywhere else None].tolist():
-            own = self.partition.region_sums(predicted)
+        versions = self.local.region_versions()
+        outdated = np.flatnonzero(self._compared != versions)
+        # At zero weights all regions are the same, and the first represents them.
+        for predicted in outdated[: 1 if self.local.at_zero else None].tolist():
+            own = self.local.region_sums(predicted)
             self._tables[0, predicted] = 0.0
             for true in range(len(own)):
                 reference = self._references.get((predicted, true))
@@ -86,7 +87,7 @@ class Cut:
                     self._tables[0, predicted, true] = reference @ own[true]
                     own[true] = across(own[true] - self._asked[predicted, true], reference)
             self._tables[1, predicted] = lengths(own)
-        self._drawn_up = versions
+        self._compared = versions
         return self._tables.copy()
 
 
@@ -97,8 +98,8 @@ def lengths(vectors: FloatArray) -> FloatArray:
 
 
 def across(vector: FloatArray, direction: FloatArray) -> FloatArray:
-    """Return what a vector has across a direction: all of it if that is 0."""
-    with np.errstate(over="ignore", invalid="ignore"):  # seen, and told, by whoever chooses
+    """Return the component of a vector orthogonal to a direction; all of it if that is 0."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the solver reports overflow
         square = direction @ direction
         if not square > 0:
             return vector
@@ -108,53 +109,53 @@ def across(vector: FloatArray, direction: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Command:
-    """What the client wants from every part."""
+    """Request of the client to every part."""
 
-    cut: str
+    key: str
     serial: int
-    """A cut goes on only from the command before this one. (There may be an older copy.)"""
+    """A partition continues only from the preceding command: there may be an outdated copy."""
 
     epoch: int
-    """References of another epoch are void."""
+    """References of other epochs are void."""
 
     begins: bool = False
-    """Whether the epoch begins: a part that did not see it begin lacks what the others have."""
+    """Whether the epoch begins: a part that joins later lacks references that others have."""
 
     weights: FloatArray | None = None
-    """All weights, (Q, features), for a part that cannot go on from the last command."""
+    """All weights, (Q, features), for a part that cannot continue from its last command."""
 
     unmixing: Unmixing | None = None
     alpha: float = 0.0
     steps: FloatArray | None = None
     direction: FloatArray | None = None
     references: tuple[tuple[Pair, ...], FloatArray] | None = None
-    """New ones, of pairs that were asked for last."""
+    """New references: the pairs requested last, and their sums over all parts."""
 
     pairs: tuple[Pair, ...] = ()
-    """Pairs whose update vectors are wanted."""
+    """Pairs whose unmixed sums are requested."""
 
     drift: bool = False
-    """Whether it is wanted how far all update vectors are from their references."""
+    """Whether to compare all unmixed sums with their references."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a part says; answers of all parts add up."""
+    """Reply of a part; additive over parts."""
 
     tables: CellTables | None
-    """What the cells hold; not where nothing but vectors was asked for."""
+    """Cell tables; None if only vectors were requested."""
 
     vectors: FloatArray
-    """Sums (not means) of the pairs asked for, (pairs, features)."""
+    """Unmixed sums (not means) of the requested pairs, (pairs, features)."""
 
     products: FloatArray | None = None
-    """Products of the update sums with the references, (Q, Q); 0 without a reference."""
+    """Inner products of the unmixed sums with their references, (Q, Q); 0 without one."""
 
     distances: FloatArray | None = None
-    """How far the own update sums are from those last asked for, or from 0, across references."""
+    """Change of the own unmixed sums since requested, orthogonal to the references, (Q, Q)."""
 
     def __add__(self, other: Answer) -> Answer:
-        """Join the answers of two parts."""
+        """Add the answers of two parts."""
         return Answer(
             _plus(self.tables, other.tables),
             self.vectors + other.vectors,
@@ -168,7 +169,7 @@ def _plus(one: Any, other: Any) -> Any:
 
 
 class Part:
-    """A local engine over some rows, and the cuts it remembers."""
+    """A local engine over some rows, with cached partitions."""
 
     def __init__(self, block: Block, n_codes: int, intercept: bool) -> None:
         self._made_of = (block, n_codes, intercept)
@@ -177,25 +178,25 @@ class Part:
         self.forget()
 
     def forget(self) -> None:
-        """Lose the cuts; nothing but time is lost with them."""
-        self.cuts: dict[str, Cut] = {}
+        """Drop the cached partitions, which costs only time."""
+        self.partitions: dict[str, WorkerPartition] = {}
         self._rest: tuple[str, Part] | None = None
-        # An interrupted client may ask again while the task it gave up is still running.
+        # An interrupted client may send a command while the abandoned task is still running.
         self.lock = threading.Lock()
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """By what these rows are known again."""
+        """Fingerprint of these rows."""
         X, codes, weights = self._made_of[0]
         return Fingerprint.of(X, weights, codes)
 
     def without(self, name: str, rows: IntArray) -> Part:
-        """Return a part in which some rows count 0; it is remembered until another is wanted."""
+        """Return a part in which some rows have weight 0; the last one is cached."""
         if self._rest is None or self._rest[0] != name:
             X, codes, weights = self._made_of[0]
             weights = weights.copy()
             weights[rows] = 0.0
-            rest = object.__new__(Part)  # shares all but the weights, and what is remembered
+            rest = object.__new__(Part)  # shares everything but weights and caches
             rest._made_of = ((X, codes, weights), *self._made_of[1:])
             rest.engine = copy.copy(self.engine)
             rest.engine.weights = weights
@@ -204,17 +205,17 @@ class Part:
         return self._rest[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let the rows travel, not the cuts."""
+        """Pickle the rows without the cached partitions."""
         return Part, self._made_of
 
     def __sizeof__(self) -> int:
-        """Tell Dask what moving this costs, so that it moves the tasks instead."""
+        """Report the size of the rows, so that Dask moves tasks rather than parts."""
         X, codes, weights = self._made_of[0]
         return int(X.data.nbytes + codes.nbytes + weights.nbytes)
 
 
 def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept: bool) -> Part:
-    """Join blocks of rows into one local engine: copied once if there are several, never again."""
+    """Join blocks of rows into one part; rows are copied only if there are several blocks."""
     filled = [block for block in blocks if block[0].shape[0]]
     if not filled:
         raise ValueError("A part of the rows is empty.")
@@ -233,52 +234,51 @@ def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept:
 
 
 def carry_out(part: Part, command: Command) -> Answer | None:
-    """Cut as commanded and say what the cells hold; None if the weights are needed for that."""
+    """Execute a command; return None if the part needs the full weights to do so."""
     with part.lock:
-        cut = _up_to_date(part, command)
-        if cut is None:
+        held = _up_to_date(part, command)
+        if held is None:
             return None
-        own = cut.ask(command.pairs)
-        products, distances = cut.drift() if command.drift else (None, None)
-        tables = cut.partition.tables() if command.drift or not command.pairs else None
+        own = held.ask(command.pairs)
+        products, distances = held.drift() if command.drift else (None, None)
+        tables = held.local.tables() if command.drift or not command.pairs else None
         return Answer(tables, own, products, distances)
 
 
-def _up_to_date(part: Part, command: Command) -> Cut | None:
-    cut = part.cuts.get(command.cut)
+def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:
+    held = part.partitions.get(command.key)
     if command.weights is not None:
-        if cut is None:
+        if held is None:
             assert command.unmixing is not None
-            # The norm of a part's own vector is of no use: that of the sum is wanted.
             partition = LocalPartition(part.engine, command.unmixing, command.alpha)
-            cut = Cut(partition, command.unmixing.n_classes)
-            part.cuts[command.cut] = cut
-        cut.serial = -1  # in case it is interrupted
-        cut.partition.restart(command.weights)
+            held = WorkerPartition(partition, command.unmixing.n_classes)
+            part.partitions[command.key] = held
+        held.serial = -1  # in case it is interrupted
+        held.local.restart(command.weights)
     elif (
-        cut is None
-        or cut.serial not in (command.serial - 1, command.serial)
-        or (cut.epoch != command.epoch and not command.begins)
+        held is None
+        or held.serial not in (command.serial - 1, command.serial)
+        or (held.epoch != command.epoch and not command.begins)
     ):
         return None
-    elif cut.serial < command.serial and command.steps is not None:
+    elif held.serial < command.serial and command.steps is not None:
         assert command.direction is not None
-        cut.serial = -1
-        cut.partition.move(command.steps, command.direction)
-    cut.serial = command.serial
-    if cut.epoch != command.epoch:
-        cut.begin(command.epoch)
+        held.serial = -1
+        held.local.move(command.steps, command.direction)
+    held.serial = command.serial
+    if held.epoch != command.epoch:
+        held.begin(command.epoch)
     if command.references is not None:
-        cut.refer_to(*command.references)
-    return cut
+        held.set_references(*command.references)
+    return held
 
 
 def ask_engine(part: Part, question: Callable[[LocalEngine], Any]) -> Any:
-    """Ask the local engine one thing."""
+    """Call a function of the local engine."""
     return question(part.engine)
 
 
 def ask_without(part: Part, task: tuple[Callable[..., Any], Any, str, IntArray]) -> Any:
-    """Put a question to a part without some of its rows."""
+    """Call a function of a part without some of its rows."""
     function, argument, name, rows = task
     return function(part.without(name, rows), argument)

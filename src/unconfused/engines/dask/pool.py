@@ -1,4 +1,4 @@
-"""Which worker holds which rows, and how a question reaches all of them."""
+"""Placement of rows on workers, and calls to all of them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.dask.parts import Part, ask_without, build_part
 
 SHARE_OF_MEMORY = 0.5
-"""Without a cluster, rows are kept in memory while they fit into this share of it."""
+"""Without a cluster, rows are kept in memory if they fit into this share of it."""
 
 PATIENCE = 5.0
-"""Seconds to wait for answers before looking whether workers that hold rows are gone."""
+"""Seconds to wait for answers before checking for lost workers."""
 
 NO_WORKERS = 600.0
-"""Seconds without any worker after which nobody is waited for any longer."""
+"""Seconds without any worker after which a fit gives up."""
 
 MOST_LOSSES = 3
-"""So often may the workers with the same rows be lost while one question is asked; as in Dask."""
+"""How often workers that hold rows may be lost during one call, as in Dask."""
 
 
 class Pool(Protocol):
-    """Parts of the rows, wherever they are."""
+    """Parts of the rows, wherever they are stored."""
 
     kept: bool
-    """Whether parts stay, and with them what they remember, from one question to the next."""
+    """Whether parts, and their caches, persist between calls."""
 
     def __len__(self) -> int:
         """Return the number of parts."""
@@ -47,24 +47,24 @@ class Pool(Protocol):
         ...
 
     def find_homes(self) -> None:
-        """See where the parts are now: some moved, or were made again elsewhere."""
+        """Update the locations of parts that were moved or recomputed elsewhere."""
         ...
 
 
 class PartPool:
-    """The rows as one part per worker thread.
+    """Rows split into one part per worker thread.
 
     Parameters
     ----------
     blocks : one Delayed (rows, codes, weights) per block
-    homes : for each block, the worker that has it already; None if none has
-    n_rows : rows of every block; NaN where not known
-    n_bytes : size of all rows; NaN where not known
-    build : makes a part of a list of blocks
+    homes : for each block, the worker that already holds it, or None
+    n_rows : number of rows of every block; NaN where unknown
+    n_bytes : size of all rows; NaN if unknown
+    build : makes a part from a list of blocks
 
     With a cluster the parts stay on its workers while this object lives, as results that Dask
-    makes again from the blocks if their worker dies. Without one they stay in memory if they fit,
-    and are otherwise made again for every pass.
+    recomputes from the blocks if a worker dies. Without one they stay in memory if they fit, and
+    are recomputed for every pass otherwise.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class PartPool:
         self._client = active_client()
         groups = _groups(homes, n_rows, _slots(self._client))
         self.groups = [group for _, group in groups]
-        """Numbers of the blocks that each part is made of, in order."""
+        """Indices of the blocks of each part, in order."""
 
         self.n_rows = n_rows
         self._homes = [home for home, _ in groups]
@@ -96,7 +96,7 @@ class PartPool:
                 self._parts = list(dask.persist(*self._parts))
 
     def _recipe(self, place: int) -> Any:
-        """Return a part that is not made yet, with a key of its own."""
+        """Return a delayed part with a unique key."""
         return self._build([self._blocks[i] for i in self.groups[place]])
 
     def _made_at(self, place: int, home: str | None) -> Any:
@@ -122,14 +122,14 @@ class PartPool:
                 self._fingerprints[place] = found
             elif first.differs_from(found):
                 raise ValueError(
-                    "Rows were computed a second time and came out different, so the model would "
-                    "be fitted to a mixture of data sets. Make the Dask collections deterministic "
-                    "(seeded chance, files that do not change), or write them to disk first."
+                    "Rows came out different when they were computed a second time, so the model "
+                    "would be fitted to a mixture of data sets. Make the Dask collections "
+                    "deterministic (fixed seeds, unchanged files), or write them to disk first."
                 )
         return [answer for _, answer in answers]
 
     def _ask_workers(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
-        """Ask until all have answered; parts whose worker is gone are placed anew."""
+        """Wait for all answers; move parts of lost workers to others."""
         from distributed import wait
 
         assert self._client is not None
@@ -145,8 +145,8 @@ class PartPool:
                 alone_since = alone_since or time.monotonic()
                 if time.monotonic() - alone_since > NO_WORKERS:
                     raise RuntimeError(
-                        f"The Dask cluster has had no worker for {NO_WORKERS:.0f} seconds: see why "
-                        "they ended, and start others."
+                        f"The Dask cluster has had no worker for {NO_WORKERS:.0f} seconds. Check "
+                        "why they ended, and start new ones."
                     )
                 continue
             alone_since, lost = None, self._lost_parts(workers)
@@ -156,8 +156,8 @@ class PartPool:
             if n_losses > MOST_LOSSES:
                 raise RuntimeError(
                     f"Workers that held rows were lost {n_losses} times in one pass over them. "
-                    "They may have run out of memory: see their logs, and give them more of it or "
-                    "cut the collections into smaller blocks."
+                    "They may have run out of memory: check their logs, and give them more memory "
+                    "or use smaller blocks."
                 )
             waiting = [i for i in lost if not futures[i].done()]
             self._client.cancel([futures[i] for i in waiting])
@@ -169,7 +169,7 @@ class PartPool:
         import dask
 
         assert self._client is not None
-        # Weights go with the tasks: data scattered beforehand would die with its worker.
+        # Weights are sent with the tasks: scattered data would be lost with its worker.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._client.submit(
                 _identified,
@@ -181,18 +181,18 @@ class PartPool:
             )
 
     def _lost_parts(self, workers: Collection[str]) -> list[int]:
-        """Return the parts that are nowhere and were meant for a worker that is gone.
+        """Return the parts that are nowhere and were assigned to a worker that is gone.
 
-        Dask makes them again itself while any worker is left. Where all died at once, tasks that
-        prefer one of these wait for it for ever, whatever workers come in their place.
+        Dask recomputes them by itself while any worker is left. If all died at once, tasks that
+        prefer one of them wait for it forever, whatever workers replace them.
         """
         self.find_homes()
         return [i for i, home in enumerate(self._homes) if home is not None and home not in workers]
 
     def _make_anew(self, lost: Sequence[int]) -> None:
-        """Make parts again on the workers that there are now."""
+        """Recompute parts on the current workers."""
         assert self._client is not None
-        # First of all forgotten: as long as they are known, they and what they are made of wait.
+        # Cancelled first: while Dask knows them, they and their inputs keep waiting.
         self._client.cancel([self._parts[i] for i in lost])
         slots = _slots(self._client)
         for turn, i in enumerate(lost):
@@ -200,11 +200,11 @@ class PartPool:
             self._parts[i] = self._made_at(i, self._homes[i])
 
     def find_homes(self) -> None:
-        """See where the parts are now: some moved, or were made again elsewhere."""
+        """Update the locations of parts that were moved or recomputed elsewhere."""
         if self._client is None:
             return
         holders = self._client.who_has(self._parts)
-        # One that is nowhere is being made where it was meant to be, if that worker lives.
+        # A part that is nowhere is being computed at its assigned worker, if that is alive.
         self._homes = [
             next(iter(holders.get(part.key, ())), home)
             for part, home in zip(self._parts, self._homes, strict=True)
@@ -216,12 +216,12 @@ class PartPool:
 
 
 class RestPool:
-    """The parts of another pool without some of their rows, whose places go with each question.
+    """The parts of another pool without some of their rows, which are sent with each call.
 
     Parameters
     ----------
     pool : all rows
-    without : for every block, the places in it of the rows to leave out
+    without : for every block, the positions of the rows to leave out
     """
 
     def __init__(self, pool: PartPool, without: Sequence[IntArray]) -> None:
@@ -245,28 +245,28 @@ class RestPool:
         return self.ask(function, [argument] * len(self))
 
     def find_homes(self) -> None:
-        """See where the parts are now: some moved, or were made again elsewhere."""
+        """Update the locations of parts that were moved or recomputed elsewhere."""
         self._pool.find_homes()
 
 
 def _identified(part: Any, function: Callable[..., Any], argument: Any) -> tuple[Any, Any]:
-    """Call a function, and say with its answer by what the rows can be told from others."""
+    """Call a function; return the fingerprint of the part along with the result."""
     return part.fingerprint, function(part, argument)
 
 
 def _places(group: Sequence[int], n_rows: FloatArray, rows: Sequence[IntArray]) -> IntArray:
-    """Turn places in blocks into places in the part that is made of these blocks."""
+    """Convert positions in blocks to positions in the part made of these blocks."""
     starts = np.cumsum([0.0, *n_rows[list(group)]])[:-1].astype(np.intp)
     return np.concatenate([start + rows[i] for start, i in zip(starts, group, strict=True)])
 
 
 def part_builder(n_columns: int, n_codes: int, intercept: bool) -> Callable[[Sequence[Any]], Part]:
-    """Return the function that makes a part of blocks."""
+    """Return the function that makes a part from blocks."""
     return partial(build_part, n_columns=n_columns, n_codes=n_codes, intercept=intercept)
 
 
 def active_client() -> Any | None:
-    """Return the client of the cluster that Dask would use now, None if it would use none."""
+    """Return the client of the cluster that Dask would use, or None."""
     from dask.base import get_scheduler
 
     owner = getattr(get_scheduler(), "__self__", None)
@@ -274,12 +274,12 @@ def active_client() -> Any | None:
 
 
 def _placed(home: str | None) -> dict[str, Any]:
-    """Keep a task on this worker while it lives: what the part remembers is there."""
+    """Return options that keep a task on this worker, which has the part's caches."""
     return {"workers": [home], "allow_other_workers": True} if home else {}
 
 
 def _slots(client: Any | None) -> list[str | None]:
-    """Return one place per worker thread."""
+    """Return the worker address of every worker thread."""
     if client is not None:
         threads = sorted(client.nthreads().items())
         return [address for address, n in threads for _ in range(n)] or [None]
@@ -303,14 +303,14 @@ def _same_process() -> bool:
 def _memory() -> float:
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):  # not every system can say
+    except (AttributeError, ValueError, OSError):  # not available on every system
         return np.inf
 
 
 def _groups(
     homes: Sequence[str | None], n_rows: FloatArray, slots: Sequence[str | None]
 ) -> list[tuple[str | None, list[int]]]:
-    """Deal the blocks out: to the worker that has them, the others evenly and in runs."""
+    """Assign blocks to the worker that holds them, and the others evenly, in runs."""
     sizes = np.where(np.isnan(n_rows), 1.0, n_rows)
     filled = np.flatnonzero(sizes > 0)
     loads = np.zeros(len(slots))
@@ -330,7 +330,7 @@ def _groups(
             free.append(block)
     fair, place = sizes.sum() / len(slots), 0
     for block in free:
-        # Half of a block over is better than half of a block short.
+        # Rounded to the nearest block.
         while place < len(slots) - 1 and loads[place] + sizes[block] / 2 > fair:
             place += 1
         give(block, [place])

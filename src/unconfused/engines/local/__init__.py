@@ -1,4 +1,4 @@
-"""The engine for rows in this machine's memory: dense or CSR, incremental, threaded."""
+"""Incremental, multithreaded engine for dense or CSR rows in memory."""
 
 from unconfused.engines.local.engine import LocalEngine
 

@@ -1,7 +1,7 @@
-"""Which region every row is in, kept up to date by rescoring few rows.
+"""Incremental assignment of rows to regions.
 
-A row keeps its class unseen until the weights have drifted further than its slack allows: see
-`weight_drift.py` for the bound and `kernels/rescore.py` for the loops.
+A row is rescored only once the weights have drifted further than its slack allows:
+`weight_drift.py` has the bound, `kernels/rescore.py` the loops.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from unconfused.engines.local.weight_drift import WeightDrift, used_slack
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
 SINGLE = 2.0**-24
-"""Relative error of a number kept in single precision."""
+"""Relative rounding error of single precision."""
 
 PIECES_PER_THREAD = 4
-"""Pieces of rows a thread takes: the work per row is uneven."""
+"""Chunks of rows per thread, for load balancing: the work per row is uneven."""
 
 
 class RowAssignment:
-    """Regions of the rows of an engine, for weights that move.
+    """Region of every row under changing weights.
 
     Parameters
     ----------
     engine : the rows
     n_classes : number of classes
-    alpha : lead over all other classes that a row must have to be in a region
-    skip : whether rows that cannot have changed are passed over; the regions are the same
+    alpha : minimum lead over all other classes for a row to be in a region
+    skip : whether to skip rows that cannot have changed; does not affect the regions
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class RowAssignment:
         n_rows, n_columns, own = engine.rows.n_rows, engine.rows.n_columns, engine.rows.dtype
         class_type: Any = np.int16 if n_classes < 2**15 else np.int32
         self.region: Any = np.zeros(n_rows, dtype=class_type)
-        """Best class of every row, -1 where its lead is less than alpha."""
+        """Best class of every row; -1 where its lead is below alpha."""
 
         self._state = RowState(
             region=self.region,
-            # Without a margin best class and region are the same.
+            # Without a margin, best class and region coincide.
             best=self.region if alpha == 0.0 else np.zeros(n_rows, dtype=class_type),
             slack=np.empty(n_rows, dtype=np.float32),
             slot=np.zeros(n_rows, dtype=np.uint8),
@@ -58,26 +58,26 @@ class RowAssignment:
         self._before: Any = np.empty(n_rows, dtype=class_type)
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)
-        # In the rows' own precision; in double precision these are the same arrays.
+        # In the rows' precision; the same arrays if that is double.
         self._own_weights = self._weights.astype(own, copy=False)
         self._own_constants = self._constants.astype(own, copy=False)
         sums = (engine.rows.longest + 2) * np.finfo(own).eps
         self._closeness = float(sums + 6 * SINGLE)
-        """Scores closer than this share of their scale are not compared: the rounding of two sums
-        and of keeping them, and of the slack."""
+        """Relative difference below which scores are too close to call: it bounds the rounding of
+        two scores, of storing them in single precision, and of the slack."""
 
         self._squared_norms = np.zeros(n_classes)
         self._at_zero = np.ones(n_classes, dtype=bool)
-        """Classes whose weights have never moved from 0: all tied, so the lowest stands for all."""
+        """Classes whose weights are still 0: all tied, so the lowest represents them."""
 
         self._drift = WeightDrift(n_classes, engine.n_features)
         self._moved_at = np.zeros(n_classes, dtype=np.int64)
         self._stale = np.zeros((self._drift.n_slots, n_classes + 1), dtype=np.int32)
         self.n_rescored = 0
-        """How many rows were rescored last time."""
+        """Number of rows rescored by the last call."""
 
     def restart(self, weights: FloatArray) -> None:
-        """Find all regions for these weights, (Q, features)."""
+        """Assign all rows by these weights, (Q, features)."""
         columns = self._engine.rows.n_columns
         self._weights[:] = weights[:, :columns]
         self._constants[:] = weights[:, columns] if self._engine.intercept else 0.0
@@ -87,18 +87,18 @@ class RowAssignment:
         self._at_zero = np.asarray(~weights.any(axis=1))
         self._drift.restart()
         self._state.best.fill(0)
-        self.region.fill(0)  # what a row is in before it is assigned does not matter, but is valid
-        self._moved_at.fill(1)  # later than the time 0 that all rows are stamped with
+        self.region.fill(0)  # any valid class: all rows are about to be assigned
+        self._moved_at.fill(1)  # later than time 0, the stamp of all rows: every class is stale
         self._state.slot.fill(0)
         self._state.slack.fill(-np.inf)
-        self._state.scores.fill(0.0)  # right for classes at 0, which are not scored
+        self._state.scores.fill(0.0)  # classes with zero weights are not scored
         self._rescore(np.full((self._drift.n_slots, len(weights)), np.inf, dtype=np.float32))
         self._moved_at.fill(0)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> tuple[IntArray, IntArray]:
-        """Move the weights of every class c by ``steps[c] * direction``.
+        """Add ``steps[c] * direction`` to the weights of every class c.
 
-        Returns the rows that changed their region, and where they were before.
+        Returns the rows that changed region, and their previous regions.
         """
         columns, movers = self._engine.rows.n_columns, np.flatnonzero(steps)
         for c in movers:
@@ -120,26 +120,26 @@ class RowAssignment:
         return moves
 
     def _leave_zero(self, movers: IntArray) -> None:
-        """Let classes that have moved stand for themselves."""
+        """Stop representing these classes by the lowest class with zero weights."""
         if self._at_zero[movers].any():
-            # The slack of rows of the one that stood for them does not know of the others.
+            # The slack of rows assigned to the representative ignored the classes tied with it.
             self._drift.forget(int(np.argmax(self._at_zero)))
             self._at_zero[movers] = False
 
     def _contenders(self) -> IntArray:
         """Return the classes that could be best for some row."""
-        # With a margin, a row must lead the tied classes too.
+        # With a margin, the lead over tied classes counts too.
         contends = ~self._at_zero if self._alpha == 0.0 else np.ones_like(self._at_zero)
         contends[np.argmax(self._at_zero)] = True
         return np.flatnonzero(contends)
 
     @property
     def _longest(self) -> float:
-        """Norm of the longest weights."""
+        """Largest norm of any class's weights."""
         return float(np.sqrt(self._squared_norms.max()))
 
     def _rescore(self, drift: FloatArray) -> tuple[IntArray, IntArray]:
-        """Assign the rows whose slack does not exceed the drift; return those that moved."""
+        """Assign the rows whose slack is used up; return those that changed region."""
         from unconfused.engines.local.kernels.rescore import (
             BATCH,
             Limits,
@@ -163,7 +163,7 @@ class RowAssignment:
             now=self._drift.slot,
         )
         rows, state, threads = self._engine.rows.stored, self._state, self._engine.in_threads
-        # Whole batches, so that rows are taken together alike whatever the number of threads.
+        # Whole batches: the batches must not depend on the number of threads.
         pieces = threads.pieces(PIECES_PER_THREAD * threads.n_threads, multiple_of=BATCH)
         counts: dict[int, tuple[int, int]] = {}
 

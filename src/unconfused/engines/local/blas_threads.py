@@ -1,8 +1,7 @@
-"""BLAS on one thread while threads of our own are at work.
+"""Limit BLAS to one thread while our own threads run.
 
-After a product, the other threads of OpenBLAS keep asking for more work for some 20 milliseconds
-before they sleep. Meanwhile they take cores away from loops that follow: a fit that goes back and
-forth between the two loses much of what threads bring it.
+After a product, OpenBLAS threads busy-wait for some 20 milliseconds and take cores away from the
+loops that follow, which costs a fit that alternates between the two much of its speed-up.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ _taken = threading.Lock()
 
 @cache
 def thread_pools() -> ThreadpoolController:
-    """Find the libraries with threads of their own, once: it takes milliseconds."""
+    """Return the loaded thread pools; cached, since the search takes milliseconds."""
     return ThreadpoolController()
 
 
 @contextmanager
 def quiet_blas() -> Iterator[None]:
-    """Let BLAS use one thread until this ends; of several at once, the first to come sees to it.
+    """Limit BLAS to one thread inside this context.
 
-    The number of threads is the whole process's: if each of several put back what it found, the
-    last one could put back the 1 of another. Whoever else changes it meanwhile has it put back.
+    The limit is global to the process, so of several concurrent contexts only the first sets and
+    restores it; otherwise the last to exit could restore the limit of 1 set by another.
     """
     if not _taken.acquire(blocking=False):
         yield

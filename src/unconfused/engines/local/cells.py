@@ -1,4 +1,4 @@
-"""What the cells hold: counts, squares, and how much of each region has moved."""
+"""Counts and squared norms of all cells, and the mass that moved in or out of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
 
 LOST = 1e-9
-"""Share of what all rows count that rounding may have taken from a cell."""
+"""Share of the total by which rounding may have reduced a cell."""
 
 
 class Cells:
-    """Tables of all cells, moved along with the rows."""
+    """Incrementally updated tables of all cells."""
 
     def __init__(self, engine: LocalEngine, n_classes: int) -> None:
         from unconfused.engines.local.kernels.cells import Labelled, Tables
@@ -32,27 +32,27 @@ class Cells:
         )
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Empty all cells."""
         for table in self._tables:
             table.fill(0)
 
     def move(self, rows: IntArray, before: IntArray, region: IntArray) -> None:
-        """Let rows change from one region to another; -1 is none."""
+        """Move rows from their previous region to the current one; -1 is none."""
         from unconfused.engines.local.kernels.cells import move_rows
 
         move_rows(rows, before, region, self._labelled, self._tables)
 
     def take_moved(self) -> FloatArray:
-        """Return the weighted norms of rows that left or joined since last time, (Q, S)."""
+        """Return the weighted norms of rows moved since the last call, summed by cell, (Q, S)."""
         moved = self._tables.moved.copy()
         self._tables.moved.fill(0.0)
         return moved
 
     def longest_sums(self, regions: IntArray) -> FloatArray:
-        """Return what no cell's sum is longer than, in these regions, (regions, S).
+        """Return an upper bound on the norm of every cell's sum in these regions, (regions, S).
 
-        By Cauchy-Schwarz rows of norms l and weights w have a sum no longer than the root of the
-        sums of w and of w l². What rounding has taken from these tables is made up for.
+        By Cauchy-Schwarz, the weighted sum of rows with norms l and weights w is no longer than
+        ``sqrt(sum(w) * sum(w l²))``. The tables are widened by what rounding may have lost.
         """
         members, counts, squares = (table[regions] for table in self._tables[:3])
         counts = np.sqrt(np.maximum(counts, 0.0) + LOST * self._total)
@@ -60,5 +60,5 @@ class Cells:
         return np.where(members == 0, 0.0, counts * squares)
 
     def tables(self) -> CellTables:
-        """Return what the cells hold."""
+        """Return copies of the counts and squared norms."""
         return CellTables(self._tables.counts.copy(), self._tables.squares.copy())

@@ -1,4 +1,4 @@
-"""The engine for rows in this machine's memory."""
+"""Engine for rows in memory."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from unconfused.engines.local.rows import wrap_rows
 from unconfused.engines.local.threads import RowThreads
 
 BLOCK_ROWS = 4096
-"""Rows whose scores are held at once when the likelihood is measured."""
+"""Rows scored at a time in a likelihood pass."""
 
 SCORES_BYTES = 64 * 2**20
-"""The scores of all rows are held at once if they take no more than this."""
+"""Largest table of scores that `scored` keeps in memory."""
 
 
 class LocalEngine:
-    """Rows in memory, dense or CSR, float32 or float64, used in place.
+    """Dense or CSR rows in memory, float32 or float64, used without a copy.
 
     Parameters
     ----------
     X : C-ordered array or CSR matrix
-    codes : the label code of every row, in 0 .. n_codes - 1
+    codes : label code of every row, in 0 .. n_codes - 1
     n_codes : number of label codes
-    sample_weight : how many rows each row stands for; 1 if None
-    intercept : whether a constant 1 is appended to every row
-    n_threads : how many threads may share the rows
+    sample_weight : weight of every row; 1 if None
+    intercept : whether to append a constant feature 1
+    n_threads : maximum number of threads
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LocalEngine:
 
     @property
     def n_features(self) -> int:
-        """Columns of the weights, the intercept's included."""
+        """Number of features, including the intercept."""
         return self.rows.n_columns + self.intercept
 
     @property
@@ -86,7 +86,7 @@ class LocalEngine:
         return sums
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
-        """Add each chosen row, times its weight, to its cell's sum."""
+        """Add the weighted rows to the sums of their cells."""
         from unconfused.engines.local.kernels.rows import add_rows
 
         add_rows(self.rows.stored, rows, cells, weights, sums)
@@ -102,21 +102,21 @@ class LocalEngine:
         return gram(self.rows, self.weights, self.intercept)
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without writing it out."""
+        """Return the second moment times vectors, (features, k), without forming the matrix."""
         return gram_product(self.rows, self.weights, vectors, self.intercept, self.in_threads)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
-        """Return a cut of the rows, for rows predicted with a margin of at least `alpha`."""
+        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return LocalPartition(self, unmixing, alpha)
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Keep BLAS from taking cores away from the threads that share the rows, meanwhile."""
+        """Limit BLAS to one thread inside this context, if the engine itself uses several."""
         return quiet_blas() if self.in_threads.n_threads > 1 else nullcontext()
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Measure weights against the labels, a block of rows at a time."""
+        """Compute loss, gradient and posterior of the labels, one block of rows at a time."""
         by_feature = np.ascontiguousarray(weights[:, : self.rows.n_columns].T)
         passes: dict[int, LikelihoodPass] = {}
 
@@ -127,11 +127,11 @@ class LocalEngine:
             run(0, self.rows.n_rows)
         else:
             self.in_threads(run)
-        # In the order of the rows, whichever thread was first: the same sum every time.
+        # In row order, whichever thread finished first: results are reproducible.
         return reduce(add, (passes[start] for start in sorted(passes)))
 
     def scored(self, weights: FloatArray) -> LocalEngine | None:
-        """Return the same labels on rows that are the scores of these rows; None if too many."""
+        """Return an engine whose features are the scores of these rows; None if too large."""
         n_rows, columns = self.rows.n_rows, self.rows.n_columns
         if 8 * n_rows * len(weights) > SCORES_BYTES:
             return None
@@ -165,7 +165,7 @@ class LocalEngine:
         features = np.zeros_like(by_feature)
         table = np.zeros(mixing.shape)
         loss = 0.0
-        # Made once: Dask's workers give memory back, and fetch it again, for every array made anew.
+        # Allocated once: Dask workers return freed memory to the system after every block.
         n_rows = min(BLOCK_ROWS, last - first)
         all_scores = np.empty((n_rows, len(weights)), dtype=self.rows.score_dtype)
         all_weights = np.empty(n_rows)

@@ -1,8 +1,7 @@
-"""Gram matrices of the sums within every region, where the sums themselves do not fit.
+"""Gram matrices of the cell sums of every region, where the sums themselves do not fit.
 
-With text, the sums of all cells would take gigabytes; their inner products within a region are all
-that norms need. When rows leave or join a region, its Gram matrix follows by products with these
-rows alone.
+With text, the sums of all cells would take gigabytes, but norms need only their inner products
+within a region. The Gram matrix of a region is updated by products with the rows that moved.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ SHRUNK = 16
 """A Gram matrix that was so many times as large is made anew: rounding stays as it was then."""
 
 BLAS_GAIN = 8
-"""How many times faster a product is in BLAS than in a loop over rows."""
+"""Approximate speed of a product in BLAS relative to a loop over rows."""
 
 
 class GramSums(SumsOnDemand):
-    """The Gram matrix of every region's sums, brought up to date when the region is measured."""
+    """Gram matrices of the cell sums, updated when a region is measured."""
 
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         super().__init__(engine, coefficients, region)
         n_classes, n_codes = coefficients.shape[1], engine.n_codes
         self._grams = np.zeros((n_classes, n_codes, n_codes))
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
-        """Which rows every Gram matrix counts."""
+        """Rows included in every Gram matrix."""
 
         self._largest = np.zeros(n_classes)
         """Trace of every Gram matrix when it was largest, since it was made."""
 
         per_row = BLAS_GAIN * max(1, engine.rows.n_entries // engine.rows.n_rows)
         self._most_moved = n_codes * engine.n_features / per_row
-        """Rows that may have moved until to start again takes less than to follow."""
+        """Number of moved rows beyond which recomputing is cheaper than updating."""
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Empty all regions."""
         self._grams.fill(0.0)
         self._counted.fill(False)
         self._largest.fill(0.0)
@@ -52,7 +51,7 @@ class GramSums(SumsOnDemand):
     def measure(
         self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
     ) -> None:
-        """Write the squared norms of all unmixed sums of these pairs' regions; slack is then 0."""
+        """Write the squared norms of all unmixed sums in these pairs' regions; reset the slack."""
         regions = sorted({predicted for predicted, _ in pairs})
         self._update(regions)
         coefficients = self._coefficients
@@ -62,31 +61,31 @@ class GramSums(SumsOnDemand):
             slack[region] = 0.0
 
     def _update(self, regions: list[int]) -> None:
-        """Bring the Gram matrices of regions up to date with the rows that left or joined them."""
-        again, followed = [], []
+        """Apply pending moves to the Gram matrices of these regions."""
+        recomputed, updated = [], []
         for region in regions:
             inside = self._region == region
             changed = np.flatnonzero(inside != self._counted[region])
             if len(changed) > self._most_moved:
-                again.append((region,))
+                recomputed.append((region,))
             elif len(changed):
-                followed.append((region, inside, changed))
+                updated.append((region, inside, changed))
             self._counted[region] = inside
-        self._engine.in_threads.each(self._start_again, again)
-        self._follow(followed)
+        self._engine.in_threads.each(self._recompute, recomputed)
+        self._apply(updated)
         traces = np.einsum("rss->r", self._grams)
         np.maximum(self._largest, traces, out=self._largest)
         shrunk = [(r,) for r in regions if SHRUNK * traces[r] < self._largest[r]]
-        self._engine.in_threads.each(self._start_again, shrunk)
+        self._engine.in_threads.each(self._recompute, shrunk)
 
-    def _start_again(self, region: int) -> None:
+    def _recompute(self, region: int) -> None:
         codes, sums = self.sums_of(region)
         self._grams[region] = 0.0
         self._grams[region][np.ix_(codes, codes)] = sums @ sums.T
         self._largest[region] = np.trace(self._grams[region])
 
-    def _follow(self, moves: list[tuple[int, FloatArray, IntArray]]) -> None:
-        """Add the products of rows that moved, (region, its rows now, those that moved) each."""
+    def _apply(self, moves: list[tuple[int, FloatArray, IntArray]]) -> None:
+        """Apply moves, each given as (region, mask of its current rows, moved rows)."""
         from unconfused.engines.local.kernels.gram import Moved, add_products
 
         engine, n_codes, work = self._engine, self._engine.n_codes, []
@@ -97,7 +96,7 @@ class GramSums(SumsOnDemand):
             ends = np.searchsorted(engine.codes[members], np.arange(n_codes + 1))
             weights = np.where(inside[changed], 1.0, -1.0) * engine.weights[changed]
             moved = Moved(changed, engine.codes[changed], weights)
-            # Codes of about as many rows for every thread; a code without rows has a cost too.
+            # Balance the threads by cost; a code without rows still pays for the moved ones.
             costs = ends + np.arange(n_codes + 1) * len(changed)
             shares = np.linspace(0, costs[-1], engine.in_threads.n_threads + 1)
             for codes in pairwise(np.searchsorted(costs, shares)):

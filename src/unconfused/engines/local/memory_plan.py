@@ -1,4 +1,4 @@
-"""What a fit may keep beside its rows, and so how it sums them."""
+"""Choice of the cell sums strategy by the memory available to a fit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
 
 SMALL = 16 * 2**20
-"""Bytes of sums that are kept however few the rows are."""
+"""Bytes of sums that are always affordable, however few rows there are."""
 
 WORTH_DELAYING = 2**21
-"""Products in all norms from which on sums follow rows only when they are asked for."""
+"""Multiplications in all norms above which sums are updated lazily."""
 
 
 def cell_sums(engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> SumsOnDemand:
-    """Keep the sums of all cells if they fit, or else their Gram matrices, or else nothing."""
+    """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
     n_codes, n_classes = coefficients.shape
     room = max(SMALL, spare_bytes(engine, n_classes))
     if 8 * n_classes * n_codes * engine.n_features <= room:
@@ -34,11 +34,11 @@ def cell_sums(engine: LocalEngine, coefficients: FloatArray, region: IntArray) -
 
 
 def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
-    """Return the room that is left for sums.
+    """Return the bytes available for cell sums.
 
-    A fit may take 1.5 times the bytes of the rows, 8 for every row and class, and 64 for every
-    class and feature. Of this, the rows themselves are used in place, scores and which rows sums
-    count take 5 bytes per row and class, and what else is known of rows about 24 each.
+    The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
+    per class and feature. X itself is not copied, scores and row masks take 5 bytes per row and
+    class, and the remaining state about 24 bytes per row.
     """
     n_rows = engine.rows.n_rows
     row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize

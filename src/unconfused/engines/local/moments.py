@@ -1,4 +1,4 @@
-"""Second moments of the rows: written out for few features, as products for many."""
+"""Second moments of the rows, as a matrix or as products with vectors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from unconfused.engines.local.rows import Rows
 from unconfused.engines.local.threads import RowThreads
 
 BLOCK_BYTES = 16 * 2**20
-"""Rows, as float64, and their products with vectors are held in blocks of about this size."""
+"""Approximate size of a block of float64 rows, and of its products with vectors."""
 
 
 DENSE = 0.1
-"""Share of entries from which a sparse block is squared faster as an array."""
+"""Density above which a sparse block is multiplied faster as a dense array."""
 
 
 def feature_squares(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
-    """Return the sum of ``w_i x_ij^2`` for every feature; the intercept's, if any, is the last."""
+    """Return the sum of ``w_i x_ij^2`` for every feature, the intercept last if there is one."""
     columns = rows.n_columns
     squares = np.zeros(columns + intercept)
     for start, stop in _blocks(0, rows.n_rows, rows.n_entries // rows.n_rows):
@@ -33,7 +33,7 @@ def feature_squares(rows: Rows, weights: FloatArray, intercept: bool) -> FloatAr
 
 
 def gram(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
-    """Return the sum of ``w_i x_i x_i'``; with an intercept, x ends in the constant 1."""
+    """Return the sum of ``w_i x_i x_i'``, where x ends in 1 if there is an intercept."""
     columns = rows.n_columns
     moment = np.zeros((columns + intercept, columns + intercept))
     for start, stop in _blocks(0, rows.n_rows, columns):
@@ -41,7 +41,7 @@ def gram(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
         block = rows.block(start, stop)
         if sparse.issparse(block) and block.nnz > DENSE * block.shape[0] * columns:
             block = block.toarray()
-        # The root on both sides: a matrix times itself transposed costs BLAS half as much.
+        # The square root on both sides: BLAS computes A'A in half the time of A'B.
         scaled = sparse.diags_array(np.sqrt(own)) @ block
         square = scaled.T @ scaled
         moment[:columns, :columns] += square.toarray() if sparse.issparse(square) else square
@@ -77,7 +77,7 @@ def gram_product(
         run(0, rows.n_rows)
     else:
         in_threads(run)
-    # In the order of the rows, whichever thread was first: the same sum every time.
+    # In row order, whichever thread finished first: results are reproducible.
     return reduce(add, (products[first] for first in sorted(products)))
 
 

@@ -1,4 +1,4 @@
-"""The rows of a local engine, cut into cells; only what an update moved is touched."""
+"""Incremental partition of the rows of a local engine."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
 
 SKIP_ROWS = True
-"""Whether rows that cannot have changed their region are passed over."""
+"""Whether to skip rows that cannot have changed region."""
 
 ROWS_AT_ONCE = 8192
 """Rows that are added together when tables and sums are made anew: lists of rows take memory."""
 
 MOVES_PER_ROW = 8
-"""Moves, per row there is, after which tables and sums are made anew: rounding cannot pile up."""
+"""Moves per row after which tables and sums are rebuilt, to limit accumulated rounding."""
 
 
 class LocalPartition:
-    """Rows cut into cells, with assignments, tables and sums kept between updates.
+    """Partition that keeps assignments, tables and sums between updates.
 
-    Norms are bounded: a vector is as long as when it was last measured, give or take the rows that
-    moved since (its slack), and no longer than all rows of its region would be in one direction.
+    Norms are bounded lazily: a norm differs from its last measured value by at most its slack (the
+    total length of the rows that moved since), and never exceeds the Cauchy-Schwarz bound of its
+    region.
     """
 
     def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
@@ -44,34 +45,34 @@ class LocalPartition:
         self._cells = Cells(engine, n_classes)
         self._sums = cell_sums(engine, self._coefficients, self._assignment.region)
         self._squared_norms = np.zeros((n_classes, n_classes))
-        """Of unmixed sums, when they were last measured."""
+        """Squared norms of the unmixed sums when last measured."""
 
         self._slack = np.zeros((n_classes, n_classes))
-        """How far every unmixed sum may be from what it was then."""
+        """Bound on the distance of every unmixed sum from its last measured value."""
 
         self._longest = np.zeros((n_classes, n_classes))
         """What no unmixed sum is longer than, in regions that have not changed since."""
 
         self._changed = np.ones(n_classes, dtype=bool)
         self._versions = np.zeros(n_classes, dtype=np.int64)
-        self.everywhere = True
-        """Whether all weights are 0, and every region is that of all rows."""
+        self.at_zero = True
+        """Whether all weights are 0: every region then holds all rows."""
 
         self._outdated = True
         self._n_moved = 0
 
     def restart(self, weights: FloatArray) -> None:
-        """Cut afresh by these weights; with all of them 0, every row is in every class."""
-        self.everywhere = not weights.any()
+        """Assign all rows by these weights; if all are 0, every row is in every region."""
+        self.at_zero = not weights.any()
         self._outdated = True
-        if self.everywhere:
+        if self.at_zero:
             self._assignment.region.fill(0)
         else:
             self._assignment.restart(weights)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and cut again."""
-        if self.everywhere:
+        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
+        if self.at_zero:
             self.restart(np.outer(steps, direction))
             return
         rows, before = self._assignment.move(steps, direction)
@@ -88,50 +89,50 @@ class LocalPartition:
         self._changed[changed] = True
 
     def tables(self) -> CellTables:
-        """Return what the cells hold."""
+        """Return counts and squared norms of all cells."""
         self._rebuild_if_outdated()
         tables = self._cells.tables()
-        if self.everywhere:
+        if self.at_zero:
             tables.counts[1:], tables.squares[1:] = tables.counts[0], tables.squares[0]
         return tables
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return numbers between which the norm of every update vector lies, two of (Q, Q)."""
+        """Return lower and upper bounds on the norms of all update vectors, (Q, Q) each."""
         from unconfused.engines.local.kernels.cells import bound_norms
 
         self._rebuild_if_outdated()
         changed = np.flatnonzero(self._changed)
-        with np.errstate(invalid="ignore"):  # what overflows is told by whoever asks
+        with np.errstate(invalid="ignore"):  # overflow is reported by the solver
             self._longest[changed] = self._cells.longest_sums(changed) @ np.abs(self._coefficients)
         self._changed.fill(False)
         lower, upper = np.empty((2, *self._slack.shape))
         bound_norms(self._squared_norms, self._slack, self._longest, self.total, lower, upper)
-        if self.everywhere:
+        if self.at_zero:
             lower[1:], upper[1:] = lower[0], upper[0]
         return lower, upper
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Make the norms of these pairs exact."""
+        """Compute the exact norms of these pairs."""
         self._rebuild_if_outdated()
-        if self.everywhere:
+        if self.at_zero:
             pairs = [(0, true) for _, true in pairs]
         slack = self._slack
         self._sums.measure([pair for pair in pairs if slack[pair] > 0], self._squared_norms, slack)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z: the mean over all rows of those predicted so and truly (unmixed) so."""
+        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
         self._rebuild_if_outdated()
-        return self._sums.unmixed(0 if self.everywhere else predicted, true) / self.total
+        return self._sums.unmixed(0 if self.at_zero else predicted, true) / self.total
 
     def region_versions(self) -> IntArray:
-        """Return a number for every region, (Q,), that is another whenever its rows changed."""
+        """Return a counter for every region, (Q,), that changes whenever its rows do."""
         self._rebuild_if_outdated()
         return self._versions.copy()
 
     def region_sums(self, predicted: int) -> FloatArray:
-        """Return the update vectors of a region as sums over rows, not means, (Q, features)."""
+        """Return the unmixed sums of a region: its update vectors times the total weight."""
         self._rebuild_if_outdated()
-        return self._sums.all_unmixed(0 if self.everywhere else predicted)
+        return self._sums.all_unmixed(0 if self.at_zero else predicted)
 
     def _rebuild_if_outdated(self) -> None:
         if not self._outdated:

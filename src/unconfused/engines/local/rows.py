@@ -1,6 +1,6 @@
-"""Rows in memory, dense or CSR, behind one small interface.
+"""Common interface to dense and CSR rows.
 
-This is where the two differ, with `kernels/rows.py`; nothing above knows which it has.
+Only this module and `kernels/rows.py` distinguish the two.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from unconfused._typing import Rows as Matrix
 
 
 class Rows(Protocol):
-    """Rows of features, without the intercept's constant."""
+    """Rows of features, without the intercept."""
 
     n_rows: int
     n_columns: int
     n_entries: int
     dtype: Any
     longest: int
-    """Most entries any row stores."""
+    """Largest number of stored entries in a row."""
 
     stored: tuple[Any, ...]
-    """The arrays, as the compiled loops take them."""
+    """The underlying arrays, as the compiled loops expect them."""
 
     brings_threads: bool
-    """Whether products with many vectors at once use several threads by themselves."""
+    """Whether products with a matrix are already multithreaded (BLAS)."""
 
     score_dtype: Any
-    """What `scores` are calculated in."""
+    """Data type of `scores`."""
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        """Write the products of rows start..stop with weights, (features, Q)."""
+        """Write the scores of rows start..stop for weights of shape (features, Q)."""
         ...
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
         ...
 
     def block(self, start: int, stop: int) -> Any:
-        """Return rows start..stop as a float64 array, or CSR array, to calculate with."""
+        """Return rows start..stop as a float64 array or CSR array."""
         ...
 
 
 class DenseRows:
-    """A C-ordered array, float32 or float64, used in place."""
+    """C-ordered array, float32 or float64, used without a copy."""
 
     brings_threads = True
 
@@ -56,15 +56,15 @@ class DenseRows:
         self.stored = (X,)
         self.n_rows, self.n_columns = X.shape
         self.n_entries, self.dtype = X.size, X.dtype
-        self.score_dtype = X.dtype  # a product in another precision would copy the rows
+        self.score_dtype = X.dtype  # mixed precision would copy the rows
         self.longest = X.shape[1]
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        """Write the products of rows start..stop with weights, (features, Q)."""
+        """Write the scores of rows start..stop for weights of shape (features, Q)."""
         np.matmul(self._X[start:stop], weights.astype(self.dtype, copy=False), out=out)
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
         out += (values.T @ self._X[start:stop]).T
 
     def block(self, start: int, stop: int) -> Any:
@@ -73,7 +73,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """A CSR matrix or array, float32 or float64, used in place."""
+    """CSR matrix or array, float32 or float64, used without a copy."""
 
     brings_threads = False
 
@@ -85,13 +85,13 @@ class SparseRows:
         self.longest = int(np.diff(X.indptr).max(initial=0))
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        """Write the products of rows start..stop with weights, (features, Q)."""
+        """Write the scores of rows start..stop for weights of shape (features, Q)."""
         from unconfused.engines.local.kernels.likelihood import sparse_scores
 
         sparse_scores(self.stored, weights, start, stop, out)
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        """Add the products of rows start..stop with their values to out, (features, Q)."""
+        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
         from unconfused.engines.local.kernels.likelihood import sparse_outer
 
         sparse_outer(self.stored, values, start, stop, out)
@@ -106,5 +106,5 @@ class SparseRows:
 
 
 def wrap_rows(X: Any) -> Rows:
-    """Put the interface over an array or a CSR matrix, without copying it."""
+    """Wrap an array or CSR matrix without copying it."""
     return SparseRows(X) if sparse.issparse(X) else DenseRows(X)

@@ -1,8 +1,8 @@
-"""Sums of the rows in every cell: kept where there is room, otherwise made when asked for.
+"""Strategies for the sums of rows in every cell.
 
-Only the longest update vectors are ever wanted. A partition bounds how far every vector can be from
-when it was last measured; whichever could be the longest is measured again, and only then need the
-sums of its region be up to date. `cell_sums` chooses one of four strategies.
+The solver needs only the longest update vectors. A partition bounds all norms and measures those
+that could be the longest, so the sums of a region need to be current only then.
+`memory_plan.cell_sums` chooses the strategy.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 
 class SumsOnDemand:
-    """No sums are kept: every question goes back to the rows of a region.
+    """Store nothing: recompute sums from the rows of a region. Base class of the others.
 
     Parameters
     ----------
     engine : the rows
-    coefficients : (S, Q), how much a row with each label code counts as each class
-    region : the region of every row, -1 for none; changes in place
+    coefficients : (S, Q), unmixing coefficients of each label code for each class
+    region : region of every row, -1 for none; modified in place by the owner
     """
 
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         self._engine, self._coefficients, self._region = engine, coefficients, region
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Empty all regions."""
 
     def move(self, rows: IntArray, before: IntArray) -> None:
-        """Let rows leave the regions they were in, and join those they are in; -1 is none."""
+        """Move rows from their previous to their current regions; -1 is none."""
 
     def measure(
         self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
     ) -> None:
-        """Write the squared norms of all unmixed sums of these pairs' regions; slack is then 0."""
+        """Write the squared norms of all unmixed sums in these pairs' regions; reset the slack."""
 
         def run(region: int) -> None:
             vectors = self.all_unmixed(region)
@@ -63,7 +63,7 @@ class SumsOnDemand:
         return np.asarray(self._coefficients[codes].T @ sums)
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
-        """Return the label codes there are in a region, and their sums, (codes, features)."""
+        """Return the label codes present in a region and their sums, (codes, features)."""
         rows = np.flatnonzero(self._region == region)
         codes, places = np.unique(self._engine.codes[rows], return_inverse=True)
         sums = np.zeros((len(codes), self._engine.n_features))
@@ -72,7 +72,7 @@ class SumsOnDemand:
 
 
 class KeptSums(SumsOnDemand):
-    """The sums of all cells, moved along with the rows."""
+    """Sums of all cells, updated at every move."""
 
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         super().__init__(engine, coefficients, region)
@@ -80,11 +80,11 @@ class KeptSums(SumsOnDemand):
         self._codes = np.arange(engine.n_codes)
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Empty all regions."""
         self._sums.fill(0.0)
 
     def move(self, rows: IntArray, before: IntArray) -> None:
-        """Let rows leave the regions they were in, and join those they are in; -1 is none."""
+        """Move rows from their previous to their current regions; -1 is none."""
         weights, n_codes = self._engine.weights[rows], np.intp(self._engine.n_codes)
         by_cell = self._sums.reshape(-1, self._sums.shape[2])
         for regions, signed in ((before, -weights), (self._region[rows], weights)):
@@ -97,37 +97,37 @@ class KeptSums(SumsOnDemand):
         return np.asarray(self._coefficients[:, true] @ self.sums_of(region)[1])
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
-        """Return all label codes, and their sums, (S, features)."""
+        """Return all label codes and their sums, (S, features)."""
         return self._codes, self._sums[region]
 
 
 class LazySums(KeptSums):
-    """Sums that follow only when a region is asked for; by then many rows have come back.
+    """Sums updated only when a region is requested; by then many rows have moved back.
 
-    As many sets of rows are summed as there are regions. Whichever is nearest to a region becomes
-    the region's: while weights are young, an update can send all rows of one class to another.
+    There are as many sets of summed rows as regions. A region takes over the set closest to its
+    current rows, since an early update can move all rows of one class to another.
     """
 
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         super().__init__(engine, coefficients, region)
         self._counted = np.zeros((len(self._sums), engine.rows.n_rows), dtype=bool)
-        """Which rows every set of sums counts."""
+        """Rows included in every set of sums."""
 
         self._sets = np.arange(len(self._sums))
-        """Which set is whose."""
+        """The set that belongs to every region."""
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Empty all regions."""
         super().clear()
         self._counted.fill(False)
 
     def move(self, rows: IntArray, before: IntArray) -> None:
-        """Do nothing yet."""
+        """Do nothing: moves stay pending until `sums_of`."""
 
     def measure(
         self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
     ) -> None:
-        """Write the squared norms, one region after the other: they share the sets."""
+        """Write the squared norms, one region at a time: regions exchange sets."""
         for pair in pairs:
             if slack[pair] > 0.0:
                 vectors = self.all_unmixed(pair[0])
@@ -135,7 +135,7 @@ class LazySums(KeptSums):
                 slack[pair[0]] = 0.0
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
-        """Return all label codes, and their sums up to date with the rows that left or joined."""
+        """Apply pending moves; return all label codes and their sums, (S, features)."""
         inside, sets = self._region == region, self._sets
         differences = np.count_nonzero(self._counted != inside, axis=1)
         nearest = int(np.argmin(differences))

@@ -1,4 +1,4 @@
-"""Loops over rows, shared by a few threads."""
+"""Parallel loops over rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from unconfused.engines.local.rows import Rows
 
 WORTH_A_THREAD = 200_000
-"""Stored entries per thread below which starting a thread costs more than it saves."""
+"""Minimum number of stored entries per thread: below, a thread costs more than it saves."""
 
 
 class RowThreads:
-    """Runs loops over rows on a few threads; the thread that asks takes its part."""
+    """Runs loops over rows in a thread pool; the calling thread does its share."""
 
     def __init__(self, n_threads: int, rows: Rows) -> None:
         worth = max(1, rows.n_entries // WORTH_A_THREAD)
@@ -25,17 +25,17 @@ class RowThreads:
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def pieces(self, n_pieces: int | None = None, multiple_of: int = 1) -> list[tuple[int, int]]:
-        """Cut the rows into pieces of about the same size, one per thread if not told otherwise."""
+        """Split the rows into chunks of about equal size, by default one per thread."""
         n_blocks = -(-self._n_rows // multiple_of)
         edges = np.linspace(0, n_blocks, min(n_pieces or self.n_threads, n_blocks) + 1).astype(int)
         return list(pairwise(np.minimum(edges * multiple_of, self._n_rows).tolist()))
 
     def __call__(self, loop: Callable[[int, int], None]) -> None:
-        """Call ``loop(start, stop)`` so that every row is covered once."""
+        """Call ``loop(start, stop)`` on chunks that cover every row once."""
         self.each(loop, self.pieces())
 
     def each(self, work: Callable[..., None], items: Iterable[tuple[Any, ...]]) -> None:
-        """Call ``work(*item)`` for every item, whoever is free taking the next one."""
+        """Call ``work(*item)`` for every item."""
         waiting = list(items)
         if self._pool is None or len(waiting) < 2:
             for item in waiting:
@@ -46,7 +46,7 @@ class RowThreads:
             work(*waiting[0])
             wait(futures)
         except BaseException:
-            # Nobody goes on writing once this has returned, be it because it was interrupted.
+            # No thread may write after this returns, not even after an interrupt.
             for future in futures:
                 future.cancel()
             wait(futures)

@@ -1,11 +1,11 @@
-"""How far every class's weights have drifted since a row was last rescored.
+"""The row-skipping bound: how far the weights have drifted since a row was last scored.
 
-A row x whose best class b leads every rival c by at least `lead` keeps its class, by the
-Cauchy-Schwarz bound, as long as ``|x| (|dw_b| + |dw_c|) < lead`` for all c, where dw is how far
-weights have moved since the row was scored. ``lead / |x|`` is its slack.
+If the best class b of a row x led every other class c by at least `lead` when x was scored, then
+by Cauchy-Schwarz b is still best while ``|x| (|dw_b| + |dw_c|) < lead`` for all c, where dw is the
+change of the weights since. ``lead / |x|`` is the slack of the row.
 
-What counts is the distance between then and now, not the length of the path: updates go back and
-forth. For that the last directions are kept; rows scored longer ago are scored again.
+dw is a distance, not the length of a path: updates go back and forth. The most recent update
+directions are kept to compute it; rows scored before them are scored again.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from unconfused._typing import FloatArray, IntArray
 
 WINDOW = 64
-"""Times that are told apart: a row is rescored at least once in so many updates."""
+"""Largest number of past updates tracked; a row scored before them is rescored."""
 
 DIRECTION_BYTES = 8 * 2**20
-"""Most bytes of directions that are kept; with many features there are fewer of them."""
+"""Memory for past directions; with many features, fewer are tracked."""
 
 
 class WeightDrift:
-    """Distances of all classes' weights from what they were at each of the last times.
+    """Distance of every class's weights from their values at each of the last updates.
 
-    Time is counted in moves. A time has a slot, taken over by another one `n_slots` moves later.
+    Time is counted in updates and stored in slots, each reused after `n_slots` updates.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class WeightDrift:
         affordable = DIRECTION_BYTES // (8 * n_features)
         self.n_slots = int(np.clip(affordable, 4, WINDOW))
         self.times: IntArray = np.full(self.n_slots, -1)
-        """When each slot was last taken; -1 if it never was."""
+        """Time stored in each slot; -1 if unused."""
 
         self._directions = np.zeros((self.n_slots, n_features))
         self._steps = np.zeros((self.n_slots, n_classes))
@@ -57,11 +57,11 @@ class WeightDrift:
 
     @property
     def slot(self) -> int:
-        """The slot of the present time."""
+        """Slot of the current time."""
         return self.now % self.n_slots
 
     def restart(self) -> None:
-        """Forget everything, and begin at time 0."""
+        """Reset to time 0."""
         self.times.fill(-1)
         self._directions.fill(0.0)
         self._steps.fill(0.0)
@@ -69,18 +69,18 @@ class WeightDrift:
         self.take_slot()
 
     def take_slot(self) -> None:
-        """Let rows be stamped with the present time."""
+        """Open the slot of the current time, so that rows can be stamped with it."""
         slot = self.slot
         self.times[slot] = self.now
         self._squared[slot] = self._path[slot] = 0.0
         self._void[slot] = self.unsafe[slot] = False
 
     def add(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Let every class c move by ``steps[c] * direction``, and time pass."""
-        back = (self.slot - np.arange(self.n_slots)) % self.n_slots  # the latest slot first
+        """Record an update of every class c by ``steps[c] * direction``; advance the time."""
+        back = (self.slot - np.arange(self.n_slots)) % self.n_slots  # most recent slot first
         moves = self._steps[back] * (self._directions @ direction)[back, np.newaxis]
         products = np.empty_like(moves)
-        # With all that classes have moved since a slot's time: the slot's own move was before it.
+        # Inner products with the displacement since each slot's time, which excludes its own move.
         products[back] = moves.cumsum(axis=0) - moves
         length = float(direction @ direction)
         self._squared += steps * (2.0 * products + steps * length)
@@ -88,17 +88,16 @@ class WeightDrift:
         self.now += 1
         self._directions[self.slot] = direction
         self._steps[self.slot] = steps
-        self._void[self.slot] = True  # the directions since its old time are no longer all there
+        self._void[self.slot] = True  # some direction since its old time was overwritten
 
     def forget(self, best: int) -> None:
-        """Let no row with this best class be safe that was scored before."""
+        """Make every row with this best class, scored up to now, be rescored."""
         self.unsafe[:, best] = True
 
     def distances(self, share: float = 0.0, allowance: float = 0.0) -> FloatArray:
-        """Return how far every class is from where it was, (slots, Q), and at most that.
+        """Return an upper bound on the distance of every class since every slot, (slots, Q).
 
-        A share of it, and `allowance`, are added for rounding. It is infinite where nothing can be
-        said.
+        A share of it, and `allowance`, are added for rounding. Unknown distances are infinite.
         """
         with np.errstate(over="ignore"):  # infinite in single precision: nothing is safe
             moved = np.sqrt(np.maximum(self._squared, 0.0) + self._rounding * self._path**2)
@@ -108,9 +107,9 @@ class WeightDrift:
 
 
 def used_slack(distances: FloatArray) -> FloatArray:
-    """Return the slack that a row needs to keep its class, by slot and best class, (slots, Q).
+    """Return the slack used up since each slot, by best class, (slots, Q).
 
-    That is the distance of its best class and the largest of any other.
+    It is the distance of the best class plus the largest distance of any other class.
 
     Examples
     --------

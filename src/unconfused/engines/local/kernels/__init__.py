@@ -1,1 +1,1 @@
-"""Compiled loops. Importing this folder compiles nothing; a loop is compiled when first called."""
+"""Compiled loops. Importing them compiles nothing; a loop is compiled on its first call."""

@@ -1,4 +1,4 @@
-"""Compiled loops over rows that change cells, and over the bounds that follow from it."""
+"""Compiled loops that update the cell tables and the norm bounds."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
 
 LONGER = 1.0 + 1e-7
-"""What a bound on a length is widened by: the rounding of a sum of many lengths."""
+"""Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
 
 
 ROUNDING = 3e-7
-"""Share of its longest possible length by which a norm made of products may be off: half of the
-digits."""
+"""Error of a norm computed from inner products, relative to its Cauchy-Schwarz bound: taking the
+square root halves the digits."""
 
 
 class Labelled(NamedTuple):
-    """What counts of a row beside its entries."""
+    """Label code, weight and norm of every row."""
 
     codes: Any
     weights: FloatArray
@@ -26,7 +26,7 @@ class Labelled(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What every cell (region, code) holds."""
+    """Statistics of every cell (region, label code)."""
 
     members: IntArray
     """Number of rows that count."""
@@ -38,12 +38,12 @@ class Tables(NamedTuple):
     """Weighted sum of their squared norms."""
 
     moved: FloatArray
-    """Weighted sum of the norms of rows that left or joined since this was last set to 0."""
+    """Weighted sum of the norms of rows that left or joined since the last reset."""
 
 
 @compiled
 def move_rows(rows: Any, before: Any, region: Any, labelled: Labelled, tables: Tables) -> None:
-    """Let rows change from the regions they were in to those they are in; -1 is none."""
+    """Move rows from their previous regions to their current ones; -1 is none."""
     members, counts, squares, moved = tables
     for k in range(len(rows)):
         i = rows[k]
@@ -56,7 +56,7 @@ def move_rows(rows: Any, before: Any, region: Any, labelled: Labelled, tables: T
             counts[old, code] -= weight
             squares[old, code] -= weight * norm * norm
             moved[old, code] += weight * norm
-            if members[old, code] == 0:  # rounding must leave no trace of rows that are gone
+            if members[old, code] == 0:  # an empty cell must be exactly 0
                 counts[old, code] = squares[old, code] = 0.0
         if new >= 0:
             members[new, code] += 1
@@ -70,10 +70,10 @@ def bound_norms(
     squared_norms: FloatArray, slack: FloatArray, longest: FloatArray, total: float,
     lower: FloatArray, upper: FloatArray,
 ) -> None:  # fmt: skip
-    """Write numbers between which the norms of means lie, by sums measured some time ago.
+    """Write bounds on norms of means, from the squared norms of sums when last measured.
 
-    Each sum is off by its slack at most, and none is longer than `longest`. Means are over rows of
-    weight `total`.
+    A sum differs from that by its slack at most, and its norm does not exceed `longest`. Means are
+    over rows of weight `total`.
     """
     for p in range(len(slack)):
         for q in range(slack.shape[1]):

@@ -1,4 +1,4 @@
-"""The compiled loop that lets a Gram matrix follow the rows that moved."""
+"""Compiled loop that updates a Gram matrix after rows moved."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def add_products(
     rows: Any, members: IntArray, ends: IntArray, moved: Moved, weights: FloatArray,
     intercept: bool, first_code: int, last_code: int, line: FloatArray, half: FloatArray,
 ) -> None:  # fmt: skip
-    """Find how the Gram matrix of a region's sums has grown by the rows that moved.
+    """Add half of the change of a region's Gram matrix to `half`, for some label codes.
 
-    With S the sums now and D what was added to them, the products have grown by
-    ``S D' + D S' - D D'``, which is ``H D' + D H'`` with ``H = S - D / 2``. Columns
-    first_code..last_code of ``D H'`` are added to `half`. `members` are the rows of the region now,
-    those with code s from ``ends[s]`` to ``ends[s + 1]``. `line` is room for one sum, all 0.
+    With S the current sums and D their change, the Gram matrix changes by
+    ``S D' + D S' - D D' = H D' + D H'`` with ``H = S - D / 2``. Columns first_code..last_code of
+    ``D H'`` are added to `half`. `members` are the current rows of the region, those with code s at
+    ``ends[s]`` to ``ends[s + 1]``. `line` is a buffer for one sum, all zeros on entry and exit.
     """
     n_moved, last = len(moved.rows), len(line) - 1
     for s in range(first_code, last_code):

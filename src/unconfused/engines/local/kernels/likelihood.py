@@ -1,4 +1,4 @@
-"""Compiled loops of the likelihood: the posterior of every row, and products of sparse rows."""
+"""Compiled loops of the likelihood: the E-step, and products of sparse rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def posterior(
     stop: int,
     table: FloatArray,
 ) -> float:
-    """Turn scores of rows into the likelihood's gradient with respect to them, in place.
+    """Replace the scores of rows by their residuals, the gradient of the loss, in place.
 
-    With P the softmax of a row's scores and R its posterior given the label, the gradient is the
-    row's weight times P - R. R is added up by label code in `table`; the weighted sum of
-    -log P(label) is returned.
+    With P the softmax of a row's scores and R its posterior given the label, the residual is the
+    row's weight times P - R. R is summed by label code in `table`. Returns the weighted sum of
+    -log P(label).
     """
     n_classes = scores.shape[1]
     loss = 0.0
@@ -46,7 +46,7 @@ def posterior(
                 table[code, q] += weight * responsible
                 scores[i, q] = weight * (shares[q] / total - responsible)
             continue
-        # The label is all but impossible: take the largest exponential out of its sum, too.
+        # The label is almost impossible: log-sum-exp for its probability too.
         level = -np.inf
         for q in range(n_classes):
             levels[q] = float(scores[i, q]) - highest + np.log(mixing[code, q])
@@ -67,7 +67,7 @@ def posterior(
 def sparse_scores(rows: Any, weights: FloatArray, start: int, stop: int, out: Any) -> None:
     """Write the scores of rows start..stop into out[0..]; weights are (features, Q).
 
-    Four entries of a row at a time: a row's scores are fetched and stored a fourth as often.
+    Unrolled by four entries, so that scores are loaded and stored a quarter as often.
     """
     data, indices, indptr = rows
     n_classes = weights.shape[1]
@@ -92,7 +92,7 @@ def sparse_scores(rows: Any, weights: FloatArray, start: int, stop: int, out: An
 
 @compiled
 def sparse_outer(rows: Any, values: Any, start: int, stop: int, out: FloatArray) -> None:
-    """Add the products of rows start..stop with their values, (rows, Q), to out, (features, Q)."""
+    """Add ``X[start:stop].T @ values`` to out, (features, Q); values are (rows, Q)."""
     data, indices, indptr = rows
     n_classes = out.shape[1]
     for i in range(start, stop):

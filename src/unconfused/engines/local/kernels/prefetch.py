@@ -1,7 +1,6 @@
-"""A hint to the processor: these numbers are needed soon.
+"""Prefetch instructions for compiled loops.
 
-Rows that are looked at lie scattered in memory. Fetching one while another is worked on halves the
-time of a look.
+Rows to be rescored are scattered in memory. Prefetching the next ones halves the time per row.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from numba.np import arrayobj
 from unconfused._compilation import instruction
 
 LINE_BYTES = 64
-"""What one fetch brings."""
+"""Size of a cache line."""
 
 
 def _generator() -> Any:
-    """Return what writes the instruction, for an array and as many numbers as it has axes."""
+    """Return the code generator of the instruction, for an array and an index per axis."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
@@ -39,7 +38,7 @@ def _generator() -> Any:
             ir.FunctionType(ir.VoidType(), [byte, number, number, number]),
             "llvm.prefetch.p0i8",
         )
-        # To read (0), and to keep in all caches (3); data, not instructions (1).
+        # Read access (0), keep in all cache levels (3), data cache (1).
         flags = [ir.Constant(number, flag) for flag in (0, 3, 1)]
         builder.call(hint, [builder.bitcast(pointer, byte), *flags])
         return context.get_dummy_value()
@@ -49,11 +48,11 @@ def _generator() -> Any:
 
 @instruction(lambda *place: None)
 def prefetch(typing_context: Any, array: Any, i: Any, j: Any) -> Any:
-    """Ask for the memory around ``array[i, j]``; nothing happens if there is none."""
+    """Prefetch the cache line of ``array[i, j]``; invalid addresses are ignored."""
     return types.void(array, i, j), _generator()
 
 
 @instruction(lambda *place: None)
 def prefetch_entry(typing_context: Any, array: Any, i: Any) -> Any:
-    """Ask for the memory around ``array[i]``; nothing happens if there is none."""
+    """Prefetch the cache line of ``array[i]``; invalid addresses are ignored."""
     return types.void(array, i), _generator()

@@ -1,8 +1,8 @@
-"""Compiled loops that assign rows to their best class, rescoring only rows that may change it.
+"""Compiled loops that assign rows to their best class, rescoring only rows that may change.
 
-Scores are kept in single precision, and for rows of single precision also summed in it. That tells
-which class is best for nearly all rows. Those too close to call, by a bound on all rounding, are
-scored again in double precision, so that every assignment is that of exact scores.
+Scores are kept in single precision, and computed in it if the rows are float32. That decides the
+best class of nearly all rows. Rows too close to call, by a bound on all rounding errors, are scored
+again in double precision, so every assignment is that of the double-precision scores.
 """
 
 from __future__ import annotations
@@ -16,76 +16,76 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.local.kernels.rows import AHEAD, fetch, score_two
 
 BATCH = 2048
-"""Rows that are found, rescored and assigned together: what is known of them stays in cache."""
+"""Rows selected, rescored and assigned together, so that their state stays in cache."""
 
 SPARSE_TILE = 256
-"""Sparse rows scored for two classes before the next two: the weights of few stay in cache."""
+"""Sparse rows scored for two classes before the next two, so that the weights stay in cache."""
 
 LOWEST = np.float32(-np.inf)
 TINY, HUGE = 1e-42, 1e26
-"""While a tie's width lies between these, scores keep to the range of single precision, partial
-sums included: it is 1e-12 of the largest score there could be."""
+"""Range of the tie width, 1e-12 of the largest possible score, within which scores and their
+partial sums neither overflow nor underflow in single precision."""
 
 SMALLEST = 1e-44
-"""Scores smaller than this have no digits left in single precision."""
+"""Magnitude below which single precision has no significant digits left."""
 
 
 class RowState(NamedTuple):
-    """What is known of every row."""
+    """State of every row."""
 
     region: Any
-    """The class it is assigned to; -1 if its lead is less than alpha."""
+    """Class it is assigned to; -1 if its lead is below alpha."""
 
     best: Any
-    """Its best class."""
+    """Best class."""
 
     slack: Any
-    """How far weights may drift until its best class could be another one."""
+    """How far the weights may drift before its best class could change."""
 
     slot: Any
-    """When it was last rescored: a slot of `WeightDrift`."""
+    """Time of its last rescoring: a slot of `WeightDrift`."""
 
     scores: Any
-    """Its scores then, in single precision, (rows, Q)."""
+    """Scores at that time, in single precision, (rows, Q)."""
 
     norms: FloatArray
-    """Its length, intercept included."""
+    """Norm, including the intercept."""
 
 
 class Scorer(NamedTuple):
-    """The weights, in the rows' precision and in double precision."""
+    """Weights in the rows' precision and in double precision."""
 
     weights: Any
     constants: Any
     exact_weights: FloatArray
     exact_constants: FloatArray
     classes: IntArray
-    """The classes that could be best: of several whose weights are all 0, only the lowest."""
+    """Classes that could be best; of all with zero weights, only the lowest."""
 
 
 class Limits(NamedTuple):
-    """Up to where an assignment stands."""
+    """Thresholds that decide which rows are rescored and which scores are compared."""
 
     used_slack: Any
-    """How much slack a row needs to keep its class unseen, by slot and best class."""
+    """Slack used up since each slot, by best class: a row with more is skipped."""
 
     drift: Any
-    """How far the weights of every class have moved since each slot's time."""
+    """Distance of every class's weights from their values at each slot."""
 
     stale: Any
-    """The classes that moved since each slot's time; the first entry is their number."""
+    """Classes whose weights changed since each slot; the first entry is their number."""
 
     alpha: float
-    """Lead over all other classes that a row must have to be in a region."""
+    """Minimum lead over all other classes for a row to be in a region."""
 
     closeness: float
-    """Scores closer than this times a row's norm are not compared in single precision."""
+    """Difference, per unit of row norm, below which single precision is too close to call."""
 
     tie: float
-    """Scores closer than this times a row's norm are tied, in double precision too."""
+    """Difference, per unit of row norm, below which double-precision scores are tied."""
 
     now: int
-    """The present slot."""
+    """Slot of the current time."""
 
 
 @compiled
@@ -93,10 +93,10 @@ def rescore(
     rows: Any, scorer: Scorer, state: RowState, limits: Limits, start: int, stop: int,
     moved: Any, before: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    """Find, score and assign those of rows start..stop whose class may have changed.
+    """Rescore and assign those of rows start..stop whose class may have changed.
 
-    Rows that change their region are listed from ``moved[start]`` on, and where they were in
-    `before`. Returns how many changed, and how many were rescored.
+    Rows that change region are listed from ``moved[start]`` on, their previous regions in
+    `before`. Returns the number of rows that changed, and the number rescored.
     """
     chosen = np.empty(BATCH, dtype=moved.dtype)
     exact, contenders = np.empty(len(scorer.classes)), np.empty_like(scorer.classes)
@@ -120,16 +120,16 @@ def rescore(
 
 @compiled
 def find(state: RowState, used_slack: Any, start: int, stop: int, chosen: Any) -> Any:
-    """Return the rows of start..stop whose slack is used up, the first part of `chosen`."""
+    """Return the rows of start..stop whose slack is used up, as a view of `chosen`."""
     unsafe = np.empty(stop - start, dtype=np.uint8)
     slot, best, slack = state.slot[start:stop], state.best[start:stop], state.slack[start:stop]
-    # The table is read as one line, at unsigned places: so the compiler takes many rows at a time.
+    # Flat table and unsigned indices, so that the compiler can vectorize the loop.
     n_classes, used_up = np.uint32(used_slack.shape[1]), used_slack.reshape(-1)
     for k in range(len(unsafe)):
         unsafe[k] = not (slack[k] > used_up[np.uint32(slot[k]) * n_classes + np.uint32(best[k])])
     found = 0
     for k in range(len(unsafe)):
-        # Written without a branch: which rows are safe is as good as random.
+        # Branchless: which rows are safe is unpredictable.
         chosen[found] = start + k
         found += unsafe[k]
     return chosen[:found]
@@ -137,10 +137,11 @@ def find(state: RowState, used_slack: Any, start: int, stop: int, chosen: Any) -
 
 @compiled
 def overtaken(classes: IntArray, state: RowState, limits: Limits, chosen: Any) -> Any:
-    """Return those of chosen rows that some class may really have overtaken, by its own drift.
+    """Return the chosen rows that remain after a second check, class by class.
 
-    Slack is measured against the class that drifted furthest, which is seldom one that is close.
-    Kept scores are read in a fraction of the time of a row.
+    The slack assumes that the runner-up drifted as far as the class that drifted furthest. Here the
+    kept score of every class is compared using its own drift. Reading the scores takes a fraction
+    of the time of reading the row.
     """
     if limits.alpha > 0.0:
         return chosen
@@ -148,8 +149,8 @@ def overtaken(classes: IntArray, state: RowState, limits: Limits, chosen: Any) -
     for k in range(len(chosen)):
         i = chosen[k]
         b, scores, drift = state.best[i], state.scores[i], limits.drift[state.slot[i]]
-        # A little more than its norm: the products round. What the best class has at least, but
-        # for the rounding of all scores, and what any other has at most.
+        # The norm is widened for the rounding of the products. `least` is a lower bound on the
+        # best class's score, less all rounding errors; the others are compared by upper bounds.
         norm = np.float32(state.norms[i] * 1.000001)
         least = scores[b] - norm * (drift[b] + closeness) - smallest
         may_change = not (state.slack[i] > 0.0)
@@ -162,7 +163,7 @@ def overtaken(classes: IntArray, state: RowState, limits: Limits, chosen: Any) -
 
 @compiled
 def score_stale(rows: Any, scorer: Scorer, state: RowState, stale: Any, chosen: Any) -> None:
-    """Score chosen rows anew for the classes that moved since, two classes a pass."""
+    """Update the kept scores of chosen rows, two stale classes per pass over a row."""
     n_chosen = len(chosen)
     if len(rows) == 1:
         for k in range(n_chosen):
@@ -184,7 +185,7 @@ def score_stale(rows: Any, scorer: Scorer, state: RowState, stale: Any, chosen: 
 
 @compiled
 def score_listed(rows: Any, i: int, scorer: Scorer, classes: Any, m: int, scores: Any) -> None:
-    """Score a row for the m-th class of a list and the next; past its end, the last one again."""
+    """Score a row for the m-th and next class of a list; an odd last class is scored twice."""
     weights, constants = scorer.weights, scorer.constants
     a, b = classes[m], classes[min(m + 1, classes[0])]
     scores[i, a], scores[i, b] = score_two(
@@ -196,10 +197,10 @@ def score_listed(rows: Any, i: int, scorer: Scorer, classes: Any, m: int, scores
 def assign(
     classes: IntArray, state: RowState, limits: Limits, chosen: Any, moved: Any, before: Any
 ) -> tuple[int, int]:
-    """Assign chosen rows by their single-precision scores.
+    """Assign chosen rows by their single-precision scores, and set their slack.
 
     Rows too close to call are moved to the front of `chosen`. Of the others, those that change
-    their region are listed. Returns the numbers of both.
+    region are listed in `moved`. Returns both numbers.
     """
     region, best, slack, slot, scores, norms = state
     alpha, n_close, n_moved = limits.alpha, 0, 0
@@ -207,7 +208,7 @@ def assign(
         i = chosen[k]
         row = scores[i]
         highest, runner_up, first = LOWEST, LOWEST, classes[0]
-        # Without branches: which class is best is as good as random.
+        # Branchless: which class is best is unpredictable.
         for c in classes:
             value = row[c]
             runner_up = max(runner_up, min(highest, value))
@@ -228,7 +229,7 @@ def assign(
             moved[n_moved], before[n_moved] = i, region[i]
             region[i] = place
             n_moved += 1
-        best[i] = first  # after its old region was read: both may be one array
+        best[i] = first  # after reading the old region: both may be the same array
         slot[i] = limits.now
         slack[i] = room / norms[i]
     return n_close, n_moved
@@ -236,7 +237,7 @@ def assign(
 
 @compiled
 def list_contenders(i: int, scorer: Scorer, state: RowState, limits: Limits, out: Any) -> Any:
-    """Return the classes that could be a row's best or second, the first part of `out`."""
+    """Return the classes that could be a row's best or runner-up, as a view of `out`."""
     width = limits.tie * state.norms[i]
     scores, classes = state.scores[i], scorer.classes
     highest, runner_up = LOWEST, LOWEST
@@ -255,13 +256,13 @@ def list_contenders(i: int, scorer: Scorer, state: RowState, limits: Limits, out
 
 @compiled
 def is_usable(width: float, tie: float) -> bool:
-    """Say whether single precision says anything: scores neither overflow nor lose their digits."""
+    """Return whether single-precision scores can neither overflow nor underflow."""
     return TINY < tie < HUGE and TINY < width < HUGE
 
 
 @compiled
 def score_exactly(rows: Any, i: int, scorer: Scorer, classes: Any, out: FloatArray) -> None:
-    """Write a row's scores for some classes in double precision."""
+    """Write a row's double-precision scores for some classes."""
     weights, constants, last = scorer.exact_weights, scorer.exact_constants, len(classes) - 1
     for m in range(0, len(classes), 2):
         a, b = classes[m], classes[min(m + 1, last)]
@@ -274,11 +275,11 @@ def score_exactly(rows: Any, i: int, scorer: Scorer, classes: Any, out: FloatArr
 def assign_exactly(
     i: int, classes: IntArray, scores: FloatArray, state: RowState, limits: Limits
 ) -> bool:
-    """Assign a row by its double-precision scores; say whether it changes its region.
+    """Assign a row by its double-precision scores; return whether its region changed.
 
-    It belongs to its best class, the lowest on a tie, if it leads every other class by at least
-    `alpha`; otherwise to none (-1). Scores within the width of a tie are equal: some step rules
-    leave rows exactly level, and the last bit must not decide for them.
+    The row is assigned to its best class, the lowest on a tie, if that leads every other class by
+    at least `alpha`; otherwise to none (-1). Scores within the tie width are equal: some step rules
+    produce exact ties, which rounding must not break.
     """
     width = limits.tie * state.norms[i]
     highest = -np.inf
@@ -297,14 +298,14 @@ def assign_exactly(
     state.region[i] = place
     state.best[i] = classes[first]
     state.slot[i] = limits.now
-    # A row of zeros scores 0 whatever the weights; any other is looked at again next time.
+    # A row of zeros always scores 0; any other row this close is rescored next time.
     state.slack[i] = np.inf if state.norms[i] == 0.0 else -1.0
     return bool(changed)
 
 
 @compiled
 def list_stale(classes: IntArray, moved_at: Any, times: Any, out: Any) -> None:
-    """List, for every slot, the classes that moved since; the first entry is their number."""
+    """List, for every slot, the classes changed since; the first entry is their number."""
     for s in range(len(times)):
         count = 0
         for c in classes:

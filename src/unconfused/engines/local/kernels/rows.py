@@ -1,10 +1,10 @@
-"""Compiled loops over single rows, the only ones that know dense rows from sparse ones.
+"""Compiled operations on single rows, the only ones that distinguish dense from sparse.
 
-Rows come as a tuple: ``(X,)`` for an array, ``(data, indices, indptr)`` for CSR. Its length is
-known when a loop is compiled, so that only one of the two branches is.
+Rows are passed as a tuple, ``(X,)`` for an array and ``(data, indices, indptr)`` for CSR. Its
+length is known at compile time, so only one of the two branches is compiled.
 
-The entries of a sparse row are taken as slices counted from 0: of an index that might be negative
-the compiler would have to ask, for every entry, whether it counts from the end.
+Entries of a sparse row are accessed through slices indexed from 0: for an index that might be
+negative, the compiler would check every access for wraparound.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from unconfused._typing import FloatArray
 from unconfused.engines.local.kernels.prefetch import LINE_BYTES, prefetch, prefetch_entry
 
 reassociating = partial(compiled, fastmath={"reassoc", "contract"})
-"""Compile a sum that may be taken in any order: that lets the compiler use vector registers."""
+"""Compile a loop whose sums may be reordered, so that it can be vectorized."""
 
 FETCHED_LINES = 16
-"""Cache lines of a dense row fetched ahead; the processor fetches the rest by itself."""
+"""Cache lines of a dense row to prefetch; the hardware prefetcher does the rest."""
 
 
 @compiled
 def fetch(rows: Any, i: int) -> None:
-    """Ask for the memory of a row that is needed soon: rows of a region lie scattered."""
+    """Prefetch a row."""
     if len(rows) == 1:
         X = rows[0]
         stride = LINE_BYTES // X.itemsize
@@ -44,7 +44,7 @@ def fetch(rows: Any, i: int) -> None:
 
 @reassociating
 def score_two(rows: Any, i: int, one: Any, two: Any, of_one: Any, of_two: Any) -> Any:
-    """Return a row's products with two vectors, added to two constants, in one pass over it."""
+    """Return a row's inner products with two vectors, plus two constants, in one pass."""
     if len(rows) == 1:
         row = rows[0][i]
         for j in range(len(row)):
@@ -61,7 +61,7 @@ def score_two(rows: Any, i: int, one: Any, two: Any, of_one: Any, of_two: Any) -
 
 @compiled
 def add_row(rows: Any, i: int, weight: float, total: FloatArray) -> None:
-    """Add a row, times its weight, to a sum."""
+    """Add a weighted row to a sum."""
     if len(rows) == 1:
         row = rows[0][i]
         for j in range(len(row)):
@@ -75,7 +75,7 @@ def add_row(rows: Any, i: int, weight: float, total: FloatArray) -> None:
 
 @reassociating
 def dot_row(rows: Any, i: int, line: FloatArray) -> float:
-    """Return a row's product with a vector."""
+    """Return the inner product of a row and a vector."""
     total = 0.0
     if len(rows) == 1:
         row = rows[0][i]
@@ -91,7 +91,7 @@ def dot_row(rows: Any, i: int, line: FloatArray) -> float:
 
 @compiled
 def clear_row(rows: Any, i: int, line: FloatArray) -> None:
-    """Make a vector 0 wherever a row has entries."""
+    """Set a vector to 0 wherever a row has entries."""
     if len(rows) == 1:
         line[:] = 0.0
     else:
@@ -113,12 +113,12 @@ def squared_norms(rows: Any, start: int, stop: int, out: FloatArray) -> None:
 
 
 AHEAD = 4
-"""How many rows ahead one is fetched."""
+"""How many rows ahead to prefetch."""
 
 
 @compiled
 def add_rows(rows: Any, chosen: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
-    """Add each chosen row, times its weight, to its cell's sum."""
+    """Add the weighted rows to the sums of their cells."""
     for k in range(len(chosen)):
         fetch(rows, chosen[min(k + AHEAD, len(chosen) - 1)])
         add_row(rows, chosen[k], weights[k], sums[cells[k]])
