@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         theory,
     )
     from unconfused._matrix import ConfusionWarning
-    from unconfused._report import write_report
+    from unconfused._report.write import write_report
     from unconfused.estimators import (
         SelfLabelingClassifier,
         UltraconservativeClassifier,
@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
     if name == "ConfusionWarning":
         return importlib.import_module("unconfused._matrix").ConfusionWarning
     if name == "write_report":
-        return importlib.import_module("unconfused._report").write_report
+        return importlib.import_module("unconfused._report.write").write_report
     raise AttributeError(f"module 'unconfused' has no attribute {name!r}")
 
 

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from pets import invoke, pets, pets_csv, refused, succeed
 
-from unconfused import _files, cli
+from unconfused import cli
+from unconfused._files import read
 from unconfused.cli import model
 from unconfused.cli.input import source
 
@@ -27,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def idle(monkeypatch):
     """Fail the test if data are read."""
-    monkeypatch.setattr(_files, "read_table", lambda *args, **options: pytest.fail("work started"))
+    monkeypatch.setattr(read, "read_table", lambda *args, **options: pytest.fail("work started"))
 
 
 FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")

@@ -15,6 +15,8 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 
 import unconfused
 from unconfused import noise, persistence
+from unconfused._files.read import read_table
+from unconfused._files.write import write_table
 
 pytestmark = pytest.mark.slow
 
@@ -160,11 +162,11 @@ def test_probabilities_and_kept_columns():
 @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "jsonl", "parquet", "arrow"])
 def test_parts_are_put_together_in_every_format(ending):
     succeed("fit", "pets.csv", "-l", "kind", "-t", "checked")
-    data = unconfused._files.write_table(pets(), Path(f"new.{ending}"))
+    data = write_table(pets(), Path(f"new.{ending}"))
     arguments = ("predict", "model.skops", data, "--keep", "name")
     succeed(*arguments, "-o", f"parts.{ending}", "--rows", "50")
     succeed(*arguments, "-o", f"whole.{ending}")
-    parts, whole = (unconfused._files.read_table(f"{name}.{ending}") for name in ("parts", "whole"))
+    parts, whole = (read_table(f"{name}.{ending}") for name in ("parts", "whole"))
     pd.testing.assert_frame_equal(parts, whole)
     assert len(parts) == 240
 

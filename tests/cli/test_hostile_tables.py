@@ -13,8 +13,12 @@ from pets import invoke, pets, pets_csv, refused, succeed, succeed_json
 from scipy import sparse
 
 from unconfused import UnconfusedLogisticRegression
-from unconfused._columns import build_pipeline, prepare_frame
-from unconfused._files import DataFileError, iter_tables, open_table, read_table, write_table
+from unconfused._columns.pipeline import build_pipeline
+from unconfused._columns.prepare import prepare_frame
+from unconfused._files.append import open_table
+from unconfused._files.errors import DataFileError
+from unconfused._files.read import iter_tables, read_table
+from unconfused._files.write import write_table
 from unconfused.cli.output.finite_scores import finite_scores
 
 FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")
@@ -215,7 +219,9 @@ def test_a_return_in_a_name_ends_no_line():
 @pytest.mark.parametrize("name", ["row", "label", "suggested", "probability_wrong"])
 def test_audit_overwrites_no_column(name, monkeypatch):
     pets().drop(columns="truth").rename(columns={"name": name}).to_csv("pets.csv", index=False)
-    monkeypatch.setattr("unconfused._files.read_table", lambda *a, **k: pytest.fail("work started"))
+    monkeypatch.setattr(
+        "unconfused._files.read.read_table", lambda *a, **k: pytest.fail("work started")
+    )
     said = refused("audit", *FIT[1:], "--id", name, "-o", "check.csv")
     assert f"--id '{name}'" in said and "Rename" in said
     assert not Path("check.csv").exists()

@@ -10,7 +10,7 @@ import pytest
 from pets import KINDS, NOISE, invoke, pets, pets_csv, refused, succeed, succeed_json
 
 from unconfused import load, noise
-from unconfused._columns import prepare_frame
+from unconfused._columns.prepare import prepare_frame
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,11 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, normalize
 
 import unconfused
 from unconfused import noise
-from unconfused._columns import ColumnsInBlocks, build_pipeline, pipeline, prepare_frame
-from unconfused._files import write_table
+from unconfused._columns import pipeline
+from unconfused._columns.pipeline import build_pipeline
+from unconfused._columns.prepare import prepare_frame
+from unconfused._columns.streamed import ColumnsInBlocks
+from unconfused._files.write import write_table
 from unconfused.cli.input import parts as file_parts
 from unconfused.cli.input import stream as file_stream
 from unconfused.cli.scaling import scaler_for

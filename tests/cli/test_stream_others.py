@@ -6,7 +6,7 @@ import pytest
 from pets import pets, succeed_json
 
 from unconfused import noise
-from unconfused._files import write_table
+from unconfused._files.write import write_table
 from unconfused._report.analysis import judge
 from unconfused.cli.commands import audit as audit_command
 from unconfused.cli.input import parts as file_parts

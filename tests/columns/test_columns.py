@@ -7,15 +7,12 @@ from sklearn.compose import ColumnTransformer
 
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
-from unconfused._columns import (
-    ColumnError,
-    DateParts,
-    build_pipeline,
-    check_columns,
-    columns_as_text,
-    prepare_frame,
-)
-from unconfused._files import iter_tables, read_table, write_table
+from unconfused._columns.dates import DateParts
+from unconfused._columns.kinds import ColumnError
+from unconfused._columns.pipeline import build_pipeline
+from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
+from unconfused._files.read import iter_tables, read_table
+from unconfused._files.write import write_table
 from unconfused.persistence import to_onnx
 
 N = 200

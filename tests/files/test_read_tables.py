@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from unconfused._files import DataFileError, iter_tables, read_table, write_table
+from unconfused._files.errors import DataFileError
+from unconfused._files.read import iter_tables, read_table
+from unconfused._files.write import write_table
 
 FRAME = pd.DataFrame(
     {
@@ -281,7 +283,7 @@ def test_without_pandas_the_extra_is_named(tmp_path):
     put(tmp_path / "t.csv", "a\n1\n")
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from unconfused._files import read_table\n"
+        "from unconfused._files.read import read_table\n"
         "try:\n"
         f"    read_table({str(tmp_path / 't.csv')!r})\n"
         "except ImportError as error:\n"

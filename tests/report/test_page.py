@@ -14,7 +14,9 @@ from reports import HOSTILE, confused_digits, some_truth
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._html import element, escape
-from unconfused._report import gather, render, write
+from unconfused._report import write
+from unconfused._report.analysis.gather import gather
+from unconfused._report.html.page import render
 
 pytestmark = pytest.mark.slow
 

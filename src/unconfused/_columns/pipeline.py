@@ -63,7 +63,7 @@ def build_pipeline(
     --------
     >>> import pandas as pd
     >>> from unconfused import UMAClassifier
-    >>> from unconfused._columns import prepare_frame
+    >>> from unconfused._columns.prepare import prepare_frame
     >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "colour": ["red", "blue"] * 18,
     ...                       "unit": "cm", "kind": ["cat", "dog"] * 18})
     >>> model, plan = build_pipeline(frame, UMAClassifier(), label="kind")

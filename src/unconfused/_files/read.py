@@ -8,12 +8,9 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from unconfused._files.columnar import iter_batches
 from unconfused._files.delimited import iter_delimited, read_delimited
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
-from unconfused._files.jsonlines import frame_of, iter_records
-from unconfused._files.sparse import read_npz, read_svmlight
 from unconfused._files.types import to_frame, typed
 
 BATCH_ROWS = 2**16
@@ -62,12 +59,14 @@ def read_table(
     1     7  dog
     """
     source = find_source(path, format)
-    if source.format == "svmlight":
-        return read_svmlight(source)
-    if source.format == "npz":
-        return read_npz(source)
+    if source.format in ("svmlight", "npz"):
+        from unconfused._files.sparse import read_npz, read_svmlight
+
+        return read_svmlight(source) if source.format == "svmlight" else read_npz(source)
     _need_pandas()
     if source.format == "jsonl":
+        from unconfused._files.jsonlines import frame_of, iter_records
+
         records = list(iter_records(source, encoding))
         with reading(source.path, source.name):
             return frame_of(records, as_text)
@@ -76,6 +75,8 @@ def read_table(
     if source.format in ("csv", "tsv"):
         table = read_delimited(source, encoding, delimiter, as_text)
     else:
+        from unconfused._files.columnar import iter_batches
+
         table = pa.concat_tables(list(iter_batches(source, BATCH_ROWS)))
     with reading(source.path, source.name):
         return to_frame(table)
@@ -134,6 +135,8 @@ def _frames(
     as_text: Collection[str],
 ) -> Iterator[Any]:
     if source.format == "jsonl":
+        from unconfused._files.jsonlines import frame_of, iter_records
+
         records = iter_records(source, encoding)
         first = list(itertools.islice(records, rows))
         parts = iter(lambda: list(itertools.islice(records, rows)), [])
@@ -142,9 +145,12 @@ def _frames(
                 yield frame_of(part, as_text)
         return
     text = source.format in ("csv", "tsv")
-    batches = (
-        iter_delimited(source, encoding, delimiter) if text else iter_batches(source, BATCH_ROWS)
-    )
+    if text:
+        batches = iter_delimited(source, encoding, delimiter)
+    else:
+        from unconfused._files.columnar import iter_batches
+
+        batches = iter_batches(source, BATCH_ROWS)
     for table in _regrouped(batches, rows):
         with reading(source.path, source.name):
             yield to_frame(typed(table, as_text) if text else table)

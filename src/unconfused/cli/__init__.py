@@ -9,20 +9,9 @@ import traceback
 from typing import Any
 
 from unconfused._printable import printable
+from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, TERMINATED
 
 __all__ = ["main"]
-
-OUR_FAULT = 1
-"""Exit code of a command that met what it should not have."""
-
-BAD_INPUT = 2
-"""Exit code of a command that was used wrongly, or given what it cannot use."""
-
-INTERRUPTED = 130
-"""Exit code of a command ended with Ctrl-C, as shells have it."""
-
-TERMINATED = 143
-"""Exit code of a command ended by the system."""
 
 AGAIN = 30.0
 """Seconds after which a command that was told to end, and did not, is told again: longer than it

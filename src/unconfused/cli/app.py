@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -12,21 +13,28 @@ from typer.core import TyperGroup
 
 from unconfused import __version__
 from unconfused._printable import printable
-from unconfused.cli.commands import (
-    audit,
-    corrupt,
-    demo,
-    estimate,
-    export,
-    fit,
-    info,
-    predict,
-)
 from unconfused.cli.errors import EXIT_CODES
 
+COMMANDS = ("fit", "predict", "estimate", "audit", "corrupt", "export", "demo", "info")
+"""Each is a function in the module of its name, under `commands`."""
 
-class SafeGroup(TyperGroup):
-    """The commands; what they say of wrong usage is safe to print."""
+NO_ARGUMENTS = ("demo", "info")
+"""Commands that need none; the others show their help."""
+
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is asked for; usage errors are safe to print."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; for an unknown name all of them, to suggest a similar one."""
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                self.commands[name] = _load(name)
+        return self.commands.get(cmd_name)
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read the options before a command."""
@@ -51,7 +59,7 @@ def _safe_usage_errors() -> Iterator[None]:
 
 
 app = typer.Typer(
-    cls=SafeGroup,
+    cls=Commands,
     help="Learn from labels that are wrong in a way you can describe.",
     epilog=f"Begin with: unconfused demo\n\n{EXIT_CODES}",
     no_args_is_help=True,
@@ -85,24 +93,18 @@ def options(
     context.obj = debug
 
 
-def _add(command: Callable[..., Any], examples: Sequence[str]) -> None:
+def _load(name: str) -> Any:
+    module = importlib.import_module(f"unconfused.cli.commands.{name}")
+    command = getattr(module, name)
     # Typer keeps the ends of lines; a paragraph should be as wide as the terminal.
     paragraphs = str(inspect.getdoc(command)).split("\n\n")
-    app.command(
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+    )
+    alone.command(
+        name,
         help="\n\n".join(" ".join(one.split()) for one in paragraphs),
-        epilog="\n\n".join(["Examples:", *(f"unconfused {one}" for one in examples)]),
-        no_args_is_help=command.__name__ not in NO_ARGUMENTS,
+        epilog="\n\n".join(["Examples:", *(f"unconfused {one}" for one in module.EXAMPLES)]),
+        no_args_is_help=name not in NO_ARGUMENTS,
     )(command)
-
-
-NO_ARGUMENTS = ("demo", "info")
-"""Commands that need none; the others show their help."""
-
-_add(fit.fit, fit.EXAMPLES)
-_add(predict.predict, predict.EXAMPLES)
-_add(estimate.estimate, estimate.EXAMPLES)
-_add(audit.audit, audit.EXAMPLES)
-_add(corrupt.corrupt, corrupt.EXAMPLES)
-_add(export.export, export.EXAMPLES)
-_add(demo.demo, demo.EXAMPLES)
-_add(info.info, info.EXAMPLES)
+    return typer.main.get_command(alone)

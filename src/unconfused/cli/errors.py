@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import typer
 
 from unconfused._printable import printable
-from unconfused.cli import BAD_INPUT, INTERRUPTED, OUR_FAULT
+from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, OUR_FAULT
 
 EXIT_CODES = (
     f"Exit codes: 0 all went well; {OUR_FAULT} a fault of ours (--debug shows where); "

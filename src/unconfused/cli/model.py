@@ -14,11 +14,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from unconfused._columns import ColumnPlan, build_pipeline, prepare_frame
+from unconfused._columns.kinds import ColumnPlan
+from unconfused._columns.pipeline import build_pipeline
+from unconfused._columns.prepare import prepare_frame
 from unconfused._typing import IntArray
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import Task
-from unconfused.cli.scaling import scaler_for
 from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 
@@ -147,6 +148,8 @@ def make_learner(task: Task, settings: Settings) -> Any:
 
 
 def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
+    from unconfused.cli.scaling import scaler_for
+
     steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
     if issparse(rows):
         return Pipeline(steps)

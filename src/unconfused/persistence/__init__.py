@@ -1,9 +1,13 @@
 """Saved models: files without pickle, and export to ONNX."""
 
+from typing import TYPE_CHECKING, Any
+
 from unconfused.persistence.errors import ExportError, ModelFileError, import_extra
 from unconfused.persistence.file import load, read_header, save
 from unconfused.persistence.header import ModelHeader
-from unconfused.persistence.onnx import to_onnx
+
+if TYPE_CHECKING:
+    from unconfused.persistence.onnx import to_onnx
 
 __all__ = [
     "ExportError",
@@ -15,3 +19,11 @@ __all__ = [
     "save",
     "to_onnx",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "to_onnx":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from unconfused.persistence.onnx import to_onnx  # what few need, when they need it
+
+    return to_onnx

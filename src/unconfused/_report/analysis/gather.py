@@ -15,13 +15,14 @@ from unconfused._matrix import ConfusionWarning
 from unconfused._report.analysis.case import open_case
 from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
 from unconfused._report.analysis.fit import convergence_of
+from unconfused._report.analysis.headline import make_headline
 from unconfused._report.analysis.judge import Judgement, judge_rows
 from unconfused._report.analysis.reliability import reliability_of
 from unconfused._report.analysis.sensitivity import measure_sensitivity
 from unconfused._report.analysis.settings import code_of, settings_of, versions
 from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_of, rows_of
 from unconfused._report.data import ReportData
-from unconfused._report.words import about, class_names, make_headline, percent, shorten
+from unconfused._report.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion._balance import HELD_BY_COUNTS, differs_from
 from unconfused.confusion.estimate import is_guess

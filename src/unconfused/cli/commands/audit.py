@@ -96,7 +96,7 @@ def audit(
     that was fitted without it; rows whose truth is known are not listed.
     """
     with plain_errors(context.obj):
-        from unconfused._files import check_table_target, write_table
+        from unconfused._files.write import check_table_target, write_table
         from unconfused.cli.output.output_columns import refuse_clash
 
         reading = ReadOptions(delimiter, encoding, file_format)

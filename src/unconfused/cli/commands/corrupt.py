@@ -75,7 +75,8 @@ def corrupt(
     --reveal alone: a model could learn from a column that holds all of it.
     """
     with plain_errors(context.obj):
-        from unconfused._files import check_table_target, clean_name, write_table
+        from unconfused._files.types import clean_name
+        from unconfused._files.write import check_table_target, write_table
 
         if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
             raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
@@ -96,8 +97,9 @@ def corrupt(
 
 
 def _read(data: Path, label: str, reading: ReadOptions) -> Any:
-    from unconfused._columns import require_columns
-    from unconfused._files import DataFileError, LabelledRows
+    from unconfused._columns.kinds import require as require_columns
+    from unconfused._files.errors import DataFileError
+    from unconfused._files.sparse import LabelledRows
 
     # All as it is written: what is not noise must come out as it went in.
     table = reading.table(data, [label])

@@ -105,7 +105,7 @@ def fit(
             stage(f"Reading {data.name}")
             from unconfused.cli.input.source import TaskSource
             from unconfused.cli.model import Settings
-            from unconfused.persistence import import_extra
+            from unconfused.persistence.errors import import_extra
 
             import_extra("skops.io", "save", "Saving a model")  # not after a long fit
             settings = Settings(

@@ -62,7 +62,8 @@ def predict(
     label. DATA needs the columns the model was fitted with; others are not used.
     """
     with plain_errors(context.obj):
-        from unconfused._files import check_table_target, open_table
+        from unconfused._files.append import open_table
+        from unconfused._files.write import check_table_target
 
         refuse_same_target(data, output, model)
         check_table_target(output, force=force)
@@ -114,13 +115,10 @@ class Prediction:
             yield frame
 
     def _inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
-        from unconfused._columns import (
-            check_columns,
-            columns_as_text,
-            prepare_frame,
-            require_columns,
-        )
-        from unconfused._files import find_source, iter_tables
+        from unconfused._columns.kinds import require as require_columns
+        from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
+        from unconfused._files.formats import find_source
+        from unconfused._files.read import iter_tables
 
         if find_source(path, reading.format).format in ("svmlight", "npz"):
             yield self._unnamed(path, reading), None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from unconfused._columns import require_columns
+from unconfused._columns.kinds import require as require_columns
 from unconfused.cli.input.label_columns import common_labels, present_labels
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.task import Task, rows_of, tell_missing

@@ -23,7 +23,7 @@ class ReadOptions:
 
     def table(self, path: Path, as_text: list[str]) -> Any:
         """Read it."""
-        from unconfused._files import read_table
+        from unconfused._files.read import read_table
 
         return read_table(
             path,
@@ -38,7 +38,8 @@ class ReadOptions:
         named = names_in(values)
         if not any(WILD & set(one) for one in named):
             return named
-        from unconfused._files import find_source, iter_tables
+        from unconfused._files.formats import find_source
+        from unconfused._files.read import iter_tables
 
         if find_source(path, self.format).format in ("svmlight", "npz"):
             return named

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from unconfused._atomic import whole_file
-from unconfused._files import DataFileError, escape_cell, unescape_cell
+from unconfused._files.errors import DataFileError
+from unconfused._files.formulas import escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
 
 CORNER = "true \\ observed"

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import typer
 
-from unconfused._columns import require_columns
-from unconfused._files import DataFileError, LabelledRows
-from unconfused.cli.input.crowd_task import task_of_annotators, task_of_votes
+from unconfused._columns.kinds import require as require_columns
+from unconfused._files.errors import DataFileError
+from unconfused._files.sparse import LabelledRows
 from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
-from unconfused.cli.input.matrix_file import labelled, read_matrix
 from unconfused.cli.input.task import Kind, Task, narrow, rows_of, tell_missing
 
 
@@ -49,8 +48,12 @@ def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
 def task_of_table(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
     """Bring rows with names, and what is said of their labels, together."""
     if known.votes is not None:
+        from unconfused.cli.input.crowd_task import task_of_votes
+
         return task_of_votes(path, table, known, reading)
     if known.annotators:
+        from unconfused.cli.input.crowd_task import task_of_annotators
+
         return task_of_annotators(table, known)
     return _with_matrix(_task_of_labels(table, known), known)
 
@@ -104,6 +107,8 @@ def _with_matrix(task: Task, known: LabelOptions) -> Task:
             return task
         y, classes, *truth = common_labels([task.y, given, *truth])
         return replace(task, y=y, classes=classes, y_true=truth[0] if truth else None)
+    from unconfused.cli.input.matrix_file import labelled, read_matrix
+
     matrix, *names = read_matrix(known.confusion)
     y, classes, rows, columns, *truth = common_labels([task.y, given, *names, *truth])
     return replace(

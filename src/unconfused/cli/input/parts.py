@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files import find_source, iter_tables
+from unconfused._files.formats import find_source
+from unconfused._files.read import iter_tables
 from unconfused.cli.input.label_options import ReadOptions
 
 STREAM_ABOVE = 512 * 2**20

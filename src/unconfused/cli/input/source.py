@@ -1,18 +1,24 @@
-"""Data and what is known of its labels, read whole or in parts: `open_data`."""
+"""Data and what is known of its labels, read whole or in parts: `TaskSource`."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.input.parts import is_streamed
-from unconfused.cli.input.stream import N_STAGES, Stream
 from unconfused.cli.input.task import Task
 from unconfused.cli.model import Plan, Settings, make_plan
 from unconfused.cli.progress import Stages
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.stream import Stream
+
+PASSES = 2
+"""Stages of a fit in parts, besides those of a fit in memory."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class TaskSource:
     def open(self) -> tuple[Task, Plan]:
         """Read the data, and plan a fit to it."""
         if is_streamed(self.data, self.reading, self.stream):
-            self.stage.more(N_STAGES)
+            self.stage.more(PASSES)
             return self._parts().open()
         task = self._whole()
         return task, make_plan(task, self.settings)
@@ -46,7 +52,7 @@ class TaskSource:
         task = parts.open_labels()
         if task is not None:
             return task, None
-        self.stage.more(N_STAGES)
+        self.stage.more(PASSES)
         return parts.open()
 
     def _whole(self) -> Task:
@@ -55,6 +61,8 @@ class TaskSource:
         return open_task(self.data, self.known, self.reading, columns)
 
     def _parts(self) -> Stream:
+        from unconfused.cli.input.stream import Stream
+
         return Stream(
             self.data, self.known, self.reading, self.settings, self.scratch, self.files, self.stage
         )

@@ -11,21 +11,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from unconfused._columns import (
-    ColumnsInBlocks,
-    columns_as_text,
-    prepare_frame,
-    require_columns,
-)
-from unconfused._files import (
-    DataFileError,
-    DiskRows,
-    LabelledRows,
-    find_source,
-    iter_svmlight,
-    plain_labels,
-    scratch_file,
-)
+from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.prepare import columns_as_text, prepare_frame
+from unconfused._columns.streamed import ColumnsInBlocks
+from unconfused._files.disk_rows import DiskRows, scratch_file
+from unconfused._files.errors import DataFileError
+from unconfused._files.formats import find_source
+from unconfused._files.sparse import LabelledRows, plain_labels
+from unconfused._files.svmlight_parts import iter_svmlight
 from unconfused._typing import IntArray
 from unconfused.cli.input.first_pass import FirstPass
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
@@ -47,9 +40,6 @@ from unconfused.cli.model import (
 )
 from unconfused.cli.progress import Stages
 from unconfused.cli.scaling import SparseColumns, as_they_are
-
-N_STAGES = 2
-"""Stages besides those of a fit in memory."""
 
 SAMPLE = 50_000
 """Rows that a report is about, if there are more."""

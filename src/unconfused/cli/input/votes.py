@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unconfused._columns import require_columns
-from unconfused._files import DataFileError, LabelledRows
+from unconfused._columns.kinds import require as require_columns
+from unconfused._files.errors import DataFileError
+from unconfused._files.sparse import LabelledRows
 from unconfused.cli.input.label_columns import label_texts
 
 if TYPE_CHECKING:

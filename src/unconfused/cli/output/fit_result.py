@@ -47,7 +47,7 @@ class FitResult:
         }
 
     def _report_on_sample(self) -> dict[str, Any]:
-        from unconfused._report import take_items
+        from unconfused._report.analysis.case import take_items
 
         assert self.plan.sample is not None
         rows, table, truth = self.plan.sample.rows, self.plan.sample.table, self.task.y_true

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from unconfused._files import clean_name
+from unconfused._files.types import clean_name
 
 
 def refuse_clash(option: str, copied: Iterable[str], made: Iterable[str]) -> None:

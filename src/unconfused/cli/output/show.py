@@ -11,7 +11,7 @@ from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import label_texts
 
 if TYPE_CHECKING:
-    from unconfused._columns import ColumnPlan
+    from unconfused._columns.kinds import ColumnPlan
     from unconfused._typing import Labels
     from unconfused.cli.model import Plan
 

@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from unconfused import estimators, kernels, selection, steps
-from unconfused._columns import DateParts, Named
+from unconfused._columns.dates import DateParts
+from unconfused._columns.named import Named
 from unconfused._printable import printable
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.persistence._table.checks import (

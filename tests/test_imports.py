@@ -1,0 +1,55 @@
+"""Who imports whom: no cycles, short chains, and no more than a command needs."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+
+import grimp
+import pytest
+from pets import pets_csv
+
+CORE = ("engines", "solvers", "estimators", "confusion")
+LONGEST = 12
+
+
+def longest_chain(graph):
+    """Return the longest chain of imports, imports inside functions included."""
+
+    @cache
+    def below(module):
+        imported = sorted(graph.find_modules_directly_imported_by(module) - {module})
+        return [module, *max((below(one) for one in imported), key=len, default=[])]
+
+    return max((below(module) for module in sorted(graph.modules)), key=len)
+
+
+def test_chains_of_imports_outside_the_core_are_short():
+    graph = grimp.build_graph("unconfused", exclude_type_checking_imports=True, cache_dir=None)
+    for package in CORE:
+        graph.squash_module(f"unconfused.{package}")
+    chain = longest_chain(graph)  # a cycle ends in a RecursionError
+    assert len(chain) <= LONGEST, " > ".join(chain)
+
+
+@pytest.mark.slow
+def test_a_fit_loads_neither_report_nor_other_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pets_csv("pets.csv")
+    code = (
+        "import json, sys\n"
+        "from unconfused.cli.app import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        "print(json.dumps([name for name in sys.modules if name.startswith('unconfused.')]))"
+    )
+    fit = [sys.executable, "-c", code, "fit", "pets.csv", "--label", "kind", "--json"]
+    done = subprocess.run(fit, capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    others = [name for name in loaded if name.startswith("unconfused.cli.commands.")]
+    assert others == ["unconfused.cli.commands.fit"]
+    assert not [name for name in loaded if name.startswith("unconfused._report.analysis")]
+    assert not [
+        name for name in loaded if name.startswith(("unconfused._report.html", "unconfused.plot"))
+    ]
+    outer = [name for name in loaded if name.split(".")[1] not in CORE]
+    assert len(outer) <= 70, sorted(outer)
