@@ -49,7 +49,8 @@ def default_labelers() -> list[Any]:
 
 def default_learners() -> list[Any]:
     """Return the likelihood learner with penalties from that of few rows to that of many."""
-    settings = {"refine": False, "relabel": 0}  # what a labeller says is mended by more labels
+    # What a labeller says is mended by labelling again, not by rounds within.
+    settings: dict[str, Any] = {"refine": False, "relabel": 0}
     return [UnconfusedLogisticRegression(l2=l2, **settings) for l2 in (1e-4, 1e-5, 1e-6)]
 
 
