@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from problems import make_problem
 
 from unconfused import UnconfusedLogisticRegression, confusion, noise
-from unconfused.confusion._pooled import drawn_together
+from unconfused.confusion._pooled import drawn_together, steadied_counts
 from unconfused.confusion.noisy import guess_counts
 from unconfused.estimators import _relabel
 from unconfused.solvers import likelihood
@@ -37,6 +37,21 @@ def test_even_mistakes_make_few_counts_steady_and_others_are_left_alone():
             error.append([np.abs(c - matrix).mean() for c in (plain, drawn_together(table))])
         plain, drawn = np.mean(error, axis=0)
         assert drawn < better * plain
+
+
+def test_few_counts_of_a_rare_class_lean_on_how_all_classes_err():
+    # Of five rows of class 2 four happen to be labelled 0, more often than class 0's own label is
+    # wrong: taken at its word, class 2 would take over the rows of class 0.
+    few = np.array([[90.0, 6, 4], [7, 91, 2], [4, 0, 1]])
+    drawn = steadied_counts(few, 30.0)
+    shares = drawn / drawn.sum(axis=1, keepdims=True)
+    assert few[2, 0] / few[2].sum() > 0.7 and shares[2].argmax() == 2
+    np.testing.assert_allclose(shares[:2], few[:2] / 100, atol=0.05)
+    assert np.all(steadied_counts(few, 30.0) >= few)
+    # Where every class errs in its own way, the others say nothing of it.
+    own = np.array([[800.0, 200, 0], [0, 800, 200], [500, 0, 500]])
+    drawn = steadied_counts(own, 30.0)
+    np.testing.assert_allclose(drawn / drawn.sum(axis=1, keepdims=True), own / 1000, atol=0.01)
 
 
 def test_a_class_without_counts_errs_as_the_others_do():

@@ -14,7 +14,8 @@ from unconfused._matrix import (
     warn_if_singular,
 )
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion._pooled import steadied_counts
+from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines import Engine
 from unconfused.estimators._crowd import VotedRows
@@ -48,6 +49,11 @@ from unconfused.solvers.starts import start_at_scaled_means
 
 FEW_COUNTS = 1000
 """A row of C counted from fewer labels than this is worth refining."""
+
+MOST_FROM_OTHER_CLASSES = 30.0
+"""Rows that a class's row of C is given, at most, from how all classes err: what few trusted rows
+of a rare class seem to say must not make it look like a frequent one. (5 does as well on Digits and
+Music, 200 is worse.)"""
 
 BELIEF_IN_A_GIVEN_MATRIX = 100.0
 """Labels per row that a matrix given without counts stands for, if it is to be refined."""
@@ -230,7 +236,14 @@ class LikelihoodFits(SoftmaxClassifier):
         labels = data.labels
         truth = np.where(held, -1, labels.truth)
         counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
-        return KnownConfusion(ConfusionEstimate.from_counts(counts, labels.classes).matrix, counts)
+        return self._steadied(KnownConfusion(known.matrix, counts))
+
+    def _steadied(self, known: KnownConfusion) -> KnownConfusion:
+        """Draw rows of a C that was counted here towards how all classes err."""
+        if self.confusion is not None or known.counts is None:
+            return known
+        counts = steadied_counts(known.counts, MOST_FROM_OTHER_CLASSES)
+        return KnownConfusion(counts / counts.sum(axis=1, keepdims=True), counts)
 
     def _warn_of_matrix(self, data: NoisyData, known: KnownConfusion) -> None:
         """Warn of a C that leaves labels saying little, or nothing."""

@@ -219,7 +219,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
-        known = confusion_for(data, self.confusion, self.classes)
+        known = self._steadied(confusion_for(data, self.confusion, self.classes))
         self._warn_of_matrix(data, known)
         whole, used = data.X, UsedColumns.of(data.X)
         if self._goes_on:
