@@ -135,8 +135,12 @@ def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = N
 
 
 def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
-    """Return the counts of an estimate in the order of `classes`; None if it has none."""
+    """Return the counts of an estimate in the order of `classes`; None if it has none.
+
+    If the counted rows are no random sample of their class, these are effective counts.
+    """
     labels, counts = _own_labels(confusion), getattr(confusion, "counts", None)
+    counts = getattr(confusion, "effective_counts", counts)
     if labels is None or counts is None or hasattr(confusion, "columns"):
         return None
     places = _places(labels[0], classes)

@@ -11,9 +11,12 @@ from unconfused.datasets import (
     _optdigits,
     _reuters,
     fetch_letter,
+    fetch_medical_relations,
     fetch_music_genre,
     fetch_optdigits,
     fetch_reuters,
+    fetch_sentiment_polarity,
+    fetch_youtube_spam,
 )
 
 # The real files -----------------------------------------------------------------------------------
@@ -69,3 +72,33 @@ def test_real_music():
         0.44, abs=0.01
     )
     assert fetch_music_genre(data_home=home, subset="test").data.shape == (300, 124)
+
+
+def test_real_sentiment():
+    home = local_data("sentiment_polarity")
+    reviews = fetch_sentiment_polarity(data_home=home)
+    assert reviews.data.shape == (4999,)
+    assert reviews.votes.shape == (4999, 203)
+    assert reviews.answers.item.shape == (27_746,)
+    wrong = reviews.answers.label != reviews.target[reviews.answers.item]
+    assert wrong.mean() == pytest.approx(0.21, abs=0.01)
+    assert fetch_sentiment_polarity(data_home=home, subset="test").data.shape == (3999,)
+
+
+def test_real_youtube():
+    home = local_data("youtube_spam")
+    comments = fetch_youtube_spam(data_home=home)
+    assert comments.votes.shape == (1586, 10)
+    silent = (comments.votes == None).all(axis=1)  # noqa: E711 (elementwise)
+    assert silent.mean() == pytest.approx(0.12, abs=0.005)
+    assert comments.target_names.tolist() == ["ham", "spam"]
+    assert fetch_youtube_spam(data_home=home, subset="test").data.shape == (250,)
+
+
+def test_real_medical():
+    medical = fetch_medical_relations(data_home=local_data("medical_relations"))
+    assert medical.data.shape == (3984,)
+    known = medical.target != None  # noqa: E711 (elementwise)
+    assert known.sum() == 929
+    assert (medical.distant_labels != medical.target)[known].mean() == pytest.approx(0.22, abs=0.01)
+    assert (medical.crowd_labels != medical.target)[known].mean() == pytest.approx(0.10, abs=0.01)

@@ -1,6 +1,8 @@
 """Where the confusion matrix comes from, and which labels it says are wrong."""
 
+from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.annotators import AnnotatorEstimate, from_annotators
+from unconfused.confusion.audit import from_audit
 from unconfused.confusion.cross_validated import from_cross_validation
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.noisy import from_noisy
@@ -10,10 +12,12 @@ from unconfused.confusion.votes import Votes, votes_from_long
 
 __all__ = [
     "AnnotatorEstimate",
+    "AuditEstimate",
     "ConfusionEstimate",
     "LabelIssues",
     "Votes",
     "from_annotators",
+    "from_audit",
     "from_cross_validation",
     "from_noisy",
     "from_trusted",

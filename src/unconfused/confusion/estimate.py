@@ -100,8 +100,11 @@ class ConfusionEstimate:
     @property
     def rare_classes(self) -> Labels:
         """Classes counted fewer than 20 times: their rows are little more than a guess."""
+        return self._rarer_than_needed(self.counts)
+
+    def _rarer_than_needed(self, counts: FloatArray) -> Labels:
         # Expected counts add up to whole numbers only up to rounding.
-        return np.asarray(self.classes[self.counts.sum(axis=1) < RARE_BELOW - 1e-6])
+        return np.asarray(self.classes[counts.sum(axis=1) < RARE_BELOW - 1e-6])
 
     @property
     def verdict(self) -> str:
@@ -156,8 +159,7 @@ class ConfusionEstimate:
         itself estimated (annotators, noisy labels alone) it covers the counting only, and is too
         narrow.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie strictly between 0 and 1; got {level}.")
+        refuse_level(level)
         total = self.counts.sum(axis=1, keepdims=True)
         # Fractions of counts need not add up to the last bit.
         others = np.maximum(total - self.counts, 0.0)
@@ -218,6 +220,12 @@ def divide_rows(counts: FloatArray, smoothing: float) -> FloatArray:
     raised = counts + smoothing
     rows = raised.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(raised, rows, out=np.eye(len(counts)), where=rows > 0))
+
+
+def refuse_level(level: float) -> None:
+    """Raise if this is no level an interval can have."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie strictly between 0 and 1; got {level}.")
 
 
 def refuse_negative(smoothing: float) -> None:

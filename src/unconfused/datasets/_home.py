@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import os
 import sys
 import warnings
@@ -80,19 +81,40 @@ def not_found(title: str, folder: Path, names: Iterable[str]) -> str:
 
 
 def read_table(folder: Path, table: TableFile) -> NDArray[np.str_]:
-    """Read a comma-separated file as strings, and refuse one that is damaged.
+    """Read a comma-separated file as strings, and refuse one that is damaged."""
+    return np.array(read_rows(folder, table))
+
+
+def read_rows(folder: Path, table: TableFile) -> list[list[str]]:
+    """Read a comma-separated file as lists of strings: texts differ much in length.
 
     The shape is checked before the checksum because it makes the better message.
     """
     path = folder / table.name
     content = path.read_bytes().replace(b"\r\n", b"\n")
     try:
-        rows = [row for row in csv.reader(content.decode("utf-8").splitlines()) if row]
+        # Texts may hold line ends, and characters that Python takes for them.
+        lines = io.StringIO(content.decode("utf-8"), newline="\n")
+        rows = [row for row in csv.reader(lines) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path} is not a comma-separated text file: {error}.") from error
     _check_shape(path, rows, table)
     _check_content(path, content, table)
-    return np.array(rows)
+    return rows
+
+
+def read_columns(folder: Path, table: TableFile, names: list[str]) -> dict[str, list[str]]:
+    """Read a table whose header is known, column by column."""
+    header, *rows = read_rows(folder, table)
+    if header != names:
+        raise ValueError(
+            f"{folder / table.name} has the columns {', '.join(header)}; expected "
+            f"{', '.join(names)}."
+        )
+    if not rows:
+        raise ValueError(f"{folder / table.name} is empty below its header.")
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return dict(zip(names, columns, strict=True))
 
 
 def _check_shape(path: Path, rows: list[list[str]], table: TableFile) -> None:
@@ -126,6 +148,11 @@ def _check_content(path: Path, content: bytes, table: TableFile) -> None:
         UserWarning,
         stacklevel=5,
     )
+
+
+def empty_as_none(fields: list[str]) -> Labels:
+    """Return labels as objects, None where a field is empty."""
+    return np.array([field or None for field in fields], dtype=object)
 
 
 def as_numbers(path: Path, fields: NDArray[np.str_]) -> FloatArray:

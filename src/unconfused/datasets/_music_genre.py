@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from unconfused._typing import FloatArray, Labels
+from unconfused.datasets._answers import read_answers
 from unconfused.datasets._home import (
     DataHome,
     Subset,
@@ -18,10 +17,9 @@ from unconfused.datasets._home import (
     find_data_home,
     hand_over,
     has_files,
-    import_pandas,
     not_found,
     parts_of,
-    read_table,
+    read_columns,
 )
 
 N_FEATURES = 124
@@ -116,7 +114,9 @@ def fetch_music_genre(
     parts = parts_of(subset)
     _check_files(folder, parts)
     songs, data, target = _read_songs(folder, parts)
-    more = {} if return_X_y or parts == ["test"] else _read_votes(folder, songs, as_frame)
+    more = {}
+    if not return_X_y and parts != ["test"]:
+        more = read_answers(folder, ANSWERS, ANSWER_COLUMNS, songs, as_frame=as_frame)
     return hand_over(
         data,
         target,
@@ -142,56 +142,16 @@ def _check_files(folder: Path, parts: list[str]) -> None:
         )
 
 
-def _read_columns(folder: Path, table: TableFile, columns: list[str]) -> NDArray[np.str_]:
-    rows = read_table(folder, table)
-    if rows[0].tolist() != columns:
-        raise ValueError(
-            f"{folder / table.name} has the columns {', '.join(rows[0])}; expected "
-            f"{', '.join(columns)}."
-        )
-    if rows.shape[0] == 1:
-        raise ValueError(f"{folder / table.name} is empty below its header.")
-    return rows[1:]
-
-
 def _read_songs(folder: Path, parts: list[str]) -> tuple[Labels, FloatArray, Labels]:
-    songs, data, target = [], [], []
+    songs: list[str] = []
+    target: list[str] = []
+    data = []
     for part in parts:
-        rows = _read_columns(folder, FILES[part], SONG_COLUMNS)
-        songs.append(rows[:, 0])
-        data.append(as_numbers(folder / FILES[part].name, rows[:, 1:-1]))
-        target.append(rows[:, -1])
-    if np.unique(np.concatenate(songs)).size != sum(part.size for part in songs):
+        columns = read_columns(folder, FILES[part], SONG_COLUMNS)
+        songs += columns["id"]
+        target += columns["class"]
+        features = np.array([columns[name] for name in FEATURE_NAMES]).T
+        data.append(as_numbers(folder / FILES[part].name, features))
+    if len(set(songs)) != len(songs):
         raise ValueError(f"A song is listed twice in the files of {folder}.")
-    return _trimmed(songs), np.concatenate(data), _trimmed(target)
-
-
-def _trimmed(columns: list[NDArray[np.str_]]) -> Labels:
-    """Join columns of strings, no wider than their longest: a table's are as wide as its widest."""
-    return np.array(np.concatenate(columns).tolist())
-
-
-def _read_votes(folder: Path, songs: Labels, as_frame: bool) -> dict[str, Any]:
-    path = folder / ANSWERS.name
-    rows = _read_columns(folder, ANSWERS, ANSWER_COLUMNS)
-    row_of = {song: row for row, song in enumerate(songs.tolist())}
-    if unknown := sorted(set(rows[:, 1].tolist()) - set(row_of)):
-        raise ValueError(f"{path} has votes on songs that train.csv lacks, such as {unknown[0]}.")
-    item = np.array([row_of[song] for song in rows[:, 1].tolist()], dtype=np.intp)
-    annotator, label = _whole_numbers(rows[:, 0]), _trimmed([rows[:, 2]])
-    annotators, column = np.unique(annotator, return_inverse=True)
-    votes = np.full((songs.shape[0], annotators.shape[0]), None, dtype=object)
-    votes[item, column] = label.astype(object)
-    if np.count_nonzero(votes != None) != item.shape[0]:  # noqa: E711 (elementwise)
-        raise ValueError(f"{path} has two answers of one annotator on one song.")
-    answers: Any = Bunch(item=item, annotator=annotator, label=label)
-    if as_frame:
-        pandas = import_pandas()
-        answers = pandas.DataFrame(dict(answers))
-        votes = pandas.DataFrame(votes, columns=annotators, dtype=object)
-    return {"votes": votes, "annotators": annotators, "answers": answers}
-
-
-def _whole_numbers(names: NDArray[np.str_]) -> Labels:
-    """Annotators are numbered in the public file; names of another kind stay strings."""
-    return names.astype(np.intp) if np.char.isdecimal(names).all() else names
+    return np.array(songs), np.concatenate(data), np.array(target)

@@ -12,6 +12,7 @@ from unconfused._html import confusion_card, noise_in_words
 from unconfused._labels import EncodedLabels, encode_labels
 from unconfused._matrix import align_confusion, aligned_counts, confusion_classes
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
+from unconfused.confusion._random_sample import warn_unless_random
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
 from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
@@ -162,6 +163,7 @@ def confusion_for(
             # Either no label goes through C, or all are believed as they are.
             return KnownConfusion(np.eye(len(classes)))
         refuse_empty_rows(counts, classes)
+        warn_unless_random(counts, data.labels.observed, data.sample_weight)
     if not counts.any():
         return KnownConfusion(np.eye(len(classes)))
     return KnownConfusion(ConfusionEstimate.from_counts(counts, classes).matrix, counts)

@@ -20,6 +20,7 @@ from unconfused import estimators, kernels, selection, steps
 from unconfused._columns.dates import DateParts
 from unconfused._columns.named import Named
 from unconfused._printable import printable
+from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.persistence._table.checks import (
     Check,
@@ -91,6 +92,14 @@ def _state_agrees(held: Mapping[str, Any]) -> bool:
 
 _OF_OURS = Kind(_OURS, {"n_jobs": jobs}, _state_agrees, any_setting=True)
 
+_ESTIMATE: dict[str, Check] = {
+    "matrix": numbers("Q", "S"),
+    "counts": numbers("Q", "S"),
+    "classes": labels("Q"),
+    "class_prior": optional(numbers("Q")),
+    "caveat": text,
+}
+
 _PARTS: dict[type, Kind] = {
     kernels.KernelProjection: Kind(
         WIDTH | {"gamma_": number, "n_components_": count, "projector_": setting},
@@ -98,13 +107,14 @@ _PARTS: dict[type, Kind] = {
     ),
     DateParts: Kind(WIDTH),
     Named: Kind({"names": labels("*")}),
-    ConfusionEstimate: Kind(
-        {
-            "matrix": numbers("Q", "S"),
-            "counts": numbers("Q", "S"),
-            "classes": labels("Q"),
-            "class_prior": optional(numbers("Q")),
-            "caveat": text,
+    ConfusionEstimate: Kind(_ESTIMATE),
+    AuditEstimate: Kind(
+        _ESTIMATE
+        | {
+            "label_counts": numbers("Q"),
+            "label_count_variance": numbers("Q"),
+            "truth_given_label": numbers("Q", "Q"),
+            "column_rows": numbers("Q", "Q"),
         }
     ),
     LabelledConfusion: Kind({"matrix": numbers("Q", "S"), "classes": labels("Q")}),

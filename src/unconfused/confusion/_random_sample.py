@@ -1,0 +1,103 @@
+"""Whether checked rows are a random sample of all rows, as far as their labels tell."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from unconfused._matrix import ConfusionWarning
+from unconfused._typing import FloatArray, IntArray
+
+LEVEL = 1e-3
+"""Chance of a random sample to be called none: low, as the test is made with every fit."""
+
+LARGE_SHIFT = 0.1
+"""A sample that differs by less, in total variation, does little harm, however sure we are of it:
+one with two rows of every class made sure of is such a one."""
+
+EXPECTED_AT_LEAST = 5.0
+"""Labels of which fewer checked rows are expected are taken together (Cochran's rule)."""
+
+
+@dataclass(frozen=True)
+class SampleTest:
+    """How the labels of checked rows compare with those of all rows."""
+
+    p_value: float
+    """Chance that a random sample differs at least as much, by a chi-square test."""
+
+    shift: float
+    """Share of the checked rows that would have to carry other labels (total variation)."""
+
+    n_checked: float
+
+    @property
+    def random(self) -> bool:
+        """Whether the rows may pass for a random sample, or for one near enough."""
+        return self.p_value >= LEVEL or self.shift < LARGE_SHIFT
+
+    @property
+    def warning(self) -> str:
+        """What to tell the user if they may not."""
+        return (
+            "The checked rows are no random sample of the labels: "
+            f"{self.shift:.0%} of the {self.n_checked:.0f} would have to carry other labels "
+            f"(chi-square test, p = {self.p_value:.1g}). A confusion matrix counted on them is "
+            "wrong if they were drawn by label, some of each, and right if they were drawn by true "
+            "class. If by label, pass confusion=unconfused.confusion.from_audit(y_true, y) besides "
+            "y_true; if they were chosen for looking suspicious, check some rows drawn at random."
+        )
+
+
+def compare_with_all(checked: FloatArray, everything: FloatArray) -> SampleTest:
+    """Compare how often checked rows carry each label with how often all rows do.
+
+    Parameters
+    ----------
+    checked : (Q,) checked rows with each label
+    everything : (Q,) all rows with each label, the checked ones included
+
+    Examples
+    --------
+    >>> compare_with_all(np.array([90.0, 7, 3]), np.array([900.0, 70, 30])).random
+    True
+    >>> compare_with_all(np.array([50.0, 50, 50]), np.array([900.0, 70, 50])).random
+    False
+    """
+    n_checked, n_rows = float(checked.sum()), float(everything.sum())
+    others = np.maximum(everything - checked, 0.0)
+    if not n_checked or not others.sum():
+        return SampleTest(1.0, 0.0, n_checked)
+    shift = float(np.abs(checked / n_checked - everything / n_rows).sum() / 2)
+    table = _pooled(np.vstack([checked, others]), n_checked / n_rows)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    freedom = table.shape[1] - 1
+    p_value = float(chi2.sf(statistic, freedom)) if freedom else 1.0
+    return SampleTest(p_value, shift, n_checked)
+
+
+def _pooled(table: FloatArray, share: float) -> FloatArray:
+    """Take rare labels together, so that enough rows of each column are expected."""
+    table = table[:, np.argsort(table.sum(axis=0), kind="stable")]
+    total, needed = table.sum(axis=0), EXPECTED_AT_LEAST / min(share, 1 - share)
+    rare = int(np.count_nonzero(total < needed))
+    if rare and total[:rare].sum() < needed:
+        rare += 1  # the pool is itself too small: with the next it is not, or nothing is left
+    if not rare:
+        return table
+    return np.hstack([table[:, :rare].sum(axis=1, keepdims=True), table[:, rare:]])
+
+
+def warn_unless_random(
+    counts: FloatArray, observed: IntArray, weight: FloatArray | None, stacklevel: int = 2
+) -> None:
+    """Warn if the rows behind counts of (class, label) are no random sample of those observed."""
+    seen = observed >= 0
+    everything = np.bincount(observed[seen], None if weight is None else weight[seen], len(counts))
+    found = compare_with_all(counts.sum(axis=0), everything.astype(np.float64))
+    if not found.random:
+        warnings.warn(found.warning, ConfusionWarning, stacklevel=stacklevel + 1)
