@@ -138,7 +138,8 @@ def _tell(what: str, error: Exception) -> None:
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(
             f"The cache of compiled loops: {what} ({reason}). Every process compiles them again, "
-            "which is slow but does not change results. Set NUMBA_CACHE_DIR to a writable folder.",
+            "which takes a while; the results are the same. Set NUMBA_CACHE_DIR to a writable "
+            "folder.",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -242,9 +242,9 @@ def test_rows_larger_than_memory_are_read_for_every_pass(monkeypatch):
 
 @pytest.mark.parametrize("model", [UMAClassifier, UnconfusedLogisticRegression])
 def test_rows_that_change_from_pass_to_pass_are_noticed(monkeypatch, model):
-    from unconfused.engines import _dask_pool
+    from unconfused.engines.dask import pool
 
-    monkeypatch.setattr(_dask_pool, "SHARE_OF_MEMORY", 0.0)
+    monkeypatch.setattr(pool, "SHARE_OF_MEMORY", 0.0)
     problem = make_problem(14, n=N, Q=3)
     X, y = dask_problem(problem)
     rng = np.random.default_rng(0)

@@ -256,7 +256,7 @@ class UMA:
                     f"a confusion matrix of condition number {unmixing.condition_number:.3g} (too "
                     "ill-conditioned), or the features are uninformative."
                     if not self.tol
-                    else f"no update vector is longer than tol={self.tol:g}; lower it."
+                    else f"no update vector has a norm above tol={self.tol:g}; lower it."
                 )
                 + " The weights are the unmixed class means.",
                 ConfusionWarning,
