@@ -50,7 +50,8 @@ def export(
         check_target(target, [".onnx"], force=force)
         from unconfused import load
         from unconfused.cli.output.onnx_example import example_rows
-        from unconfused.persistence import ExportError, to_onnx
+        from unconfused.persistence.errors import ExportError
+        from unconfused.persistence.onnx import to_onnx
 
         loaded = load(model)
         try:
