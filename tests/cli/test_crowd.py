@@ -51,7 +51,7 @@ def test_wide_and_long_are_the_same():
 def test_gold_labels_join_the_votes():
     options = ("--annotators", "w0,w1", "--annotators", "w2", "--truth", "checked")
     found = succeed_json("fit", "wide.csv", *options, "--ignore", "w3,w4")
-    assert "rows have a known truth" in found["verdict"]["source"]
+    assert "rows are trusted" in found["verdict"]["source"]
     assert found["columns"]["categories"] == ["coat"]
 
 
@@ -129,4 +129,4 @@ def test_many_columns_are_named_by_their_beginning(tmp_path):
     named = succeed_json("estimate", path, "--annotators", "ann0,ann1,ann2")
     assert found == named
     result = invoke("estimate", path, "--annotators", "bob*")
-    assert result.exit_code == 2 and "No column is like 'bob*'" in result.stderr
+    assert result.exit_code == 2 and "No column matches 'bob*'" in result.stderr

@@ -78,11 +78,11 @@ def test_mixed_columns_with_gaps_are_learnt_and_predicted():
 def test_verdict_comes_first_and_then_what_the_columns_became():
     printed = succeed("fit", "pets.csv", "--label", "kind", "--truth", "checked").splitlines()
     assert re.match(r"About \d+ % of the labels are probably wrong; most often hen", printed[0])
-    assert "rows with a known truth (column 'checked')" in printed[1]
+    assert "trusted rows (column 'checked')" in printed[1]
     frame = pets()[lambda pet: pet["checked"].notna()]
     wrong = (frame["kind"] != frame["checked"]).sum()
     assert f"{wrong} of {len(frame)} labels are wrong there" in printed[1]
-    assert "Learnt from 2 numbers (size, legs); 1 category (coat)." in printed
+    assert "Features: 2 numbers (size, legs); 1 category (coat)." in printed
     assert any("'remark' is left out" in line and "--text" in line for line in printed)
     assert printed[-1] == "Model: model.skops" and Path("model.skops").exists()
     assert "\x1b[" not in "".join(printed)
@@ -90,13 +90,13 @@ def test_verdict_comes_first_and_then_what_the_columns_became():
 
 def test_a_guess_is_called_one():
     printed = succeed("fit", "pets.csv", "--label", "kind", "--ignore", "checked")
-    assert "may be wrong" in printed and "guess from the features" in printed
+    assert "may be wrong" in printed and "estimate from features" in printed
 
 
 def test_a_truth_that_is_not_named_is_noticed():
     pets().drop(columns="checked").to_csv("open.csv", index=False)
     result = invoke("fit", "open.csv", "--label", "kind")
-    assert "'truth' holds classes" in result.stderr and "--ignore" in result.stderr
+    assert "'truth' holds class names" in result.stderr and "--ignore" in result.stderr
 
 
 def test_rows_without_a_label_are_left_out_and_counted():
@@ -228,13 +228,13 @@ def test_svmlight_and_npz():
     for name in ("iris.svm.gz", "iris.npz"):
         printed = succeed("fit", name, "--l2", "0.001", "--force")
         assert "4 columns without names, scaled" in printed
-        assert "names, as they are" in succeed(
+        assert "names, not scaled" in succeed(
             "fit", name, "--as-is", "-o", "as_is.skops", "--force"
         )
         succeed("predict", "model.skops", name, "-o", "out.csv", "--force")
         assert np.mean(pd.read_csv("out.csv")["label"] == y) > 0.85
     assert "holds no labels" in refused("fit", "rows.npz", "--force")
-    assert "names no columns" in refused("fit", "iris.npz", "-l", "y", "--force")
+    assert "no column names" in refused("fit", "iris.npz", "-l", "y", "--force")
     dump_svmlight_file(X[:, :3], seen, "narrow.svm")
     succeed("fit", "iris.svm.gz", "--force")
     succeed("predict", "model.skops", "narrow.svm", "-o", "out.csv", "--force")

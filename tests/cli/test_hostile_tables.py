@@ -241,7 +241,7 @@ def test_predict_overwrites_no_column(name):
 @pytest.mark.parametrize("column", ["size", " size", "size\n"])
 def test_corrupt_overwrites_no_column(column):
     corrupt = ("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "out.csv")
-    assert "There is a column 'size' already" in refused(*corrupt, "--column", column)
+    assert "The column 'size' exists already" in refused(*corrupt, "--column", column)
 
 
 # Numbers beyond all measure.

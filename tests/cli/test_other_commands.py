@@ -121,7 +121,7 @@ def test_corrupt_by_a_matrix_with_names_in_any_order():
 def test_corrupt_refuses():
     np.savez("rows.npz", X=np.eye(3), y=[0, 1, 2])
     out = ("-o", "out.csv")
-    assert "names no columns" in refused(
+    assert "no column names" in refused(
         "corrupt", "rows.npz", "-l", "y", "--symmetric", "0.2", *out
     )
     both = invoke("corrupt", "pets.csv", "-l", "kind", "--symmetric", "1", "--pairwise", "1", *out)

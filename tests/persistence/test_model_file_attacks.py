@@ -31,7 +31,7 @@ from sklearn.utils import all_estimators
 
 import unconfused
 from unconfused.persistence import ModelFileError
-from unconfused.persistence._table import allowed_types, full_name
+from unconfused.persistence._table.allowed import allowed_types, full_name
 
 pytestmark = pytest.mark.slow
 

@@ -1,1 +1,1 @@
-"""From the columns of a frame to features: a pipeline for the command line."""
+"""Feature pipelines for the columns of a frame, for the command line."""

@@ -1,4 +1,4 @@
-"""Cells as text: one way of writing them, whatever the type of the column they came in."""
+"""Cells as text, independent of the column's type."""
 
 from __future__ import annotations
 

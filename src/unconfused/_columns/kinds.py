@@ -1,4 +1,4 @@
-"""What each column of a frame is: numbers, categories, text, dates, or nothing to learn from."""
+"""The kind of each column: numbers, categories, text, dates, or not a feature."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tables in files, for the command line: read, read in parts, write whole or not at all."""
+"""Data files for the command line: read whole or in chunks, written atomically."""

@@ -1,4 +1,4 @@
-"""Writing a table in parts, whole or not at all: `open_table`."""
+"""Write a table in chunks, atomically: `open_table`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _arrow(scratch: Path, found: str) -> Iterator[Append]:
 
 
 class _ArrowFile:
-    """An Arrow file that knows its schema, as a Parquet one does."""
+    """An Arrow file writer with the interface of the Parquet one."""
 
     def __init__(self, writer: Any, schema: Any) -> None:
         self.schema, self._writer = schema, writer

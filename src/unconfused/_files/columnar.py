@@ -1,4 +1,4 @@
-"""Parquet and Arrow: tables that know their types."""
+"""Parquet and Arrow: tables with types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unconfused._files.formats import TableFile
 
 
 def iter_batches(source: TableFile, rows: int) -> Iterator[Any]:
-    """Yield a file as Arrow tables of at most so many rows."""
+    """Yield a file as Arrow tables with a maximum number of rows."""
     with reading(source.path, source.name):
         batches = _parquet(source, rows) if source.format == "parquet" else _arrow(source, rows)
         for table in batches:

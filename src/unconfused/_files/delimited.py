@@ -1,4 +1,4 @@
-"""CSV and TSV: every row as wide as the header, types found from all cells of a column."""
+"""CSV and TSV: rows must match the header; types are inferred from all cells of a column."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 def read_delimited(
     source: TableFile, encoding: str | None, delimiter: str | None, as_text: Collection[str]
 ) -> Any:
-    """Return the whole file as an Arrow table with types."""
+    """Return the whole file as a typed Arrow table."""
     import pyarrow as pa
 
     with reading(source.path, source.name):
@@ -95,7 +95,7 @@ def _delimiter(source: TableFile, chosen: str | None) -> str:
 
 
 def _header(source: TableFile, encoding: str, delimiter: str) -> list[str]:
-    """Read the first row alone; what follows can then be read as text, column by column."""
+    """Read the header, so that all columns can then be read as text."""
     with open_text(source, encoding) as stream:
         # No row can be longer than a block, and the reader takes a piece of a line for a whole one.
         lines = iter(lambda: stream.readline(LARGEST_BLOCK), "")

@@ -1,4 +1,4 @@
-"""Rows of features on disk, which learners take as they take an array: `DiskRows`."""
+"""A memory-mapped feature matrix, written in blocks: `DiskRows`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from unconfused._files.errors import DataFileError
 
 @contextlib.contextmanager
 def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
-    """Yield a file without a name: when it is closed, or the process dies, it is gone."""
+    """Yield an anonymous file, gone when it is closed or the process dies."""
     with _in_words(folder), tempfile.TemporaryFile(dir=folder, prefix=".unconfused-") as file:
         yield file
 
 
 class DiskRows:
-    """Append blocks of rows; get one matrix, whose pages come from the disk as they are needed.
+    """Append blocks of rows, and get one memory-mapped matrix.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ class DiskRows:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Give the disk its room back."""
+        """Free the disk space."""
         self._files.close()
 
     def append(self, rows: Any) -> None:
-        """Write some more rows."""
+        """Append rows."""
         with _in_words(self._folder):
             if self._is_sparse:
                 rows = sparse.csr_matrix(rows)

@@ -1,4 +1,4 @@
-"""What can go wrong with a file of data."""
+"""Errors about data files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 
 class DataFileError(ValueError):
-    """A file of data cannot be read or written; the message says why and what to do."""
+    """A data file cannot be read or written; the message says why and what to do."""
 
 
 def in_words(error: BaseException, longest: int = 200) -> str:
-    """Return what an error says, on one line."""
+    """Return the message of an error on one line."""
     text = " ".join(str(error).split())
     return (text or type(error).__name__)[:longest]
 
 
 @contextlib.contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a parser raises into a DataFileError that names the file."""
+    """Turn parser errors into a DataFileError that names the file."""
     try:
         yield
     except DataFileError as error:
@@ -44,7 +44,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Turn what the system says into a DataFileError that names the file."""
+    """Turn OS errors into a DataFileError that names the file."""
     try:
         yield
     except OSError as error:

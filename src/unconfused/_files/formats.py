@@ -1,4 +1,4 @@
-"""Which format a file has, by its name, and a look inside to see whether that can be true."""
+"""File formats, by extension, checked against the first bytes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FORMATS = {
     ".libsvm": "svmlight",
     ".npz": "npz",
 }
-"""Endings and the formats they stand for."""
+"""Formats by extension."""
 
 TEXT = {"csv", "tsv", "jsonl", "svmlight"}
-"""Formats that may be packed with gzip or bzip2."""
+"""Formats that may be compressed with gzip or bzip2."""
 
 NAMES = {
     "csv": "CSV",
@@ -55,12 +55,12 @@ SIGNATURES = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "a SQLite database",
 }
-"""How files that are not text begin."""
+"""First bytes of files that are not text."""
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that is there, and its format."""
+    """An existing file with its format and compression."""
 
     path: Path
     format: str
@@ -68,18 +68,18 @@ class TableFile:
 
     @property
     def name(self) -> str:
-        """The format as people call it."""
+        """The format's usual name."""
         return NAMES[self.format]
 
     def open(self) -> BinaryIO:
-        """Open the file for reading bytes, unpacked."""
+        """Open the file for reading bytes, decompressed."""
         if self.packing is None:
             return open(self.path, "rb")
         return cast(BinaryIO, PACKED[self.packing](self.path, "rb"))
 
 
 def find_format(path: Path, chosen: str | None = None) -> tuple[str, str | None]:
-    """Return the format and the packing that a name, or the user, says."""
+    """Return format and compression, from the name or as the user says."""
     endings = [ending.lower() for ending in path.suffixes]
     packing = endings.pop() if endings and endings[-1] in PACKED else None
     if chosen is not None and chosen not in NAMES:
@@ -97,7 +97,7 @@ def find_format(path: Path, chosen: str | None = None) -> tuple[str, str | None]
 
 
 def find_source(path: str | os.PathLike[str], chosen: str | None = None) -> TableFile:
-    """Return a file that can be read; refuse what is none, is empty, or is of another format."""
+    """Return a readable file; raise if it is missing, empty or of another format."""
     target = Path(path)
     try:
         if target.is_dir():

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would take for formulas, in text files that people open in one."""
+"""Escape cells that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 BEGINNINGS = r"=+\-@\t\r\n＝＋－＠"
-"""How cells begin that spreadsheets compute, call or import from, as OWASP lists them."""
+"""First characters of formulas, as listed by OWASP."""
 
 FORMULA = re.compile(rf"'*[{BEGINNINGS}]")
 
@@ -16,7 +16,7 @@ ESCAPED = rf"^'('*[{BEGINNINGS}])"
 
 
 def escape_cell(text: str) -> str:
-    """Return a cell with an apostrophe before it if it might be computed; numbers stay numbers.
+    """Return a cell with an apostrophe before it if it may be a formula; numbers stay as they are.
 
     Cells that look escaped already get one apostrophe more, so that all can be read back.
 
@@ -40,7 +40,7 @@ def unescape_cell(text: str) -> str:
 
 
 def escape_frame(frame: Any) -> Any:
-    """Return a frame with its names and its cells of text escaped; numbers are left alone."""
+    """Return a frame with column names and text cells escaped."""
     escaped = frame.rename(columns=lambda name: escape_cell(str(name)))
     for place, kind in enumerate(frame.dtypes):
         if kind.kind == "O":

@@ -16,7 +16,7 @@ from unconfused._files.types import as_dates, column_names
 NESTED = {dict, list}
 
 LONGEST_LINE = 64 * 2**20
-"""Characters; beyond, it is not lines that the file consists of."""
+"""Maximum characters per line; a longer one is no line."""
 
 
 def iter_records(source: TableFile, encoding: str | None) -> Iterator[dict[str, Any]]:
@@ -89,7 +89,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_con
 
 
 def _series(values: list[Any], name: str, as_text: bool) -> Any:
-    """Return one column; numbers and text in one are all text."""
+    """Return one column; numbers mixed with text become text."""
     import pandas as pd
     import pyarrow as pa
 
@@ -114,7 +114,7 @@ def _text(value: Any) -> str:
 
 
 def _numbers(values: list[Any], kinds: set[type], name: str) -> Any:
-    """Return whole numbers if they all are, and there is room for them; else floats."""
+    """Return int64 if all numbers fit, else floats."""
     try:
         if kinds == {int} and None not in values:
             return np.array(values, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Reading tables, whatever the format: `read_table`, `iter_tables`."""
+"""Read tables of any format: `read_table`, `iter_tables`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def iter_tables(
     delimiter: str | None = None,
     as_text: Collection[str] = (),
 ) -> Iterator[Any]:
-    r"""Read a table in parts, so that it need not fit into memory.
+    r"""Read a table in chunks, for files larger than memory.
 
     The types of a text file's columns are found part by part: a column may be numbers in one and
     text in another. svmlight and NPZ cannot be read in parts.

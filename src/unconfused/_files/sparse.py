@@ -19,7 +19,7 @@ SPARSE_PARTS = {"format", "data", "shape"}
 MOST_FEATURES = 2**31 - 1
 
 LARGEST = 1e150
-"""Numbers beyond have squares that are not finite, which no learner can do without."""
+"""Larger numbers have squares that overflow."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def refuse_extremes(X: Any, begun: int = 0) -> None:
 
 
 def plain_labels(y: Labels) -> Labels:
-    """Return the labels of svmlight as integers, if they all are."""
+    """Return svmlight labels as integers, if all are whole."""
     if not np.isfinite(y).all():
         raise DataFileError("it has labels that are not finite numbers.")
     whole = np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53)
@@ -80,7 +80,7 @@ def plain_labels(y: Labels) -> Labels:
 
 
 def first_bad_line(source: TableFile, error: Exception) -> str:
-    """Say which line is wrong, and how."""
+    """Describe the first malformed line."""
     with source.open() as stream:
         for number, line in enumerate(stream, start=1):
             label, *pairs = line.partition(b"#")[0].split() or [b"0"]

@@ -1,4 +1,4 @@
-"""svmlight read in parts: `iter_svmlight`."""
+"""Read svmlight in chunks: `iter_svmlight`."""
 
 from __future__ import annotations
 

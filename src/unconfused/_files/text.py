@@ -16,11 +16,11 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Byte order marks, the longer before those they begin with."""
+"""Byte order marks, longer ones before their prefixes."""
 
 
 def find_encoding(source: TableFile, chosen: str | None) -> str:
-    """Return the encoding: the one chosen, the one a mark tells, or UTF-8."""
+    """Return the encoding: the one given, that of a byte order mark, or UTF-8."""
     with source.open() as stream:
         head = stream.read(4096)
     if chosen is not None:
@@ -43,7 +43,7 @@ def find_encoding(source: TableFile, chosen: str | None) -> str:
 
 
 def open_text(source: TableFile, encoding: str) -> TextIO:
-    """Open a file for reading text; lines end as they do, which matters within quotes."""
+    """Open a file for reading text, without newline translation: quoted cells keep theirs."""
     return io.TextIOWrapper(source.open(), encoding=encoding, newline="")
 
 

@@ -1,4 +1,4 @@
-"""From text to numbers, truth values and dates; column names; frames."""
+"""Type inference for text columns; column names; conversion to pandas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unconfused._files.formulas import unescape_column
 MISSING = (
     ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
 )  # fmt: skip
-"""Cells that say there is nothing."""
+"""Cells that mark a missing value."""
 
 PROBE = 64
 
@@ -26,13 +26,13 @@ OLD_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def clean_name(name: str) -> str:
-    """Return a name on one line, without blanks around it."""
+    """Return a name on one line, stripped."""
     # Office programs break long names within a cell; nobody could type such a name.
     return LINE_END.sub(" ", name).strip()
 
 
 def column_names(names: list[str]) -> list[str]:
-    """Return the names on one line, without blanks around them; refuse one that occurs twice."""
+    """Return the names, each on one line and stripped; raise if one occurs twice."""
     clean = [clean_name(name) or f"unnamed_{place}" for place, name in enumerate(names, start=1)]
     twice = [name for name, times in Counter(clean).items() if times > 1]
     if twice:
@@ -44,7 +44,7 @@ def column_names(names: list[str]) -> list[str]:
 
 
 def typed(table: Any, as_text: Collection[str] = ()) -> Any:
-    """Give every column of text the narrowest type that all its cells have, but not `as_text`."""
+    """Convert text columns to the narrowest type that fits all cells, except `as_text`."""
     import pyarrow as pa
 
     columns = [
@@ -71,7 +71,7 @@ def _typed_column(column: Any, name: str, as_text: bool) -> Any:
 
 
 def _narrowed(text: Any, name: str) -> Any:
-    """Return the cells as numbers, truth values or dates; None if they are none of these."""
+    """Return the cells as numbers, booleans or dates; None if they are neither."""
     import pyarrow as pa
 
     if text.null_count == len(text):
@@ -116,7 +116,7 @@ def _refuse_overflow(numbers: Any, text: Any, name: str) -> None:
 
 
 def to_frame(table: Any) -> Any:
-    """Return a pandas frame of numbers, truth values, dates and text; refuse other types."""
+    """Return a pandas frame of numbers, booleans, dates and text; raise on other types."""
     import pyarrow as pa
 
     kept = [name for name in table.column_names if not OLD_INDEX.fullmatch(name)]
@@ -130,7 +130,7 @@ def to_frame(table: Any) -> Any:
 
 
 def _plain(column: Any, name: str) -> Any:
-    """Turn the many types of Arrow into few."""
+    """Convert Arrow types to a few basic ones."""
     import pyarrow as pa
 
     kind = column.type

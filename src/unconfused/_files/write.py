@@ -1,4 +1,4 @@
-"""Writing tables, whole or not at all: `write_table`."""
+"""Write tables, atomically: `write_table`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 def write_table(
     frame: Any, path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
 ) -> Path:
-    r"""Write a frame, without its index, in the format that the ending says.
+    r"""Write a frame, without its index, in the format of the extension.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def write_table(
 
 
 def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
-    """Raise before the work starts if a table could not be written here.
+    """Raise, before any work, if a table cannot be written here.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
 
 
 def safe_text(frame: Any, found: str, escape: bool) -> Any:
-    """Return a frame that is safe to open in a spreadsheet, if one would open the format."""
+    """Return a frame escaped for spreadsheets, if they open the format."""
     return escape_frame(frame) if escape and found in ("csv", "tsv") else frame
 
 

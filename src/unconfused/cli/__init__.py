@@ -14,12 +14,12 @@ from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, TERMINATED
 __all__ = ["main"]
 
 AGAIN = 30.0
-"""Seconds after which a command that was told to end, and did not, is told again: longer than it
-takes to remove a file on a slow disk, which that would cut short."""
+"""Seconds until SIGTERM is raised again if the process still runs: longer than it takes to remove a
+file on a slow disk, which the second signal would interrupt."""
 
 
 def main() -> None:
-    """Run the command line, or say what it needs."""
+    """Run the command line, or say which package it needs."""
     if importlib.util.find_spec("typer") is None:
         print('The command line needs typer: pip install "unconfused[cli]"', file=sys.stderr)
         raise SystemExit(BAD_INPUT)
@@ -29,24 +29,23 @@ def main() -> None:
         from unconfused.cli.app import app
 
         app(prog_name="unconfused")
-    except KeyboardInterrupt:  # pressed before a command could begin
+    except KeyboardInterrupt:  # before a command has started
         raise SystemExit(INTERRUPTED) from None
     finally:
-        if hasattr(signal, "setitimer"):  # it is ending: it need not be told again
+        if hasattr(signal, "setitimer"):  # already exiting
             signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def _print_traceback(*error: Any) -> None:
-    """Print what --debug shows; an error may quote what is not safe to print."""
+    """Print the traceback for --debug, with control characters escaped."""
     lines = "".join(traceback.format_exception(*error)).splitlines()
     print("\n".join(map(printable, lines)), file=sys.stderr)
 
 
 def _end(*_: Any) -> None:
-    """Leave by an exception, so that half-written files are removed on the way out.
+    """Exit by an exception, so that partial files are removed.
 
-    It may come where Python drops exceptions, in a destructor or a callback of a library. So it
-    comes again.
+    Python swallows exceptions raised in a destructor or a callback, so it is raised again later.
     """
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.signal(signal.SIGALRM, _end)

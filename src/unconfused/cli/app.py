@@ -1,4 +1,4 @@
-"""The commands together: their names, their help, and the options before them."""
+"""The command group: names, help and global options."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Commands(TyperGroup):
         return self.commands.get(cmd_name)
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        """Read the options before a command."""
+        """Parse the global options."""
         with _safe_usage_errors():
             return super().make_context(*args, **options)
 
     def invoke(self, *args: Any, **options: Any) -> Any:
-        """Read the options of a command, and run it."""
+        """Parse the options of a command, and run it."""
         with _safe_usage_errors():
             return super().invoke(*args, **options)
 
 
 @contextmanager
 def _safe_usage_errors() -> Iterator[None]:
-    """Escape what an error quotes: a shell's ``*`` puts names of files on the command line."""
+    """Escape what a usage error quotes: a shell's ``*`` may expand to hostile file names."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What the commands print with: nothing that they read gets to command the terminal."""
+"""Consoles that escape control characters in whatever they print."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from unconfused._printable import printable
 
 
 class SafeConsole(Console):
-    """A console that escapes control characters in whatever it prints, but for line ends."""
+    """A console that escapes control characters, except line ends."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects; text is escaped before it is laid out, so that lines keep their width."""
+        """Print objects; text is escaped before layout, so that widths are right."""
         super().print(*(_lines(one) if isinstance(one, str) else one for one in objects), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield what is to be printed; everything passes here: tables, bars and text."""
+        """Yield escaped segments; everything printed passes here, tables and bars included."""
         for text, style, control in super().render(renderable, options):
             # Commands of the console's own are marked as such, and are not text.
             yield Segment(text if control else _lines(text), style, control)
 
 
 def console(*, stderr: bool = False) -> SafeConsole:
-    """Return stdout, or stderr: colours on a terminal only, lines as long as they are elsewhere."""
+    """Return a console on stdout or stderr, with colours and wrapping on a terminal only."""
     plain = SafeConsole(highlight=False, markup=False, emoji=False, stderr=stderr)
     plain.soft_wrap = not plain.is_terminal
     return plain
 
 
 def print_json(found: dict[str, Any]) -> None:
-    """Print one JSON object; JSON escapes control characters, but not the last of ASCII."""
+    """Print one JSON object; JSON escapes all control characters but DEL."""
     print(json.dumps(found, indent=2).replace("\x7f", "\\u007f"))
 
 

@@ -1,4 +1,4 @@
-"""The demo: digits whose training labels are wrong, learnt with and without knowing how."""
+"""The demo: digits with corrupted training labels, learnt with and without C."""
 
 from __future__ import annotations
 

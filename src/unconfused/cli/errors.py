@@ -1,4 +1,4 @@
-"""How a command ends: one line on stderr when it goes wrong, and an exit code that says how."""
+"""Errors as one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unconfused._printable import printable
 from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, OUR_FAULT
 
 EXIT_CODES = (
-    f"Exit codes: 0 all went well; {OUR_FAULT} a fault of ours (--debug shows where); "
+    f"Exit codes: 0 success; {OUR_FAULT} internal error (see --debug); "
     f"{BAD_INPUT} wrong usage or bad input; {INTERRUPTED} interrupted."
 )
 
@@ -35,11 +35,11 @@ OPTIONS = {
     r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
     r"raise max_iter, loosen `tol`": "raise --max-iter",
 }
-"""The library speaks of arguments; on the command line they are options."""
+"""Arguments in messages of the library, and the options they correspond to."""
 
 
 def in_options(message: str) -> str:
-    """Say on one line, in terms of options, what the library said in terms of arguments.
+    """Return a message on one line, with options in place of arguments.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def in_options(message: str) -> str:
 
 @contextmanager
 def plain_errors(debug: bool) -> Iterator[None]:
-    """Turn whatever goes wrong into one line on stderr and an exit code.
+    """Turn an exception into one line on stderr and an exit code.
 
-    The library words its ValueErrors for users, and the system its OSErrors; an ImportError is an
-    extra that is not installed. Anything else is a fault of ours, and says so.
+    ValueErrors of the library and OSErrors are meant for users; an ImportError is an extra that is
+    not installed. Anything else is reported as a bug.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""From a task to a fitted pipeline."""
+"""Pipelines for a task: build, estimate the confusion matrix, fit."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 
 ROWS_TO_GUESS_FROM = 10_000
-"""More rows would make a guess slower, not better."""
+"""Rows used to estimate the matrix without trusted rows; more are slower, and no better."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to learn."""
+    """Learner and column options."""
 
     learner: str = "logistic"
     l2: float = 1e-4
@@ -45,25 +45,25 @@ class Settings:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the rows on disk, drawn at random, for what needs rows in memory."""
+    """A random sample of the rows on disk, for what needs rows in memory."""
 
     rows: IntArray
-    """Their places among the rows of the task."""
+    """Indices into the rows of the task."""
 
     table: Any
-    """Their cells in the columns that a report shows; None if there are none."""
+    """The columns shown in a report; None if there are none."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A pipeline that is not fitted yet, the rows it takes, and what each column becomes."""
+    """An unfitted pipeline, its input rows, and the kind of each column."""
 
     model: Pipeline
     rows: Any
     columns: ColumnPlan | None
     sample: Sample | None = None
-    """Given if the rows are on disk: they are features then, and all steps before the learner are
-    fitted already."""
+    """Set if the rows are on disk: they are features then, and all steps but the learner are
+    fitted."""
 
     @property
     def learner(self) -> Any:
@@ -82,7 +82,7 @@ class Plan:
 
 @contextmanager
 def warnings_as_notes(notes: list[str]) -> Iterator[None]:
-    """Collect what the library warns of, each sentence once, in terms of options."""
+    """Collect warnings of the library as notes, without duplicates, in terms of options."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -109,19 +109,19 @@ def make_plan(task: Task, settings: Settings) -> Plan:
 
 
 def refuse_column_options(settings: Settings) -> None:
-    """Raise if columns are named where they have no names."""
+    """Raise if options name columns of a file without column names."""
     if settings.text or settings.categories or settings.ignore:
         raise ValueError(
-            "This file names no columns, so --text, --categories and --ignore have no meaning."
+            "This file has no column names, so --text, --categories and --ignore do not apply."
         )
 
 
 def refuse_as_is(settings: Settings) -> None:
-    """Raise if columns that have names are to be left as they are."""
+    """Raise if --as-is is given for a file with column names."""
     if settings.as_is:
         raise ValueError(
-            "--as-is is for files without column names (.svm, .npz); leave it out: scaling columns "
-            "that are scaled already does no harm."
+            "--as-is is for files without column names (.svm, .npz); drop it: scaling columns that "
+            "are scaled already is harmless."
         )
 
 
@@ -139,7 +139,7 @@ def make_learner(task: Task, settings: Settings) -> Any:
             task.confusion, l2=settings.l2, relabel=settings.relabel, **shared
         )
     if settings.relabel:
-        raise ValueError("--relabel works with --learner logistic: rounds need probabilities.")
+        raise ValueError("--relabel needs probabilities: use --learner logistic.")
     if task.kind == "votes":
         raise ValueError(
             "UMA takes one label per row: with several annotators use --learner logistic."
@@ -158,7 +158,7 @@ def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
 
 
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
-    """Return the matrix the learner is to be given, None if it finds one by itself."""
+    """Return the matrix to pass to the learner; None if the learner determines it."""
     if task.kind == "nothing":
         return guess_confusion(task, plan, settings.seed, settings.smoothing)
     if task.kind == "trusted" and settings.smoothing > 0:
@@ -167,7 +167,7 @@ def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEst
 
 
 def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
-    """Count labels on the rows whose truth is known."""
+    """Count the labels of the trusted rows."""
     assert task.y_true is not None
     return from_trusted(
         task.y_true, task.y, classes=task.classes, smoothing=smoothing, missing_label=None
@@ -175,7 +175,7 @@ def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
 
 
 def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> ConfusionEstimate:
-    """Guess the matrix from features and labels alone, on some of the rows if they are many."""
+    """Estimate the matrix from features and labels alone, on a sample if there are many rows."""
     features, y = plan.features(), np.asarray(task.y)
     if len(y) > ROWS_TO_GUESS_FROM:
         rows = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
@@ -187,7 +187,7 @@ def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> Conf
     except ValueError:
         if smoothing > 0:
             raise
-        # A class of which no row stands out: better an even spread than no answer.
+        # A class without a single confident row: smooth rather than fail.
         return from_noisy(features, y, smoothing=1.0, **given)
 
 

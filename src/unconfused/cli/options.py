@@ -1,4 +1,4 @@
-"""Options that several commands share: one place for their names and their help."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-KNOWN = "What is known of the noise (nothing: it is guessed from the labels)"
+KNOWN = "What is known about the noise (by default it is estimated from the labels)"
 COLUMNS = "Columns"
 FILES = "Files"
-CHANCE = "Chance"
+CHANCE = "Randomness"
 
 
 class Learner(StrEnum):
@@ -22,7 +22,7 @@ class Learner(StrEnum):
 
 
 class Duplicates(StrEnum):
-    """What to do when an annotator answers twice on one item."""
+    """What to do when an annotator answers twice on an item."""
 
     error = "error"
     last = "last"
@@ -42,8 +42,8 @@ Label = Annotated[
         "--label",
         "-l",
         metavar="COLUMN",
-        help="The column with the labels; with --votes, the answers in that file. Rows without "
-        "a label are left out.",
+        help="Column with the labels; with --votes, the column of that file with the answers. Rows "
+        "without a label are skipped.",
     ),
 ]
 Confusion = Annotated[
@@ -52,8 +52,8 @@ Confusion = Annotated[
         "--confusion",
         "-c",
         metavar="C.csv",
-        help="The confusion matrix: a row per true class that begins with its name, a column per "
-        "label; rows sum to 1. Numbers alone follow the sorted classes.",
+        help="Confusion matrix: one row per true class, starting with its name, one column per "
+        "label; rows sum to 1. A matrix without names follows the sorted classes.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -63,7 +63,7 @@ Truth = Annotated[
         "--truth",
         "-t",
         metavar="COLUMN",
-        help="A column with the truth of some rows, empty elsewhere.",
+        help="Column with the true class of some rows, empty elsewhere.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -73,8 +73,8 @@ Annotators = Annotated[
         "--annotators",
         "-a",
         metavar="COL,COL,...",
-        help="Columns with the answers of one person each, empty where there is none; 'ann*' for "
-        "all that begin so.",
+        help="One column of labels per annotator, empty where there is none; 'ann*' matches by "
+        "prefix.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -83,7 +83,7 @@ Votes = Annotated[
     typer.Option(
         "--votes",
         metavar="FILE",
-        help="A file with one answer per line, as crowd platforms export it.",
+        help="File with one answer per line, as exported by crowdsourcing platforms.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -92,8 +92,8 @@ Item = Annotated[
     typer.Option(
         "--item",
         metavar="COLUMN",
-        help="With --votes: its column that says which row of DATA was labelled, by what DATA has "
-        "in --id, or by row number from 0.",
+        help="Column of --votes with the row of DATA that was labelled: its value in --id, or its "
+        "row number, counted from 0.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -102,7 +102,7 @@ Annotator = Annotated[
     typer.Option(
         "--annotator",
         metavar="COLUMN",
-        help="With --votes: its column that says who answered.",
+        help="Column of --votes with the annotator.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -110,20 +110,24 @@ OnDuplicates = Annotated[
     Duplicates,
     typer.Option(
         "--duplicates",
-        help="With --votes: if someone answers twice on a row, refuse or take the last answer.",
+        help="What to do when an annotator answers twice on a row of --votes: raise an error, or "
+        "use the last answer.",
         rich_help_panel=KNOWN,
     ),
 ]
 TrustLabels = Annotated[
     bool,
-    typer.Option("--trust-labels", help="Take every label as right.", rich_help_panel=KNOWN),
+    typer.Option(
+        "--trust-labels", help="Assume that every label is correct.", rich_help_panel=KNOWN
+    ),
 ]
 Smoothing = Annotated[
     float,
     typer.Option(
         "--smoothing",
         min=0.0,
-        help="With --truth: added to every count, for classes without a row whose truth is known.",
+        help="With --truth: pseudocount added to every cell of the matrix, for classes without a "
+        "trusted row.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -131,8 +135,8 @@ Relabel = Annotated[
     int,
     typer.Option(
         min=0,
-        help="Rounds that fit anew to the classes rows probably have (logistic): 4 is often "
-        "better than 0, and takes up to forty times longer.",
+        help="Rounds of refitting to the probable classes of the rows (logistic): 4 is often "
+        "better than 0, and takes up to 40 times as long.",
     ),
 ]
 Identity = Annotated[
@@ -140,7 +144,7 @@ Identity = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="A column that names the rows; it is not learnt from.",
+        help="Column that identifies the rows; not used as a feature.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -155,7 +159,7 @@ Categories = Annotated[
     typer.Option(
         "--categories",
         metavar="COL,COL,...",
-        help="Columns of numbers that are codes.",
+        help="Numeric columns that hold codes.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -164,7 +168,7 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         metavar="COL,COL,...",
-        help="Columns not to learn from.",
+        help="Columns not to use as features.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -172,8 +176,8 @@ AsIs = Annotated[
     bool,
     typer.Option(
         "--as-is",
-        help="Do not scale the columns of a file that does not name them (.svm, .npz); sparse rows "
-        "that are all of one length never are.",
+        help="Do not scale the columns of a file without column names (.svm, .npz). Sparse rows "
+        "that all have the same norm are never scaled.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -182,7 +186,7 @@ Missing = Annotated[
     typer.Option(
         "--missing",
         metavar="VALUE",
-        help="What stands for no label, besides an empty cell, NA and the like: -1, or '?'.",
+        help="Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -191,28 +195,29 @@ Classes = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B,...",
-        help="All classes, if the labels may not show every one; also the order of a matrix "
+        help="All classes, if some may not occur among the labels; also the order of a matrix "
         "without names.",
         rich_help_panel=COLUMNS,
     ),
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(
-        "--delimiter", help="What divides the cells of a .csv file.", rich_help_panel=FILES
-    ),
+    typer.Option("--delimiter", help="Field separator of a .csv file.", rich_help_panel=FILES),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", help="Of text, such as cp1252; usually UTF-8.", rich_help_panel=FILES
+        "--encoding",
+        help="Text encoding, such as cp1252; UTF-8 if not given.",
+        rich_help_panel=FILES,
     ),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="If the ending does not say it: csv, tsv, jsonl, parquet, arrow, svmlight or npz.",
+        help="File format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, "
+        "svmlight or npz.",
         rich_help_panel=FILES,
     ),
 ]
@@ -220,8 +225,8 @@ Stream = Annotated[
     bool | None,
     typer.Option(
         "--stream/--no-stream",
-        help="Read DATA in parts and keep its features on disk, so that it need not fit into "
-        "memory; the model is the same.",
+        help="Read DATA in chunks and keep the features on disk, for data larger than memory; the "
+        "model is the same.",
         show_default="above 512 MB",
         rich_help_panel=FILES,
     ),
@@ -231,7 +236,7 @@ Scratch = Annotated[
     typer.Option(
         "--scratch",
         metavar="FOLDER",
-        help="With --stream: where the features are kept meanwhile; nothing is left there.",
+        help="Folder for the temporary files of --stream.",
         show_default="beside the output",
         rich_help_panel=FILES,
     ),
@@ -240,22 +245,20 @@ Escape = Annotated[
     bool,
     typer.Option(
         "--escape/--no-escape",
-        help="In CSV and TSV, put an apostrophe before text that a spreadsheet would take for a "
-        "formula (=, +, -, @); the commands take it away when they read it.",
+        help="Prefix text that a spreadsheet would run as a formula (=, +, -, @) with an "
+        "apostrophe, in CSV and TSV; these commands remove it when they read a file.",
         rich_help_panel=FILES,
     ),
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", "-f", help="Replace files that are there.", rich_help_panel=FILES),
+    typer.Option("--force", "-f", help="Overwrite existing files.", rich_help_panel=FILES),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option(
-        "--json", help="Print one JSON object instead of sentences.", rich_help_panel=FILES
-    ),
+    typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=FILES),
 ]
 Seed = Annotated[
     int,
-    typer.Option("--seed", min=0, max=2**31, help="Seed of all chance.", rich_help_panel=CHANCE),
+    typer.Option("--seed", min=0, max=2**31, help="Random seed.", rich_help_panel=CHANCE),
 ]

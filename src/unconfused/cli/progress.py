@@ -1,4 +1,4 @@
-"""What people see while they wait: on a terminal only, and never on stdout."""
+"""Progress bars, on stderr and on a terminal only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unconfused.cli.console import console
 
 
 class Stages:
-    """A bar that moves on with every stage of a command.
+    """A progress bar with one step per stage of a command.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ class Stages:
         return self
 
     def __call__(self, what: str) -> None:
-        """Begin the next stage."""
+        """Start the next stage."""
         self._bar.update(self._task, description=what, advance=1 if self._begun else 0)
         self._begun, self._what, self._rows = True, what, 0
 
     def more(self, n_stages: int) -> None:
-        """Reckon with more stages."""
+        """Add stages to the total."""
         total = self._bar.tasks[0].total or 0
         self._bar.update(self._task, total=total + n_stages)
 
     def rows(self, more: int) -> None:
-        """Show how many rows the stage has seen by now."""
+        """Add to the number of rows shown for this stage."""
         self._rows += more
         self._bar.update(self._task, description=f"{self._what} ({self._rows:,} rows)")
 
@@ -66,12 +66,12 @@ class Stages:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
 
 class RowCount:
-    """How many rows of a file are done; how many there are is known at its end only."""
+    """A counter of processed rows, for files whose length is not known."""
 
     def __init__(self, what: str) -> None:
         stderr = console(stderr=True)
@@ -102,5 +102,5 @@ class RowCount:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take the count away."""
+        """Remove the counter."""
         self._bar.stop()

@@ -1,4 +1,4 @@
-"""How the columns of a file without names are scaled, if at all."""
+"""Scaling of files without column names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 EQUAL_LENGTHS = 0.01
-"""Rows are of one length if the longest is longer than the shortest by no more than this part."""
+"""Relative difference up to which row norms count as equal."""
 
 
 class SparseColumns:
-    """What must be known of sparse rows to scale them, from the rows part by part.
+    """Statistics for scaling sparse rows, collected chunk by chunk.
 
     Columns are divided by their largest entry, unless all rows are of one length: then someone has
     weighed the columns already, as TF-IDF does, and dividing would make the rarest words as large
@@ -36,7 +36,7 @@ class SparseColumns:
         self._shortest, self._longest = np.inf, 0.0
 
     def add(self, rows: Any) -> None:
-        """Look at some rows more."""
+        """Add a chunk."""
         np.maximum.at(self._largest, rows.indices, np.abs(rows.data))
         # Counts come as integers, small ones whose squares would overflow.
         squares = rows.data.astype(np.float64) ** 2
@@ -48,22 +48,22 @@ class SparseColumns:
             self._longest = max(self._longest, float(lengths.max()))
 
     def scaler(self) -> Any:
-        """Return the step of a pipeline, fitted."""
+        """Return the fitted scaler."""
         scaler = as_they_are() if self.all_of_one_length() else MaxAbsScaler()
         return scaler.fit(sparse.csr_matrix(self._largest))
 
     def all_of_one_length(self) -> bool:
-        """Return whether all rows but empty ones have the same length."""
+        """Return whether all non-empty rows have the same norm."""
         return self._longest <= (1.0 + EQUAL_LENGTHS) * self._shortest
 
 
 def as_they_are() -> FunctionTransformer:
-    """Return the step that leaves rows alone; unlike "passthrough" it knows how many columns."""
+    """Return an identity step; unlike "passthrough" it checks the number of columns."""
     return FunctionTransformer(accept_sparse=True)
 
 
 def scaler_for(rows: Any, as_is: bool) -> Any:
-    """Return the step of a pipeline that scales these rows, not fitted."""
+    """Return an unfitted scaler for these rows."""
     if as_is:
         return as_they_are()
     if not sparse.issparse(rows):

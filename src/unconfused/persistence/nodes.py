@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.tree._tree import Tree
 
 from unconfused._printable import printable
-from unconfused.persistence._table import FUNCTIONS, check_object, full_name, table
+from unconfused.persistence._table.allowed import FUNCTIONS, check_object, full_name, table
 from unconfused.persistence._table.checks import LARGEST_INTEGER, SCALAR_TYPES
 from unconfused.persistence._table.learners import LOSSES, MADE_ANEW
 from unconfused.persistence._table.trees import make_tree

@@ -36,9 +36,9 @@ COLUMNS = ("row", "label", "suggested", "probability_wrong")
 """Columns of the output, besides that of --id."""
 
 MOST_STREAMED = 100_000
-"""Rows that are listed of a file in parts, unless --top says otherwise."""
+"""Rows listed with --stream, unless --top is given."""
 
-FOLDS_WORDS = "Judging every row by models that have not seen it"
+FOLDS_WORDS = "Computing out-of-fold predictions"
 
 
 def audit(
@@ -49,7 +49,7 @@ def audit(
         typer.Option(
             "--output",
             "-o",
-            help="Where the rows go: a .csv, .tsv, .jsonl, .parquet or .arrow file.",
+            help="Output file for the rows: .csv, .tsv, .jsonl, .parquet or .arrow.",
             rich_help_panel=opt.FILES,
         ),
     ],
@@ -58,8 +58,8 @@ def audit(
         int | None,
         typer.Option(
             min=1,
-            help="How many rows to write, the worst first.",
-            show_default="all of them, 100,000 with --stream",
+            help="Number of rows to write, most suspicious first.",
+            show_default="all, 100,000 with --stream",
         ),
     ] = None,
     confusion: opt.Confusion = None,
@@ -70,7 +70,7 @@ def audit(
     annotator: opt.Annotator = None,
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
     smoothing: opt.Smoothing = 0.0,
-    l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights.")] = 1e-4,
+    l2: Annotated[float, typer.Option(min=0.0, help="L2 penalty.")] = 1e-4,
     relabel: opt.Relabel = 0,
     identity: opt.Identity = None,
     text: opt.Text = None,
@@ -89,11 +89,11 @@ def audit(
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """List the rows most likely mislabelled, with a better label for each.
+    """List the rows most likely mislabelled, with a suggested label for each.
 
-    OUTPUT has the columns `row` (its number in DATA, from 0), that of --id if given, `label`,
-    `suggested` and `probability_wrong`, the most suspicious first. Each row is judged by a model
-    that was fitted without it; rows whose truth is known are not listed.
+    OUTPUT has the columns `row` (row number in DATA, from 0), the column of --id if given,
+    `label`, `suggested` and `probability_wrong`, and is sorted by the latter. Probabilities are
+    out-of-fold: no row is judged by a model fitted to it. Trusted rows are not listed.
     """
     with plain_errors(context.obj):
         from unconfused._files.write import check_table_target, write_table
@@ -137,7 +137,7 @@ def _judge(source: TaskSource, top: int | None) -> tuple[Task, Plan, ReportData,
     with modelling.warnings_as_notes(caught):
         task, plan = source.open()
         most = len(task.place) if plan.sample is None else min(len(task.place), MOST_STREAMED)
-        stage("Asking how labels go wrong")
+        stage("Estimating the confusion matrix")
         estimate = modelling.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
         model = modelling.fit_plan(task, plan, estimate)
@@ -154,7 +154,7 @@ def _judge(source: TaskSource, top: int | None) -> tuple[Task, Plan, ReportData,
     notes = task.notes_with(caught)
     notes += [*map(in_options, page.notes), *suspicious_columns(plan, model.classes_)]
     if top is None and most < page.n_ranked:
-        notes.append(f"The file was read in parts: the {most:,} worst rows are listed; see --top.")
+        notes.append(f"With --stream only the {most:,} most suspicious rows are listed; see --top.")
     return task, plan, page, notes
 
 

@@ -1,4 +1,4 @@
-"""`unconfused corrupt`: noise made to order, to try everything on."""
+"""`unconfused corrupt`: labels with known noise, for experiments."""
 
 from __future__ import annotations
 
@@ -25,39 +25,41 @@ def corrupt(
     context: typer.Context,
     data: opt.Data,
     label: Annotated[
-        str, typer.Option("--label", "-l", metavar="COLUMN", help="The column with true labels.")
+        str, typer.Option("--label", "-l", metavar="COLUMN", help="Column with the true labels.")
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Where the noisy data go.", rich_help_panel=opt.FILES),
+        typer.Option(
+            "--output", "-o", help="Output file for the noisy data.", rich_help_panel=opt.FILES
+        ),
     ],
     symmetric: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Share of wrong labels, each as likely as another."),
+        typer.Option(min=0.0, max=1.0, help="Noise rate; all wrong labels are equally likely."),
     ] = None,
     pairwise: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Share of every class that gets the next one's label."),
+        typer.Option(min=0.0, max=1.0, help="Share of each class labelled as the next one."),
     ] = None,
     confusion: Annotated[
         Path | None,
-        typer.Option("--confusion", "-c", metavar="C.csv", help="Noise by this matrix."),
+        typer.Option("--confusion", "-c", metavar="C.csv", help="Confusion matrix of the noise."),
     ] = None,
     reveal: Annotated[
         float,
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Share of rows that keep their truth, in COLUMN; without it, COLUMN is left out.",
+            help="Share of rows that keep their true label; by default the column is dropped.",
         ),
     ] = 0.0,
     annotators: Annotated[
-        int, typer.Option(min=1, help="How many times to label, a column each.")
+        int, typer.Option(min=1, help="Number of noisy labels per row, one column each.")
     ] = 1,
     column: Annotated[
         str | None,
         typer.Option(
-            help="Name of the new column, numbered if they are several.",
+            help="Name of the new column; numbered if there are several.",
             show_default="noisy_COLUMN",
         ),
     ] = None,
@@ -69,7 +71,7 @@ def corrupt(
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Make labels wrong on purpose, in a known way.
+    """Corrupt labels with known noise.
 
     The new labels go into a column of their own. The truth stays in its column for the rows of
     --reveal alone: a model could learn from a column that holds all of it.
@@ -88,7 +90,7 @@ def corrupt(
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
         taken = [name for name in names if name in table.columns]
         if taken:
-            raise ValueError(f"There is a column {taken[0]!r} already; choose another --column.")
+            raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
         noisy, wrong = _add_noise(
             table, label, names, (symmetric, pairwise, confusion), reveal, missing, seed
         )
@@ -104,7 +106,7 @@ def _read(data: Path, label: str, reading: ReadOptions) -> Any:
     # All as it is written: what is not noise must come out as it went in.
     table = reading.table(data, [label])
     if isinstance(table, LabelledRows):
-        raise DataFileError(f"{data} names no columns; corrupt needs a format that does, as CSV.")
+        raise DataFileError(f"{data} has no column names; use a format that has, such as CSV.")
     require_columns(table, [label])
     return table
 
@@ -118,7 +120,7 @@ def _add_noise(
     missing: str | None,
     seed: int,
 ) -> tuple[Any, float]:
-    """Return the table with noisy columns, and the share of labels that are wrong."""
+    """Return the table with noisy columns, and the share of wrong labels."""
     import numpy as np
 
     from unconfused.cli.input.label_columns import (

@@ -1,4 +1,4 @@
-"""`unconfused demo`: what a user may ask of it, and what is shown in answer."""
+"""`unconfused demo`: the command, its table and its figure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXAMPLES = [
 
 
 class Noise(StrEnum):
-    """How the demo spoils the labels."""
+    """How the demo corrupts the labels."""
 
     pairwise = "pairwise"
     symmetric = "symmetric"
@@ -38,14 +38,14 @@ def demo(
     context: typer.Context,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Where the figure goes: a .png, .pdf or .svg file."),
+        typer.Option("--output", "-o", help="Output file for the figure: .png, .pdf or .svg."),
     ] = DEFAULT_FIGURE,
-    no_figure: Annotated[bool, typer.Option("--no-figure", help="Only the table.")] = False,
+    no_figure: Annotated[bool, typer.Option("--no-figure", help="Print the table only.")] = False,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help=f"Replace an existing OUTPUT. {DEFAULT_FIGURE} is always replaced.",
+            help=f"Overwrite an existing OUTPUT. {DEFAULT_FIGURE} is always overwritten.",
         ),
     ] = False,
     noise: Annotated[
@@ -55,11 +55,9 @@ def demo(
         ),
     ] = Noise.pairwise,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first run.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of the table.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Spoil the labels of scikit-learn's digits, learn through the noise, show the result.
+    """Corrupt the labels of scikit-learn's digits, learn through the noise, and show the result.
 
     Nothing is downloaded. Takes some ten seconds.
     """

@@ -1,4 +1,4 @@
-"""`unconfused estimate`: the confusion matrix, how sure it is, and whether that is enough."""
+"""`unconfused estimate`: the confusion matrix, with intervals and a verdict."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def estimate(
             "--output",
             "-o",
             metavar="C.csv",
-            help="Where the matrix goes, as `fit --confusion` reads it.",
+            help="Output file for the matrix, as read by `fit --confusion`.",
             rich_help_panel=opt.FILES,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def estimate(
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
     smoothing: opt.Smoothing = 0.0,
     level: Annotated[
-        float, typer.Option(min=0.01, max=0.999, help="How sure the intervals are to be.")
+        float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
     ] = 0.95,
     identity: opt.Identity = None,
     text: opt.Text = None,
@@ -68,10 +68,10 @@ def estimate(
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Estimate how labels are confused, with intervals and a verdict.
+    """Estimate the confusion matrix of the labels, with intervals and a verdict.
 
-    From rows whose truth is known, from several annotators, or, with neither, from the features
-    and the labels alone: a guess.
+    From trusted rows (--truth), from several annotators (--annotators, --votes), or, with neither,
+    from features and labels alone, which is a guess.
     """
     with plain_errors(context.obj):
         reading = ReadOptions(delimiter, encoding, file_format)
@@ -99,7 +99,7 @@ def estimate(
             caught: list[str] = []
             with warnings_as_notes(caught):
                 task, plan = source.open_labels()
-                stage("Asking how labels go wrong")
+                stage("Estimating the confusion matrix")
                 found = _estimate(task, plan, settings)
             notes = task.notes_with(caught)
             notes += doubts(_verdict(task, found, known))

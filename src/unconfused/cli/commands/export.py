@@ -17,21 +17,21 @@ EXAMPLES = ["export model.skops --onnx", "export model.skops --onnx -o pets.onnx
 
 def export(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `fit` wrote.")],
-    onnx: Annotated[bool, typer.Option("--onnx", help="As an ONNX graph.")] = False,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
+    onnx: Annotated[bool, typer.Option("--onnx", help="Export to ONNX.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Where the graph goes.",
+            help="Output file for the graph.",
             show_default="MODEL with the ending .onnx",
         ),
     ] = None,
     locale: Annotated[
         str | None,
         typer.Option(
-            help="For text: the locale of the machine that will run the graph, as C.UTF-8.",
+            help="For text: a locale of the machine that will run the graph, such as C.UTF-8.",
             show_default="US English",
         ),
     ] = None,
@@ -44,13 +44,14 @@ def export(
     """
     with plain_errors(context.obj):
         if not onnx:
-            raise typer.BadParameter("Say to what: --onnx is what there is.")
+            raise typer.BadParameter("Name a format: --onnx is the only one.")
         target = model.with_suffix(".onnx") if output is None else output
         refuse_same_target(model, target)
         check_target(target, [".onnx"], force=force)
         from unconfused import load
         from unconfused.cli.output.onnx_example import example_rows
-        from unconfused.persistence import ExportError, to_onnx
+        from unconfused.persistence.errors import ExportError
+        from unconfused.persistence.onnx import to_onnx
 
         loaded = load(model)
         try:
@@ -61,8 +62,8 @@ def export(
             if "locale" not in str(error):
                 raise
             raise ExportError(
-                "The graph needs a locale to put words into small letters, and this machine does "
-                f"not have {locale or 'en_US.UTF-8'}. Try --locale C.UTF-8."
+                "The graph needs a locale to convert text to lower case, and this machine does not "
+                f"have {locale or 'en_US.UTF-8'}. Try --locale C.UTF-8."
             ) from None
         _tell(graph, target, as_json)
 

@@ -37,14 +37,16 @@ def fit(
     label: opt.Label = None,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Where the model goes.", rich_help_panel=opt.FILES),
+        typer.Option(
+            "--output", "-o", help="Output file for the model.", rich_help_panel=opt.FILES
+        ),
     ] = DEFAULT_MODEL,
     report: Annotated[
         Path | None,
         typer.Option(
             "--report",
             metavar="FILE.html",
-            help="Also write a page that shows which rows are probably wrong.",
+            help="Also write an HTML report on the labels, with the rows most likely mislabelled.",
             rich_help_panel=opt.FILES,
         ),
     ] = None,
@@ -60,13 +62,15 @@ def fit(
     learner: Annotated[
         opt.Learner,
         typer.Option(
-            help="logistic gives probabilities; uma, the algorithm of the paper, labels alone."
+            help="logistic: logistic regression through the confusion matrix, with probabilities; "
+            "uma: the algorithm of the paper, labels only."
         ),
     ] = opt.Learner.logistic,
-    l2: Annotated[float, typer.Option(min=0.0, help="Penalty on the weights (logistic).")] = 1e-4,
+    l2: Annotated[float, typer.Option(min=0.0, help="L2 penalty (logistic).")] = 1e-4,
     relabel: opt.Relabel = 0,
     max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Most steps of the fit.", show_default="by learner")
+        int | None,
+        typer.Option(min=1, help="Maximum number of iterations.", show_default="by learner"),
     ] = None,
     identity: opt.Identity = None,
     text: opt.Text = None,
@@ -84,10 +88,10 @@ def fit(
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Learn from noisy labels, and save the model.
+    """Fit a classifier to noisy labels, and save it.
 
-    Numbers are scaled, words become categories, missing values are filled in; all that is saved
-    with the model, so that `predict` takes files like this one as they are.
+    Numbers are scaled, words become categories, and missing values are imputed. These steps are
+    saved with the model, so `predict` takes files in the same format as DATA.
     """
     with plain_errors(context.obj):
         reading = ReadOptions(delimiter, encoding, file_format)
@@ -139,7 +143,7 @@ def _run(source: TaskSource) -> FitResult:
     notes: list[str] = []
     with modelling.warnings_as_notes(notes):
         task, plan = source.open()
-        stage("Asking how labels go wrong")
+        stage("Estimating the confusion matrix")
         estimate = modelling.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
         modelling.fit_plan(task, plan, estimate)

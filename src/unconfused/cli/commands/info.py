@@ -1,4 +1,4 @@
-"""`unconfused info`: what a bug report should say."""
+"""`unconfused info`: versions and hardware, for bug reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def info(
 
 
 def collect_info() -> dict[str, str | int | None]:
-    """Return versions by package, None for what is not installed, and what does the work.
+    """Return versions by package, None for those not installed, and the engine in use.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def collect_info() -> dict[str, str | int | None]:
 
 
 def _linear_algebra() -> str:
-    """Say how many threads the libraries under NumPy take."""
+    """Return the BLAS and OpenMP libraries and their numbers of threads."""
     from threadpoolctl import threadpool_info
 
     pools = {f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()}

@@ -1,4 +1,4 @@
-"""`unconfused predict`: labels for a file, part by part."""
+"""`unconfused predict`: labels for a file, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -26,29 +26,28 @@ LABEL, PROBABILITY = "label", "probability"
 
 def predict(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `fit` wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
     data: opt.Data,
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
-            help="Where the labels go: a .csv, .tsv, .jsonl, .parquet or .arrow file.",
+            help="Output file for the labels: .csv, .tsv, .jsonl, .parquet or .arrow.",
             rich_help_panel=opt.FILES,
         ),
     ],
     proba: Annotated[
-        bool, typer.Option("--proba", help="Also the probability of every class.")
+        bool, typer.Option("--proba", help="Also write the probability of every class.")
     ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            "--keep", metavar="COL,COL,...", help="Columns of DATA to copy, such as an identifier."
+            "--keep", metavar="COL,COL,...", help="Columns of DATA to copy, such as an id."
         ),
     ] = None,
-    rows: Annotated[
-        int, typer.Option(min=1, help="Rows in memory at a time.", rich_help_panel=opt.FILES)
-    ] = 2**16,
+    rows: Annotated[int, typer.Option(min=1, help="Rows per chunk.", rich_help_panel=opt.FILES)] = 2
+    ** 16,
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
     file_format: opt.Format = None,
@@ -56,10 +55,11 @@ def predict(
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Predict the true label of every row, in the order of DATA.
+    """Predict the true class of every row of DATA.
 
-    OUTPUT has a column `label` and, if the model has probabilities, `probability`, that of the
-    label. DATA needs the columns the model was fitted with; others are not used.
+    OUTPUT has a row per row of DATA, with a column `label` and, if the model has probabilities, a
+    column `probability`: that of the label. DATA must have the columns the model was fitted on;
+    others are ignored.
     """
     with plain_errors(context.obj):
         from unconfused._files.append import open_table
@@ -83,7 +83,7 @@ def predict(
 
 
 class Prediction:
-    """A model at work on a file, and what is worth saying afterwards."""
+    """Labels of a file, with counts for the summary."""
 
     def __init__(self, model: Any, keep: list[str], every_class: bool) -> None:
         self.model, self.keep, self.every_class = model, keep, every_class
@@ -94,12 +94,12 @@ class Prediction:
 
         if every_class and not self.has_probability:
             raise ValueError(
-                "This model has no probabilities (UMA gives labels alone); no --proba."
+                "This model has no probabilities (UMA predicts labels only); drop --proba."
             )
         refuse_clash("--keep", keep, self._made())
 
     def _made(self) -> list[str]:
-        """Return the columns of the output that are not copied."""
+        """Return the columns of the output that are not copied from the data."""
         made = [LABEL, PROBABILITY] if self.has_probability else [LABEL]
         return made + self._every_class() if self.every_class else made
 
@@ -107,7 +107,7 @@ class Prediction:
         return [f"{PROBABILITY}_{one}" for one in self.model.classes_.tolist()]
 
     def parts(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[Any]:
-        """Yield the labels of the file, some rows at a time."""
+        """Yield the labels of the file in chunks."""
         for rows_in, kept in self._inputs(path, reading, rows):
             frame = self._label(rows_in, kept)
             for label, times in frame[LABEL].value_counts().items():
@@ -138,14 +138,14 @@ class Prediction:
             yield prepare_frame(self.model, part), part[self.keep] if self.keep else None
 
     def _unnamed(self, path: Path, reading: ReadOptions) -> Any:
-        """Read rows whose columns have no names; give sparse ones the width of the model."""
+        """Read rows without column names; pad sparse ones to the width of the model."""
         from scipy import sparse
 
         names = getattr(self.model, "feature_names_in_", None)
         needed = [*self.keep, *(() if names is None else names)]
         if needed:
             wanted = ", ".join(repr(str(name)) for name in needed[:5])
-            raise ValueError(f"{path} names no columns, and {wanted} ... are needed by name.")
+            raise ValueError(f"{path} has no column names, but the model needs {wanted} ...")
         X, width = reading.table(path, []).X, self.model.n_features_in_
         if X.shape[1] > width:
             raise ValueError(f"{path} has {X.shape[1]} columns; the model takes {width}.")

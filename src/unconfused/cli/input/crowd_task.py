@@ -1,4 +1,4 @@
-"""Tasks whose labels are the answers of several people."""
+"""Tasks with labels from several annotators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first reading of a file in parts: labels, names of columns, and which of them are words."""
+"""First pass over a streamed file: labels, column names, and which columns are text."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from unconfused.cli.input.parts import Parts
 
 
 class CodedColumn:
-    """A column of labels: a number per row, each text once."""
+    """A column of labels as integer codes, collected chunk by chunk."""
 
     def __init__(self) -> None:
         self._codes: list[Any] = []
         self._texts: dict[str, int] = {}
 
     def add(self, column: Any) -> None:
-        """Take in some more rows."""
+        """Add a chunk."""
         codes, texts = code_labels(column)
         new = [self._texts.setdefault(text, len(self._texts)) for text in texts]
         self._codes.append(np.array([*new, -1], dtype=np.int32)[codes])
 
     def series(self) -> Any:
-        """Return the column as categories of pandas."""
+        """Return the column as a pandas categorical."""
         import pandas as pd
 
         found = pd.Categorical.from_codes(np.concatenate(self._codes), pd.Index(list(self._texts)))
@@ -32,7 +32,7 @@ class CodedColumn:
 
 
 class FirstPass:
-    """What one reading tells.
+    """The result of the first pass.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class FirstPass:
 
 
 def _sort(column: Any) -> set[str]:
-    """Return what the cells are; nothing if all are empty."""
+    """Return the kind of the cells; empty if there are none."""
     kind = column.dtype.kind
     if not column.notna().any():
         return set()

@@ -1,4 +1,4 @@
-"""Columns of labels, from whatever file, as arrays that can be compared with one another."""
+"""Label columns as arrays of a common type."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from unconfused._labels import is_missing
 from unconfused._typing import BoolArray, IntArray, Labels
 
 WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0+)?")
-"""A number that loses nothing as an integer; a code such as 007 is none."""
+"""Text that an integer represents exactly; a code such as 007 is not."""
 
 MANY = 20
-"""Fewer different values than this are taken for classes, however few rows there are."""
+"""Fewer distinct values than this are always taken as classes."""
 
 
 def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) -> list[Labels]:
@@ -86,23 +86,23 @@ def _array(codes: IntArray, texts: list[str], whole: bool) -> Labels:
 
 
 def present_labels(labels: Labels) -> BoolArray:
-    """Mark where there is a label."""
+    """Return a mask of the rows with a label."""
     if labels.dtype != object:
         return np.ones(len(labels), dtype=bool)
     return np.array([label is not None for label in labels.tolist()], dtype=bool)
 
 
 def distinct_labels(labels: Labels) -> set[Any]:
-    """Return the different labels."""
+    """Return the distinct labels."""
     found = labels.tolist() if labels.dtype == object else np.unique(labels).tolist()
     return set(found) - {None}
 
 
 def refuse_measurements(labels: Labels, name: str) -> None:
-    """Raise if what was named as labels is hardly ever the same twice."""
+    """Raise if nearly all values of a label column are distinct."""
     n_present, distinct = int(present_labels(labels).sum()), len(distinct_labels(labels))
     if not n_present:
-        raise ValueError(f"The column {name!r} holds no label at all.")
+        raise ValueError(f"The column {name!r} holds no labels.")
     if distinct > max(MANY, n_present / 2):
         raise ValueError(
             f"The column {name!r} has {distinct:,} different values in {n_present:,} rows: "

@@ -1,4 +1,4 @@
-"""What the user says of a file and its labels."""
+"""How to read a file, and which columns and files describe its labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import typer
 
 WILD = set("*?")
-"""What stands for any letters in the name of a column."""
+"""Wildcards in column names."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ReadOptions:
         )
 
     def names(self, path: Path, values: list[str] | None) -> list[str]:
-        """Return the columns in options such as ``a,b`` and ``c*``, in the order of the file."""
+        """Expand options such as ``a,b`` and ``c*`` to column names, in the order of the file."""
         named = names_in(values)
         if not any(WILD & set(one) for one in named):
             return named
@@ -58,13 +58,13 @@ def _matches(name: str, there: list[str]) -> list[str]:
         return [name]
     found = [one for one in there if fnmatchcase(one, name)]
     if not found:
-        raise typer.BadParameter(f"No column is like {name!r}.")
+        raise typer.BadParameter(f"No column matches {name!r}.")
     return found
 
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """Which columns and files tell about the labels, as the user named them."""
+    """Options that say where labels, trusted labels, votes and the confusion matrix are."""
 
     label: str | None = None
     confusion: Path | None = None
@@ -81,7 +81,7 @@ class LabelOptions:
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Raise if options contradict each other."""
         given = {
             "--confusion": self.confusion is not None,
             "--annotators": bool(self.annotators),
@@ -101,6 +101,6 @@ class LabelOptions:
 
 
 def names_in(values: list[str] | None) -> list[str]:
-    """Return the names in options such as ``a,b`` and ``c``."""
+    """Split options such as ``a,b`` and ``c`` into names."""
     parts = [part.strip() for value in values or [] for part in value.split(",")]
     return [part for part in dict.fromkeys(parts) if part]

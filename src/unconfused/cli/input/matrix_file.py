@@ -1,4 +1,4 @@
-"""A confusion matrix as a small text file that people can read and write."""
+"""Confusion matrices in CSV files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from unconfused._files.formulas import escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
 
 CORNER = "true \\ observed"
-"""Stands above the names of the rows."""
+"""Header of the column with the row names."""
 
 
 def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
-    r"""Read a matrix with the names of its rows and columns; none if it is numbers alone.
+    r"""Read a matrix with its row and column names, empty if the file has none.
 
     Examples
     --------
@@ -45,7 +45,9 @@ def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
     for line, row in enumerate(numbers):
         if None in row:
             cell = body[line][row.index(None)]
-            raise DataFileError(f"{path}: {cell!r} in row {line + 1} of the matrix is no number.")
+            raise DataFileError(
+                f"{path}: {cell!r} in row {line + 1} of the matrix is not a number."
+            )
     _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
     return np.array(numbers, dtype=np.float64), names, columns
 
@@ -68,7 +70,7 @@ def _refuse_other_shape(
 def write_matrix(
     path: Path, matrix: FloatArray, classes: Labels, *, force: bool, escape: bool = False
 ) -> None:
-    """Write a matrix with its names, whole or not at all."""
+    """Write a matrix with its names, atomically."""
     names = [str(name) for name in classes.tolist()]
     names = [escape_cell(name) for name in names] if escape else names
     with (

@@ -1,4 +1,4 @@
-"""From a file and what is known of its labels to a task: `open_task`."""
+"""A task from a file that fits into memory: `open_task`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unconfused.cli.input.task import Kind, Task, narrow, rows_of, tell_missing
 
 
 def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: list[str]) -> Task:
-    """Read the data and whatever is said of its labels, and bring them together."""
+    """Read the data, its labels, and what is known about their noise."""
     table = reading.table(path, [*label_columns(known), *as_text])
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
@@ -27,13 +27,13 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
 
 
 def label_columns(known: LabelOptions) -> list[str]:
-    """Return the columns that say something of the labels; --votes has some of its own."""
+    """Return the columns named by label options; those of --votes may be in another file."""
     names = [known.label, known.truth, known.identity, known.item, *known.annotators]
     return [name for name in names if name is not None]
 
 
 def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
-    """Raise if a column that was named is not there, or none was."""
+    """Raise if a named column does not exist, or no label column is named."""
     named = [known.truth, known.identity, *known.annotators]
     if known.votes is None:
         named.append(known.label)
@@ -46,7 +46,7 @@ def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
 
 
 def task_of_table(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
-    """Bring rows with names, and what is said of their labels, together."""
+    """Return the task of a table with column names."""
     if known.votes is not None:
         from unconfused.cli.input.crowd_task import task_of_votes
 
@@ -59,11 +59,11 @@ def task_of_table(path: Path, table: Any, known: LabelOptions, reading: ReadOpti
 
 
 def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
-    """Bring rows without names, and what is said of their labels, together."""
+    """Return the task of a file without column names."""
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
-            f"{path} names no columns: its own labels are used, and --label, --truth, "
-            "--annotators, --votes and --id have no meaning. Use a format with column names."
+            f"{path} has no column names: its own labels are used, and --label, --truth, "
+            "--annotators, --votes and --id do not apply. Use a format with column names."
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
@@ -78,13 +78,13 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
 def _task_of_labels(table: Any, known: LabelOptions) -> Task:
     assert known.label is not None
     if known.label in (known.truth, known.identity):
-        raise typer.BadParameter(f"{known.label!r} cannot be the labels and something else too.")
+        raise typer.BadParameter(f"{known.label!r} cannot be both the label column and another.")
     columns = [known.label] if known.truth is None else [known.label, known.truth]
     labels = common_labels([table[name] for name in columns], known.missing)
     y, y_true = labels[0], labels[1] if len(labels) > 1 else None
     refuse_measurements(y, known.label)
     if y_true is not None and not present_labels(y_true).any():
-        raise ValueError(f"The column {known.truth!r} holds no truth at all.")
+        raise ValueError(f"The column {known.truth!r} of --truth is empty.")
     kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
     task = Task(
@@ -99,7 +99,7 @@ def _task_of_labels(table: Any, known: LabelOptions) -> Task:
 
 
 def _with_matrix(task: Task, known: LabelOptions) -> Task:
-    """Bring in the matrix of --confusion and the classes of --classes."""
+    """Add the matrix of --confusion and the classes of --classes."""
     given = names_in([known.classes]) if known.classes is not None else []
     truth = [] if task.y_true is None else [task.y_true]
     if known.confusion is None:

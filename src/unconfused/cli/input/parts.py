@@ -1,4 +1,4 @@
-"""A file that is read part by part, several times: `Parts`."""
+"""A file read in chunks, several times: `Parts`."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from unconfused._files.read import iter_tables
 from unconfused.cli.input.label_options import ReadOptions
 
 STREAM_ABOVE = 512 * 2**20
-"""Bytes of a file above which `fit` streams it, unless the user says otherwise."""
+"""File size in bytes above which files are streamed by default."""
 
 CELLS = 2**22
-"""Cells of a part, about: 32 MB if they are numbers."""
+"""Cells per chunk, roughly: 32 MB of numbers."""
 
 FEWEST_ROWS, MOST_ROWS = 2**8, 2**16
-"""Rows of a part, however wide or narrow the table."""
+"""Bounds on the rows per chunk."""
 
 WHOLE_FORMATS = ("npz",)
-"""Formats that cannot be read in parts."""
+"""Formats that cannot be streamed."""
 
 Count = Callable[[int], None]
-"""Told how many rows were read."""
+"""Called with the number of rows read."""
 
 
 def is_streamed(path: Path, reading: ReadOptions, wanted: bool | None) -> bool:
-    """Decide whether to read a file in parts: as the user says, else by its size."""
+    """Decide whether to stream a file: as the user says, else by its size."""
     found = find_source(path, reading.format)
     if wanted and found.format in WHOLE_FORMATS:
-        raise ValueError(f"{path}: {found.name} cannot be read in parts, so --stream cannot be.")
+        raise ValueError(f"{path}: {found.name} cannot be read in parts; drop --stream.")
     if wanted is not None:
         return wanted
     return found.format not in WHOLE_FORMATS and found.path.stat().st_size > STREAM_ABOVE
 
 
 class Parts:
-    """The frames of a file, all with the same columns, their index that of the rows."""
+    """The chunks of a file as frames with the same columns, indexed by row number."""
 
     def __init__(
         self, path: Path, reading: ReadOptions, count: Count, rows: int | None = None
     ) -> None:
         self.path, self._reading, self._count = path, reading, count
         self._rows, self.names, self.n_rows = rows, list[str](), 0
-        """Of the columns and rows: known after the first reading."""
+        """Known after the first pass."""
 
     def __call__(
         self, as_text: Collection[str] = (), kept: np.ndarray[Any, Any] | None = None
     ) -> Iterator[Any]:
-        """Yield the frames; with `kept`, a truth value per row of the file, only those rows."""
+        """Yield the chunks; with `kept`, a mask over the rows of the file, only those rows."""
         if self._rows is None:
             self._rows = int(np.clip(CELLS // self.first_row().shape[1], FEWEST_ROWS, MOST_ROWS))
         for part in self._frames(self._rows, as_text):
@@ -63,7 +63,7 @@ class Parts:
                 yield part.reindex(columns=self.names)[rows]
 
     def cells(self, name: str, rows: Collection[int]) -> list[Any]:
-        """Return the cells of a column in these rows, by their numbers in the file."""
+        """Return the cells of a column at these row numbers."""
         wanted = np.unique(np.asarray(rows, dtype=np.int64))
         found: dict[int, Any] = {}
         for part in self([name]):
@@ -74,7 +74,7 @@ class Parts:
         return [found[int(row)] for row in rows]
 
     def first_row(self) -> Any:
-        """Return a frame with the first row alone."""
+        """Return a frame with the first row only."""
         return next(self._frames(1, ()))
 
     def _frames(self, rows: int, as_text: Collection[str]) -> Iterator[Any]:

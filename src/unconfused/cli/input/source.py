@@ -1,4 +1,4 @@
-"""Data and what is known of its labels, read whole or in parts: `TaskSource`."""
+"""A data file as a task, read whole or in chunks: `TaskSource`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSES = 2
 
 @dataclass(frozen=True)
 class TaskSource:
-    """What to read and how, and where features of rows that do not fit into memory may go."""
+    """A data file, how to read it, and a folder for features that do not fit into memory."""
 
     data: Path
     known: LabelOptions
@@ -31,13 +31,13 @@ class TaskSource:
     settings: Settings
     stage: Stages
     files: ExitStack
-    """Closes, and so removes, what is kept on disk meanwhile."""
+    """Closes and removes temporary files."""
 
     scratch: Path
     stream: bool | None = None
 
     def open(self) -> tuple[Task, Plan]:
-        """Read the data, and plan a fit to it."""
+        """Read the data, and plan the fit."""
         if is_streamed(self.data, self.reading, self.stream):
             self.stage.more(PASSES)
             return self._parts().open()
@@ -45,7 +45,7 @@ class TaskSource:
         return task, make_plan(task, self.settings)
 
     def open_labels(self) -> tuple[Task, Plan | None]:
-        """Read no more than it takes to count labels; if that was everything, plan a fit too."""
+        """Read the labels only where that suffices to count them; else also plan a fit."""
         if not is_streamed(self.data, self.reading, self.stream):
             return self._whole(), None
         parts = self._parts()

@@ -1,4 +1,4 @@
-"""A task whose rows do not fit into memory: read in parts, kept on disk as features."""
+"""A task whose rows do not fit into memory: read in chunks, features kept on disk."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from unconfused.cli.progress import Stages
 from unconfused.cli.scaling import SparseColumns, as_they_are
 
 SAMPLE = 50_000
-"""Rows that a report is about, if there are more."""
+"""Maximum number of rows in a report."""
 
 ENTRIES = 2**22
-"""Entries of a sparse matrix that are scaled at a time."""
+"""Entries of a sparse matrix scaled at a time."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What to read, and where features go: into files that are gone when `files` is closed."""
+    """A file to stream; its features go to temporary files, removed when `files` is closed."""
 
     path: Path
     known: LabelOptions
@@ -61,7 +61,7 @@ class Stream:
     stage: Stages
 
     def open(self) -> tuple[Task, Plan]:
-        """Read the file, some rows at a time."""
+        """Read the file in chunks."""
         if find_source(self.path, self.reading.format).format == "svmlight":
             return self._open_svmlight()
         refuse_as_is(self.settings)
@@ -73,7 +73,7 @@ class Stream:
         return task, self._features(parts, kept, task, words)
 
     def open_labels(self) -> Task | None:
-        """Read the labels alone; None if they are not enough to count by."""
+        """Read the labels only; None if the features are needed too."""
         if self.known.truth is None and not self.known.annotators and self.known.votes is None:
             return None
         if find_source(self.path, self.reading.format).format == "svmlight":
@@ -81,7 +81,7 @@ class Stream:
         return self._labels(Parts(self.path, self.reading, self.stage.rows))[0]
 
     def _labels(self, parts: Parts) -> tuple[Task, list[str]]:
-        """Read what is said of the labels; also return the columns to be read as text."""
+        """Read the label columns; also return the columns to be read as text."""
         import pandas as pd
 
         known, chosen = self.known, [*self.settings.text, *self.settings.categories]
@@ -182,7 +182,7 @@ class Stream:
 
 
 def _scale(rows: Any, scale: Any) -> None:
-    """Divide every column, without more in memory than some entries."""
+    """Scale the columns in place, a block of entries at a time."""
     for start in range(0, rows.nnz, ENTRIES):
         some = slice(start, start + ENTRIES)
         rows.data[some] *= 1.0 / scale[rows.indices[some]]

@@ -1,4 +1,4 @@
-"""What a learner takes: rows, labels or votes, and what is known of them."""
+"""Labelled rows, and what is known about their noise: `Task`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Kind = Literal["given", "trusted", "votes", "nothing", "assumed"]
 
 @dataclass(frozen=True)
 class Task:
-    """Rows that have a label, and what is known about it."""
+    """Labelled rows, and what is known about the noise."""
 
     kind: Kind
     table: Any
     """The rows: a frame, or a matrix if the file names no columns."""
 
     place: IntArray
-    """Where each row stands in the file, from 0."""
+    """Row numbers in the file, from 0."""
 
     y: Any
     """Labels, or votes."""
@@ -38,16 +38,16 @@ class Task:
 
     @property
     def n_trusted(self) -> int:
-        """How many rows' truth is known."""
+        """Number of trusted rows."""
         return 0 if self.y_true is None else int(present_labels(self.y_true).sum())
 
     def notes_with(self, others: list[str]) -> list[str]:
-        """Return its notes and further ones, each once."""
+        """Return its notes and others, without duplicates."""
         return list(dict.fromkeys([*self.notes, *others]))
 
 
 def narrow(labels: Labels) -> Labels:
-    """Give labels their plain type back once none is missing."""
+    """Return labels without missing ones in their plain type."""
     return common_labels([labels])[0] if labels.dtype == object else labels
 
 
@@ -57,14 +57,14 @@ def rows_of(table: Any, kept: IntArray) -> Any:
 
 
 def tell_missing(task: Task, n_rows: int) -> Task:
-    """Add notes on rows without a label; raise if there is no other row."""
+    """Add notes on rows without a label; raise if no row has one."""
     left = n_rows - len(task.place)
     if not len(task.place):
         raise ValueError("No row has a label, so there is nothing to learn from.")
     notes = [*task.notes]
     if left:
-        notes.append(f"{left:,} of {n_rows:,} rows have no label and are left out.")
+        notes.append(f"{left:,} of {n_rows:,} rows have no label and are skipped.")
     labels = set() if task.kind == "votes" else distinct_labels(task.y)
     if -1 in labels and len(labels) > 2:
-        notes.append("-1 is taken for a class. If it stands for no label, say --missing -1.")
+        notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
     return replace(task, notes=notes)

@@ -1,4 +1,4 @@
-"""Answers in long form, one per line, and the rows of the data they speak of."""
+"""Votes in long format, one per line, and the rows they refer to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 
 FIRST = 3
-"""How many strangers are named."""
+"""Number of unmatched items listed in an error."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Answers:
 
 
 def read_answers(known: LabelOptions, reading: ReadOptions) -> Answers:
-    """Read the file of --votes; all that it says is text, as in any export."""
+    """Read the file of --votes; all cells are text."""
     assert known.votes and known.item and known.annotator and known.label
     names = [known.item, known.annotator, known.label]
     # The format is that of DATA; the votes may have another, which their ending says.
@@ -49,8 +49,8 @@ def _complete(path: Path, name: str, cells: list[str | None]) -> list[str]:
     found = [cell for cell in cells if cell is not None]
     if len(found) < len(cells):
         raise DataFileError(
-            f"{path}: the column {name!r} is empty in line {cells.index(None) + 1} of the answers; "
-            "every answer needs one."
+            f"{path}: the column {name!r} is empty in row {cells.index(None) + 1}; every answer "
+            "needs a value there."
         )
     return found
 
@@ -58,7 +58,7 @@ def _complete(path: Path, name: str, cells: list[str | None]) -> list[str]:
 def tell_unmatched(
     path: Path, table: Any, named: str | None, voted: list[str], known: LabelOptions
 ) -> list[str]:
-    """Return what each row of the data is called in the votes; refuse votes on other rows."""
+    """Return the item name of each row; raise if there are votes on other items."""
     if named is None:
         items = [str(row) for row in range(len(table))]
         whose = f"a row number of {path} (0 to {len(table) - 1})"
@@ -69,8 +69,8 @@ def tell_unmatched(
         twice = [item for item, times in Counter(items).items() if times > 1]
         if twice:
             raise DataFileError(
-                f"{path}: {twice[0]!r} is in the column {named!r} more than once, so votes on it "
-                "cannot be told apart. Every row needs a name of its own."
+                f"{path}: {twice[0]!r} occurs more than once in the column {named!r}, so votes on "
+                "it are ambiguous. Every row needs a unique id."
             )
     there = set(items)
     strangers = [item for item in dict.fromkeys(voted) if item not in there]

@@ -1,4 +1,4 @@
-"""A confusion matrix in a terminal: all of it where it fits, else a line for every class."""
+"""A confusion matrix for the terminal: in full where it fits, else one line per class."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from unconfused._typing import FloatArray
 from unconfused.confusion import ConfusionEstimate
 
 WIDEST = 9
-"""Characters of an interval such as 0.12-0.34."""
+"""Width of an interval such as 0.12-0.34."""
 
 MOST_CLASSES = 20
-"""Lines of the table by class: those labelled right least often."""
+"""Lines of the table by class, least accurate first."""
 
 
 def names_of(found: ConfusionEstimate) -> list[str]:
@@ -23,14 +23,14 @@ def names_of(found: ConfusionEstimate) -> list[str]:
 
 
 def matrix_width(found: ConfusionEstimate) -> int:
-    """Return how many characters a line of the whole matrix has."""
+    """Return the width of the full matrix in characters."""
     names = names_of(found)
     first = max(len("true"), *(len(name) for name in names))
     return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in names)
 
 
 def matrix_table(found: ConfusionEstimate, level: float) -> Table:
-    """Return the matrix, every entry with its interval below it."""
+    """Return the matrix, with the interval below each entry."""
     low, high = found.interval(level)
     names = names_of(found)
     table = Table(
@@ -54,7 +54,7 @@ def matrix_table(found: ConfusionEstimate, level: float) -> Table:
 
 
 def class_table(found: ConfusionEstimate, level: float) -> Table:
-    """Return a line for each class: how often it is labelled right, and as what if not."""
+    """Return one line per class: its accuracy and its most frequent wrong label."""
     low, high = found.interval(level)
     names, right = names_of(found), np.diag(found.matrix)
     order = np.argsort(right, kind="stable")[:MOST_CLASSES]

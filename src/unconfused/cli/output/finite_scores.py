@@ -1,4 +1,4 @@
-"""What a model says of rows, with an error where that is no number: `finite_scores`."""
+"""Scores of a model, with an error where they are not finite: `finite_scores`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 from unconfused._typing import FloatArray
 
 TOO_LARGE = 1e100
-"""A number of this size is no measurement; squares and sums of such ones are not finite."""
+"""Larger numbers are no measurements, and their squares overflow."""
 
 
 def finite_scores(model: Any, rows: Any, method: str) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A model that was fitted on a file, and all that is to be said about it."""
+"""A fitted model, to be saved, reported and summarized: `FitResult`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class FitResult:
-    """A fitted model, and all that is to be said about it."""
+    """A fitted model with its data and notes."""
 
     def __init__(
         self, task: Task, plan: Plan, verdict: NoiseSummary, known: LabelOptions, notes: list[str]
@@ -29,7 +29,7 @@ class FitResult:
         return self.plan.learner
 
     def write_report(self, path: Path, force: bool, seed: int) -> None:
-        """Write the page: on all rows, or on a sample of those that are on disk."""
+        """Write the report: on all rows, or on a sample of rows on disk."""
         from unconfused import write_report
 
         said = self._report_on_sample() if self.plan.sample else self._report_on_all()
@@ -71,7 +71,7 @@ class FitResult:
         return table[columns.text[0]].fillna("").astype(str).to_numpy()
 
     def save(self, path: Path, force: bool) -> None:
-        """Write the model, with where it comes from."""
+        """Save the model, with the verdict as metadata."""
         from unconfused import save
 
         metadata = {"label": self.known.label, "verdict": self.verdict.as_dict()}
@@ -94,16 +94,16 @@ class FitResult:
         }
 
     def _weight_in_words(self) -> list[str]:
-        """Say what the rows without a known truth were worth, where the fit had a choice."""
+        """Return the weight of noisy rows beside trusted ones."""
         weight = getattr(self.learner, "noisy_weight_", None)
         if weight is None or self.task.kind == "votes":
             return []
         if not 0 < self.task.n_trusted < len(self.task.place):
             return []
-        return [f"A row without a known truth counts {weight:.2g} times as much as one with."]
+        return [f"A noisy row weighs {weight:.2g} times as much as a trusted one."]
 
     def show(self, output: Path, report: Path | None) -> None:
-        """Print the sentences."""
+        """Print a summary."""
         from unconfused.cli.output.show import describe_columns, say_notes
 
         out = console()

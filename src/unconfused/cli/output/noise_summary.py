@@ -1,4 +1,4 @@
-"""The answer in a sentence: how many labels are wrong, which, and how we know."""
+"""How many labels are wrong, which, and how that is known: `NoiseSummary`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.task import Kind, Task
 
 HARDLY_SO_MANY = 0.5
-"""Share of wrong labels that a guess without any truth should not be believed in."""
+"""Share of wrong labels from which an estimate without trusted rows is not credible."""
 
 
 @dataclass(frozen=True)
 class NoiseSummary:
-    """Numbers for scripts, sentences for people."""
+    """The share of wrong labels, and the most frequent confusion."""
 
     wrong_share: float
     true: Any
@@ -31,12 +31,12 @@ class NoiseSummary:
     source: str
 
     def sentence(self) -> str:
-        """Say it in a line."""
+        """Return a one-line summary."""
         what = "answers" if self.kind == "votes" else "labels"
         if self.kind == "assumed":
-            return "Every label was taken as right."
+            return "Every label was assumed to be correct."
         if self.wrong_share == 0:
-            return f"None of the {what} seems to be wrong."
+            return f"None of the {what} seems wrong."
         likely = "may be wrong" if self.kind == "nothing" else "are probably wrong"
         return (
             f"About {percent(self.wrong_share)} of the {what} {likely}; most often "
@@ -51,7 +51,7 @@ class NoiseSummary:
 def summarize_noise(
     task: Task, matrix: FloatArray, prior: FloatArray, classes: Labels, source: str
 ) -> NoiseSummary:
-    """Read the verdict off a matrix and the shares of the classes."""
+    """Compute the summary from a matrix and the class shares."""
     joint = np.asarray(prior)[:, np.newaxis] * matrix
     joint = joint / joint.sum()
     wrong = np.where(np.eye(len(joint), dtype=bool), 0.0, joint)
@@ -69,48 +69,48 @@ def summarize_noise(
 
 
 def doubts(verdict: NoiseSummary) -> list[str]:
-    """Say when a guess cannot be right."""
+    """Return a note if an estimate without trusted rows is not credible."""
     if verdict.kind != "nothing" or verdict.wrong_share < HARDLY_SO_MANY:
         return []
     return [
-        "A guess this high as a rule means that the columns tell little about the classes (is "
-        "there text to be named with --text?), not that the labels are this bad."
+        "An estimate this high usually means that the features say little about the classes (is "
+        "there a text column to pass to --text?), not that the labels are this bad."
     ]
 
 
 def source_words(task: Task, where: str) -> str:
-    """Say where the number comes from; `where` names the file or column that told it."""
+    """Say what the summary is based on; `where` is the file or column."""
     if task.kind == "given":
-        return f"This follows from the confusion matrix in {where}, taken as exact."
+        return f"Based on the confusion matrix in {where}, taken as exact."
     if task.kind == "trusted":
-        return f"This follows from the rows with a known truth ({where}): {_checked(task)}."
+        return f"Based on the trusted rows ({where}): {_checked(task)}."
     if task.kind == "votes":
-        gold = f" {task.n_trusted:,} rows have a known truth." if task.n_trusted else ""
+        gold = f" {task.n_trusted:,} rows are trusted." if task.n_trusted else ""
         return (
-            f"This follows from how {task.y.n_annotators:,} annotators agree in {len(task.y):,} "
-            f"answers on {len(task.place):,} rows; mistakes they share cannot be seen.{gold}"
+            f"Based on the agreement of {task.y.n_annotators:,} annotators in {len(task.y):,} "
+            f"answers on {len(task.place):,} rows; mistakes they share cannot be detected.{gold}"
         )
     if task.kind == "assumed":
-        return "Nothing was asked of the labels (--trust-labels)."
+        return "The labels were not examined (--trust-labels)."
     return (
-        "This is a guess from the features and the labels alone. No truth was seen: where classes "
-        "overlap, or mistakes follow the features, it misleads. The truth of a few dozen rows of "
-        "every class (--truth) would tell more."
+        "This is an estimate from features and labels alone. It is unreliable where classes "
+        "overlap or mistakes depend on the features. A few dozen trusted rows per class (--truth) "
+        "would give a better one."
     )
 
 
 def where_of(known: Any) -> str:
-    """Name the file or column that tells of the noise."""
+    """Name the file or column with what is known about the noise."""
     return str(known.confusion) if known.confusion else f"column {known.truth!r}"
 
 
 def _checked(task: Task) -> str:
-    """Say how many labels are wrong where the truth is known, and how much that tells."""
+    """Return how many labels of trusted rows are wrong, with an interval for all rows."""
     assert task.y_true is not None
     both = present_labels(task.y_true) & present_labels(np.asarray(task.y))
     wrong, total = int(np.sum(np.asarray(task.y)[both] != task.y_true[both])), int(both.sum())
     low, high = betaincinv(wrong + 0.5, total - wrong + 0.5, [0.025, 0.975])
     return (
-        f"{wrong:,} of {total:,} labels are wrong there; if these rows are like the others, that "
-        f"is {100 * low:.0f} to {100 * high:.0f} % of all (95 % interval)"
+        f"{wrong:,} of {total:,} labels are wrong there, which is {100 * low:.0f} to "
+        f"{100 * high:.0f} % of all (95 % interval) if these rows are representative"
     )

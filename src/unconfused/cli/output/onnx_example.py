@@ -1,4 +1,4 @@
-"""Rows such as a saved pipeline takes, made from what it remembers of its columns."""
+"""Example rows for a saved pipeline, made from its fitted columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the columns that are written: each once, found out before any work."""
+"""Check the column names of an output table, before any work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unconfused._files.types import clean_name
 
 
 def refuse_clash(option: str, copied: Iterable[str], made: Iterable[str]) -> None:
-    """Raise if a column that is copied would have the name of one that is made.
+    """Raise if a copied column would have the name of a computed one.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def refuse_clash(option: str, copied: Iterable[str], made: Iterable[str]) -> Non
     if clash:
         raise ValueError(
             f"{option} {clash[0]!r}: the output has a column {clean_name(clash[0])!r} of its own. "
-            "Rename the one in the data, or leave it out: rows can be told by their numbers."
+            "Rename the one in the data, or drop the option: rows keep their order."
         )
     twice = [name for name, times in ours.items() if times > 1]
     if twice:

@@ -1,4 +1,4 @@
-"""What several commands print."""
+"""Notes and column summaries printed by several commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unconfused.cli.model import Plan
 
 MOST_NAMES = 6
-"""Columns of a kind that are named; of more, only how many."""
+"""Columns of a kind that are listed by name; beyond that, only their number."""
 
 KINDS = {
     "numbers": ("number", "numbers"),
@@ -27,13 +27,13 @@ KINDS = {
 
 
 def say_notes(notes: Iterable[str]) -> None:
-    """Print what the user should know besides, on stderr."""
+    """Print notes on stderr."""
     for note in notes:
         print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
-    """Return what each column became, for scripts."""
+    """Return the kind of each column, for --json."""
     if columns is None:
         return None
     return {kind: getattr(columns, kind) for kind in KINDS} | {
@@ -43,16 +43,16 @@ def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
 
 
 def describe_columns(plan: Plan) -> list[str]:
-    """Say in a few lines what each column became."""
+    """Describe the kinds of the columns in a few lines."""
     if plan.columns is None:
-        how = "scaled" if plan.is_scaled else "as they are"
-        return [f"Learnt from {plan.rows.shape[1]:,} columns without names, {how}."]
+        how = "scaled" if plan.is_scaled else "not scaled"
+        return [f"Features: {plan.rows.shape[1]:,} columns without names, {how}."]
     found = [_some(getattr(plan.columns, kind), *KINDS[kind]) for kind in KINDS]
-    lines = [f"Learnt from {'; '.join(one for one in found if one)}."]
+    lines = [f"Features: {'; '.join(one for one in found if one)}."]
     said = [in_options(line) for line in plan.columns.in_words()]
     more = len(said) - MOST_NAMES
     lines += said[:MOST_NAMES]
-    return [*lines, f"And so on for {more} more columns (--json names all)."] if more > 0 else lines
+    return [*lines, f"Likewise {more} more columns (--json lists all)."] if more > 0 else lines
 
 
 def _some(names: list[str], one: str, many: str) -> str:
@@ -63,7 +63,7 @@ def _some(names: list[str], one: str, many: str) -> str:
 
 
 def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
-    """Warn of columns that hold what the labels hold: a truth that should be named as such."""
+    """Warn of feature columns that hold class names, perhaps true labels."""
     if plan.columns is None:
         return []
     names = {str(one) for one in classes.tolist()}
@@ -76,7 +76,7 @@ def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
         values = set(label_texts(held)) - {None} if held else set()
         if len(values) > 1 and values <= names and len(values) > len(names) / 2:
             found.append(
-                f"The column {column!r} holds classes, and was learnt from like any other. If it "
-                "is a truth or another label, name it with --truth, or leave it out with --ignore."
+                f"The column {column!r} holds class names, and is used as a feature. If it holds "
+                "true or other labels, pass it to --truth or --ignore."
             )
     return found

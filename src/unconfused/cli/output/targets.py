@@ -1,4 +1,4 @@
-"""Where results go: looked at before any work is done."""
+"""Checks of output files, made before any work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unconfused._atomic import refuse_folder, refuse_target
 
 
 def check_target(target: Path, endings: Iterable[str], *, force: bool) -> None:
-    """Raise if a file could not, or should not, be written here.
+    """Raise if a file cannot, or should not, be written here.
 
     Examples
     --------
@@ -26,12 +26,14 @@ def check_target(target: Path, endings: Iterable[str], *, force: bool) -> None:
 
 
 def refuse_same_target(*targets: Path | None) -> None:
-    """Raise if two results would be the same file, or a result the file it is made from."""
+    """Raise if two outputs, or an output and its input, are the same file."""
     seen: set[Path] = set()
     for target in targets:
         if target is None:
             continue
         place = target.resolve()
         if place in seen:
-            raise ValueError(f"{target} is named twice; give every file a name of its own.")
+            raise ValueError(
+                f"{target} is named twice; inputs and outputs must be different files."
+            )
         seen.add(place)
