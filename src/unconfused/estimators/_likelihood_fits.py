@@ -177,10 +177,10 @@ class LikelihoodFits(SoftmaxClassifier):
         known: KnownConfusion,
         search: Search,
         state: LikelihoodState,
-        rehearsed: FloatArray | None,
+        judged: tuple[FloatArray, FloatArray] | None,
     ) -> LikelihoodState:
         """Fit to the labels as they are, or to the trusted rows alone, if these predict better."""
-        simple = search.simpler(rehearsed if state.relabelled else None)
+        simple = search.simpler(judged if state.relabelled else None)
         if simple is None or state.interrupted:
             return state
         search.chosen = simple
@@ -271,12 +271,12 @@ class LikelihoodFits(SoftmaxClassifier):
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
         metric: Metric | None = None,
-    ) -> FloatArray | None:
+    ) -> tuple[FloatArray, FloatArray] | None:
         """Fit again to the classes that rows probably have (in place).
 
         Returns
         -------
-        What models taught by a first round say of rows that had no part in it, if that was asked
+        What models that have not seen a row say of it, before and after, if there were rounds
         """
         n_rounds = self._most_rounds(seen)
         if not n_rounds or state.interrupted:
@@ -308,7 +308,7 @@ class LikelihoodFits(SoftmaxClassifier):
             given=None if self.confusion is None or is_guess(self.confusion) else given,
         )
         rounds.run(state, n_rounds)
-        return rounds.rehearsed
+        return rounds.out_of_fold
 
     def _most_rounds(self, seen: Seen) -> int:
         """Return how many rounds of relabelling there may be."""

@@ -239,9 +239,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
-            rehearsed = self._relabel_noisy(data, settings, state, known.matrix)
+            judged = self._relabel_noisy(data, settings, state, known.matrix)
             if search is not None:
-                state = self._fall_back(data, known, search, state, rehearsed)
+                state = self._fall_back(data, known, search, state, judged)
                 self.choice_ = search.table()
         if used is not None:
             state.weights = used.widen(state.weights)
@@ -250,7 +250,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     def _relabel_noisy(
         self, data: NoisyData, settings: Likelihood, state: LikelihoodState, given: FloatArray
-    ) -> FloatArray | None:
+    ) -> tuple[FloatArray, FloatArray] | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
         if not self.relabel or not data.in_memory or nothing_to_mend or data.known.all():
