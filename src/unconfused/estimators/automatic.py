@@ -2,7 +2,7 @@
 
 One criterion for all: the log-loss of what is known of rows that a fit has not seen, at the
 temperature that suits its scores best. What is known is the truth of trusted rows; where C is given
-it is the label of every row too, seen through C.
+it is the label of every row too, seen through C; with votes, the votes.
 
 Candidates are walked through from strong penalties to weak ones, each fit of a fold going on from
 the one before, until the loss has risen twice.
@@ -173,6 +173,18 @@ def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> H
         labelled = ~known[judged]
         evidence[labelled] = label_chances(matrix)[observed[judged[labelled]]]
     return HeldOutRows(X, evidence, weight[judged], fold[kept], judged, len(truth), known[judged])
+
+
+def voted_rows_to_judge_by(
+    X: Rows, evidence: FloatArray, weight: FloatArray | None, known: BoolArray, seed: int
+) -> HeldOutRows:
+    """Return rows with votes, given the chance of each row's votes by true class."""
+    weight = np.ones(len(evidence)) if weight is None else weight
+    places = np.flatnonzero(weight > 0)
+    X, evidence = rows_at(X, places), evidence[places]
+    nowhere = np.zeros(len(places), dtype=bool)
+    fold = fold_numbers(_row_keys(X), evidence.argmax(axis=1), nowhere, seed)
+    return HeldOutRows(X, evidence, weight[places], fold, places, len(weight), known[places])
 
 
 def fold_seed(random_state: Any) -> int:
