@@ -139,6 +139,28 @@ def test_a_warm_start_keeps_the_choices():
 
 
 @pytest.mark.slow
+def test_votes_choose_the_penalty_too(digits):
+    X, true, X_test, true_test = digits
+    rng = np.random.RandomState(0)
+    X, X_test = (np.hstack([rows, rng.randn(len(rows), 60)]) for rows in (X, X_test))
+    votes = np.column_stack(
+        [noise.corrupt_labels(true, noise.symmetric(10, 0.4), random_state=k) for k in range(3)]
+    )
+    model = UnconfusedLogisticRegression(relabel=0, random_state=0)
+    chosen = clone(model).fit(X[:800], votes[:800])
+    scores = [
+        clone(model).set_params(l2=unit(X) * one).fit(X[:800], votes[:800]).score(X_test, true_test)
+        for one in (1e-3, 1e-2)
+    ]
+    assert chosen.score(X_test, true_test) > max(scores) + 0.02
+    assert chosen.l2_ == chosen.choice_["l2"][chosen.choice_["loss"].argmin()]
+    # Rows that do not count are not there.
+    weight = np.where(np.arange(len(X)) < 800, 1.0, 0.0)
+    same = clone(model).fit(X, votes, sample_weight=weight)
+    assert same.l2_ == pytest.approx(chosen.l2_)
+
+
+@pytest.mark.slow
 def test_labels_are_believed_where_that_predicts_the_truths_best(digits):
     # Hardly any noise, and few truths to count a matrix of: it would be worse than none.
     X, true, X_test, true_test = digits

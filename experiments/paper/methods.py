@@ -70,7 +70,8 @@ def likelihood(scene: Scene, seed: int) -> Any:
     classes = np.arange(problem.n_classes)
     # An estimate, not a plain matrix: how few rows were counted is for the learner to weigh.
     estimate = confusion.from_trusted(problem.truth[conf], scene.observed[conf], classes=classes)
-    model = UnconfusedLogisticRegression(estimate, n_jobs=1, random_state=seed)
+    settings: dict[str, Any] = {"l2": 1e-4, "relabel": 0}  # as when the results were made
+    model = UnconfusedLogisticRegression(estimate, n_jobs=1, random_state=seed, **settings)
     truth = [None if one < 0 else int(one) for one in scene.partly_labelled(scene.known)]
     return quietly(lambda: model.fit(problem.X, scene.observed, y_true=truth))
 

@@ -45,7 +45,7 @@ def labelers() -> list[Any]:
 def self_labeling(candidate: str, seed: int) -> SelfLabelingClassifier:
     """Return the classifier in one of the settings."""
     learner = UnconfusedLogisticRegression(
-        refine=False, l2=1e-5, noisy_weight=CANDIDATES[candidate], n_jobs=1
+        refine=False, l2=1e-5, relabel=0, noisy_weight=CANDIDATES[candidate], n_jobs=1
     )
     return SelfLabelingClassifier(labelers(), learner, cv=3, random_state=seed)
 

@@ -74,8 +74,13 @@ def test_sums_that_overflow_are_told_of(selection):
         UMAClassifier(problem.C, selection=selection).fit(1e200 * X, y)
 
 
+def with_settings(confusion=None, **settings):
+    """Return the likelihood learner with nothing left to choose, and no rounds."""
+    return UnconfusedLogisticRegression(confusion, l2=1e-4, relabel=0, **settings)
+
+
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-@pytest.mark.parametrize("learner", [UnconfusedLogisticRegression, UnconfusedDiscriminantAnalysis])
+@pytest.mark.parametrize("learner", [with_settings, UnconfusedDiscriminantAnalysis])
 def test_other_learners_are_the_local_ones(cut, learner):
     problem = make_problem(2, n=N, Q=3)
     local = learner(problem.C).fit(problem.X, problem.y)
@@ -130,7 +135,7 @@ def test_truths_and_weights(learner):
     weight = np.random.RandomState(0).randint(0, 3, N).astype(float)
     make = {
         "uma": lambda: UMAClassifier(max_iter=15),
-        "likelihood": lambda: UnconfusedLogisticRegression(noisy_weight=0.5),
+        "likelihood": lambda: with_settings(noisy_weight=0.5),
     }[learner]
     local = make().fit(problem.X, y, truth, weight)
     X = da.from_array(problem.X, chunks=(40, -1))
@@ -158,7 +163,7 @@ def test_missing_labels_written_as_minus_one():
     assert_same_uma(ours, local)
 
 
-@pytest.mark.parametrize("learner", [UMAClassifier, UnconfusedLogisticRegression])
+@pytest.mark.parametrize("learner", [UMAClassifier, with_settings])
 def test_sparse_blocks(learner):
     problem = make_problem(9, n=N, d=8, Q=3)
     problem.X[np.abs(problem.X) < 0.2] = 0

@@ -165,7 +165,8 @@ def test_a_hundred_thousand_rows_stay_small(tmp_path):
     rows = rng.randn(n_rows, 4).astype(np.float32)
     names = np.array([f"a class with a name <{k}> of some length" for k in range(n_classes)])
     matrix = unconfused.noise.symmetric(n_classes, 0.2)
-    model = UnconfusedLogisticRegression(matrix, max_iter=20, tol=1e-2).fit(rows, names[true])
+    settings = {"l2": 1e-4, "relabel": 0, "max_iter": 20, "tol": 1e-2}
+    model = UnconfusedLogisticRegression(matrix, **settings).fit(rows, names[true])
     text = ["<&\"'>" * 100] * n_rows
     path = unconfused.write_report(
         model, rows, names[true], tmp_path / "r.html", row_text=text, row_names=text,

@@ -163,6 +163,13 @@ class SeenRows:
     """Mean log of what the evidence was divided by."""
 
 
+def matrices_of_votes_alone(rows: VotedRows, prior_strength: float) -> FloatArray:
+    """Return the annotators' matrices that the votes alone give (Dawid and Skene), (A, Q, Q)."""
+    strength = prior_strength * ANSWERS_OF_ALL
+    found = fit_crowd(*rows.votes_alone(), strength, ROUNDS, 1e-6)
+    return np.maximum(found.matrices, SMALLEST)
+
+
 def fit_votes(
     rows: VotedRows, settings: Likelihood, prior_strength: float, *, refine: bool = True
 ) -> CrowdState:
@@ -173,8 +180,7 @@ def fit_votes(
     `refine` the matrices stay those of the votes alone.
     """
     n_classes, strength = len(rows.classes), prior_strength * ANSWERS_OF_ALL
-    start = fit_crowd(*rows.votes_alone(), strength, ROUNDS, 1e-6)
-    matrices = np.maximum(start.matrices, SMALLEST)
+    matrices = matrices_of_votes_alone(rows, prior_strength)
     state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
     for turn in range(ROUNDS):
         seen = rows.through(matrices)

@@ -18,13 +18,13 @@ from unconfused.confusion._pooled import steadied_counts
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines import Engine
-from unconfused.estimators._crowd import VotedRows
+from unconfused.estimators._crowd import VotedRows, evidence_of, matrices_of_votes_alone
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
 from unconfused.estimators._seen import Seen
 from unconfused.estimators._softmax import SoftmaxClassifier
-from unconfused.estimators._voted_rows import refuse_no_rows
+from unconfused.estimators._voted_rows import LocalVotes, refuse_no_rows
 from unconfused.estimators.automatic import (
     FEWEST_LABELS,
     FEWEST_TRUTHS,
@@ -41,6 +41,7 @@ from unconfused.estimators.automatic import (
     fold_seed,
     penalty_unit,
     rows_to_judge_by,
+    voted_rows_to_judge_by,
 )
 from unconfused.estimators.automatic import FitWithout as FitCandidate
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
@@ -125,12 +126,42 @@ class LikelihoodFits(SoftmaxClassifier):
             self.l2_ = USUAL_PENALTY * self._unit
         return replace(data, metric=preconditioner_of(engine, len(data.labels.classes), self.l2_))
 
-    def _penalty_of_votes(self, rows: VotedRows) -> float:
+    def _choose_for_votes(self, rows: VotedRows, sample_weight: Any) -> Search | None:
+        """Set the penalty: by the likelihood of held-out votes, if it is left open."""
         if not isinstance(self.l2, str):
-            return float(self.l2)
-        n_classes = len(rows.classes)
-        nothing = np.full((len(rows.annotators), n_classes, n_classes), 1.0 / n_classes)
-        return USUAL_PENALTY * penalty_unit(rows.through(nothing).engine)
+            self.l2_ = float(self.l2)
+            return None
+        matrices = matrices_of_votes_alone(rows, float(self.prior_strength))
+        engine = rows.through(matrices).engine
+        self.l2_ = USUAL_PENALTY * penalty_unit(engine)
+        if not isinstance(rows, LocalVotes):
+            return None
+        evidence, _ = evidence_of(rows.crowd, matrices)
+        weight = self._check_weight(sample_weight, rows.X)
+        known = rows.crowd.truth >= 0
+        held_out = voted_rows_to_judge_by(
+            rows.X, evidence, weight, known, fold_seed(self.random_state)
+        )
+        every = np.ones(len(held_out.truth), dtype=bool)
+        if not held_out.enough(every, FEWEST_LABELS):
+            return None
+        n_rows, n_classes = evidence.shape
+        metric = preconditioner_of(engine, n_classes, self.l2_)
+
+        def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
+            kept = np.where(held_out.held(fold), 0.0, rows.engine.weights)
+            own = self._local_engine(rows.X, np.arange(n_rows), n_rows, kept)
+            if state is None:
+                state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
+            tol = max(float(self.tol), SEARCH_TOL)
+            settings = Likelihood(tried.l2, 1.0, None, int(self.max_iter), tol, metric=metric)
+            return settings.run(own, state, evidence)
+
+        search = Search(held_out, fit, self.fit_intercept)
+        penalties = self.l2_ / USUAL_PENALTY * np.array(PENALTIES)
+        search.chosen, _ = search.walk([Candidate(float(l2), 1.0) for l2 in penalties], every)
+        self.l2_ = search.chosen.l2
+        return search
 
     @property
     def _goes_on(self) -> bool:
@@ -177,10 +208,10 @@ class LikelihoodFits(SoftmaxClassifier):
         known: KnownConfusion,
         search: Search,
         state: LikelihoodState,
-        rehearsed: FloatArray | None,
+        judged: tuple[FloatArray, FloatArray] | None,
     ) -> LikelihoodState:
         """Fit to the labels as they are, or to the trusted rows alone, if these predict better."""
-        simple = search.simpler(rehearsed if state.relabelled else None)
+        simple = search.simpler(judged if state.relabelled else None)
         if simple is None or state.interrupted:
             return state
         search.chosen = simple
@@ -271,12 +302,12 @@ class LikelihoodFits(SoftmaxClassifier):
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
         metric: Preconditioner | None = None,
-    ) -> FloatArray | None:
+    ) -> tuple[FloatArray, FloatArray] | None:
         """Fit again to the classes that rows probably have (in place).
 
         Returns
         -------
-        What models taught by a first round say of rows that had no part in it, if that was asked
+        What models that have not seen a row say of it, before and after, if there were rounds
         """
         n_rounds = self._most_rounds(seen)
         if not n_rounds or state.interrupted:
@@ -308,7 +339,7 @@ class LikelihoodFits(SoftmaxClassifier):
             given=None if self.confusion is None or is_guess(self.confusion) else given,
         )
         rounds.run(state, n_rounds)
-        return rounds.rehearsed
+        return rounds.out_of_fold
 
     def _most_rounds(self, seen: Seen) -> int:
         """Return how many rounds of relabelling there may be."""

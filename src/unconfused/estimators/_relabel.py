@@ -117,8 +117,9 @@ class Relabelling:
     balanced: bool = field(default=False, init=False)
     """Whether mistakes were found to depend on the rows, so that C is held to by counts alone."""
 
-    rehearsed: FloatArray | None = field(default=None, init=False)
-    """What models taught by a first round say of rows that had no part in it, (n, Q), as logs."""
+    out_of_fold: tuple[FloatArray, FloatArray] | None = field(default=None, init=False)
+    """What models that have not seen a row say of it, (n, Q), as logs: before the rounds, and in
+    the end."""
 
     _first_rows: FloatArray | None = field(default=None, init=False)
     _n_balanced: int = field(default=0, init=False)
@@ -163,8 +164,6 @@ class Relabelling:
                 for (own, strength), held, start in zip(lessons, folds, found, strict=False)
             ]
             judged = self._judge(folds, found, judged.seen)
-            if rehearsed:
-                self.rehearsed = judged.logs
             clearly = CLEARLY if rehearsed and self.seen.known.any() else 0.0
             if judged.explains_less_than(at_first, clearly):
                 judged = before_it  # the model is too simple to teach itself
@@ -178,6 +177,7 @@ class Relabelling:
             if state.relabelled[-1] <= SETTLED:
                 break
         progress.finish(len(state.relabelled), n_rounds, "done")
+        self.out_of_fold = at_first.logs, judged.logs
         truths = self.seen.mostly_truths
         fair = judged.calibration
         power = power_matching(judged.logs, first, weight) if truths else fair.power

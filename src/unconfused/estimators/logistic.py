@@ -99,11 +99,12 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     -----
     Settings left at "auto" are chosen together, in five folds, by the log-loss of held-out rows at
     the temperature that suits their scores best: of the truth of trusted rows, or, where C is given
-    or labels are believed, of every label seen through C. Penalties tried are from 1e-6 to 0.01
-    times the mean squared distance of a row from the mean; with votes, or fewer than 3 trusted rows
-    or 30 others per class, it is 3e-4 times that. If believing the labels, or the trusted rows
-    alone, predict held-out truths better than the model through C and its rounds, that is the
-    model.
+    or labels are believed, of every label seen through C; of the votes, where there are several
+    (through the matrices that votes alone give). Penalties tried are from 1e-6 to 0.01 times the
+    mean squared distance of a row from the mean; with votes on Dask collections, or fewer than 3
+    trusted rows or 30 others per class, it is 3e-4 times that. If believing the labels, or the
+    trusted rows alone, predict held-out truths clearly better than the model through C after its
+    rounds, that is the model.
 
     With noise the objective is not convex. The fit starts at the trusted rows' solution; without
     trusted rows of every class, at the class means seen through C, where every class stands out of
@@ -241,9 +242,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
-            rehearsed = self._relabel_noisy(data, settings, state, known.matrix)
+            judged = self._relabel_noisy(data, settings, state, known.matrix)
             if search is not None:
-                state = self._fall_back(data, known, search, state, rehearsed)
+                state = self._fall_back(data, known, search, state, judged)
                 self.choice_ = search.table()
         if used is not None:
             state.weights = used.widen(state.weights)
@@ -252,7 +253,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     def _relabel_noisy(
         self, data: NoisyData, settings: Likelihood, state: LikelihoodState, given: FloatArray
-    ) -> FloatArray | None:
+    ) -> tuple[FloatArray, FloatArray] | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
         if not self.relabel or not data.in_memory or nothing_to_mend or data.known.all():
@@ -294,7 +295,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         noisy = 1.0 if isinstance(self.noisy_weight, str) else float(self.noisy_weight)
         rows = check_votes(self, X, y, y_true, sample_weight, noisy)
         self.classes_, self.annotators_ = rows.classes, rows.annotators
-        self.l2_ = self._penalty_of_votes(rows)
+        search = self._choose_for_votes(rows, sample_weight)
+        if search is not None:
+            self.choice_ = search.table()
         settings = Likelihood(
             self.l2_, 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
         )

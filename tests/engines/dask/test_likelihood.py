@@ -11,6 +11,7 @@ from unconfused import (
     confusion,
     noise,
 )
+from unconfused.estimators.automatic import USUAL_PENALTY
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
@@ -71,6 +72,20 @@ def test_the_weight_found_is_that_in_memory(trusted, known):
         # Fits that are only compared do not come to rest: rounding is magnified.
         losses = ours.choice_["loss"]
         np.testing.assert_allclose(losses, local.choice_["loss"], rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_penalty_is_chosen_too_and_there_are_no_rounds(trusted):
+    problem, columns = trusted
+    X = da.from_array(problem.X, chunks=(40, -1))
+    ours = UnconfusedLogisticRegression(random_state=0).fit(X, **columns)
+    local = UnconfusedLogisticRegression(relabel=0, random_state=0).fit(problem.X, **columns)
+    np.testing.assert_allclose(ours.choice_["loss"], local.choice_["loss"], atol=1e-3)
+    assert (ours.l2_, ours.noisy_weight_) == (pytest.approx(local.l2_), local.noisy_weight_)
+    assert ours.relabel_ == 0
+    alone = UnconfusedLogisticRegression(problem.C).fit(X, problem.y)
+    spread = np.square(problem.X - problem.X.mean(axis=0)).sum(axis=1).mean()
+    assert alone.l2_ == pytest.approx(USUAL_PENALTY * spread), "labels cannot be held out there"
 
 
 @pytest.mark.slow
