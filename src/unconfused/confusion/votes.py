@@ -66,6 +66,17 @@ class Votes:
         )
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Items and annotators: the shape of the table that `to_wide` makes."""
+        return self.n_items, self.n_annotators
+
+    def __getitem__(self, rows: Any) -> Votes:
+        """Return the votes on some items, as folds of a search ask for them."""
+        if isinstance(rows, tuple):  # scikit-learn writes rows, then an ellipsis
+            rows = rows[0]
+        return self.take_items(np.arange(self.n_items)[rows])
+
+    @property
     def n_items(self) -> int:
         """Number of items, those without a vote included."""
         return len(self.items)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import label_array
 from unconfused._matrix import ConfusionWarning
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._columns_as_votes import columns_as_votes
 from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
@@ -218,6 +218,15 @@ def fit_votes(
             break
         state.exhausted = turn == ROUNDS - 1
     return CrowdState(state, matrices, settings)
+
+
+def log_vote_chances(model: Any, y: Any) -> tuple[FloatArray, BoolArray]:
+    """Return the log-chance of each row's votes given each true class, and where there are any."""
+    votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
+    refuse_other_annotators(votes.annotators, model.annotators_)
+    crowd = crowd_of(votes, truth)
+    logs = crowd.log_joint(model.annotator_confusion_, np.ones(crowd.n_classes))
+    return logs, crowd.informed
 
 
 def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:

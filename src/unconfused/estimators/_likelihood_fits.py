@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from unconfused._typing import BoolArray, FloatArray, Rows
 from unconfused.confusion.estimate import is_guess
 from unconfused.engines import Engine
+from unconfused.estimators._crowd import log_vote_chances
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
@@ -38,6 +39,10 @@ class LikelihoodFits(SoftmaxClassifier):
     tol: float
     random_state: Any
     verbose: int
+
+    def _log_vote_chances(self, y: Any) -> tuple[FloatArray, BoolArray]:
+        """Say for scorers how likely votes are given each true class, and on which rows."""
+        return log_vote_chances(self, y)
 
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None
