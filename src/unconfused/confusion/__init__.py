@@ -8,7 +8,7 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.noisy import from_noisy
 from unconfused.confusion.ranking import LabelIssues, rank_label_errors
 from unconfused.confusion.trusted import from_trusted
-from unconfused.confusion.votes import Votes, votes_from_long
+from unconfused.confusion.votes import Votes, votes_from_long, votes_from_wide
 
 __all__ = [
     "AnnotatorEstimate",
@@ -23,4 +23,5 @@ __all__ = [
     "from_trusted",
     "rank_label_errors",
     "votes_from_long",
+    "votes_from_wide",
 ]

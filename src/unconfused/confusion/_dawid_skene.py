@@ -64,6 +64,11 @@ class Crowd:
     n_classes: int
 
     @property
+    def n_labels(self) -> int:
+        """Answers there are: the classes, and silence where that is an answer."""
+        return int(self.indicators.shape[1]) // self.n_annotators
+
+    @property
     def informed(self) -> BoolArray:
         """Items about which anything is known: only they tell the class shares."""
         return np.asarray((np.diff(self.indicators.indptr) > 0) | (self.truth >= 0))
@@ -75,9 +80,9 @@ class Crowd:
         return posterior
 
     def counts(self, posterior: FloatArray) -> FloatArray:
-        """Count expected answers by annotator, true class and label: (A, Q, Q)."""
+        """Count expected answers by annotator, true class and label: (A, Q, labels)."""
         flat = self.indicators.T @ posterior
-        by_label = flat.reshape(self.n_annotators, self.n_classes, self.n_classes)
+        by_label = flat.reshape(self.n_annotators, self.n_labels, self.n_classes)
         return np.ascontiguousarray(by_label.transpose(0, 2, 1))
 
     def log_joint(self, matrices: FloatArray, prior: FloatArray) -> FloatArray:
@@ -90,8 +95,10 @@ class Crowd:
 
     def majority(self) -> FloatArray:
         """Share of each class among an item's votes, the truth where known, else nothing."""
-        tally = self.indicators @ np.tile(np.eye(self.n_classes), (self.n_annotators, 1))
-        return self.fix_truth(tally / np.maximum(tally.sum(axis=1, keepdims=True), 1.0))
+        names = np.eye(self.n_labels, self.n_classes)
+        tally = self.indicators @ np.tile(names, (self.n_annotators, 1))
+        total = tally.sum(axis=1, keepdims=True)  # of weights, perhaps, that add up to very little
+        return self.fix_truth(np.divide(tally, total, out=np.zeros_like(tally), where=total > 0))
 
     def posterior(self, matrices: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return P(true class | answers), (n_items, Q), and the log-probability of each item."""
@@ -156,14 +163,14 @@ def shrink(counts: FloatArray, centre: FloatArray, strength: float) -> FloatArra
 
 def _centre(counts: FloatArray) -> FloatArray:
     """Return the shared matrix with one even answer added per class, so that no entry is 0."""
-    raised = counts + 1.0 / len(counts)
+    raised = counts + 1.0 / counts.shape[1]
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def _shared_matrix(counts: FloatArray) -> tuple[FloatArray, float]:
     pooled = counts.sum(axis=0)
     rows = pooled.sum(axis=1, keepdims=True)
-    matrix = np.divide(pooled, rows, out=np.eye(len(pooled)), where=rows > 0)
+    matrix = np.divide(pooled, rows, out=np.eye(*pooled.shape), where=rows > 0)
     return np.broadcast_to(matrix, counts.shape), 0.0
 
 

@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from unconfused._labels import encode_labels, label_array
 from unconfused._matrix import ConfusionWarning
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion._columns_as_votes import columns_as_votes
 from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted
-from unconfused.confusion.votes import Votes, votes_from_wide
+from unconfused.confusion.votes import Votes
 
 TIED_WITHIN = 1e-9
 """Posteriors this close are a tie, whatever the order in which votes were added up."""
@@ -76,6 +77,11 @@ def from_annotators(
     that follow the matrix all annotators share, plus their own. An annotator with four answers
     is thus taken to be like the others, and one with hundreds is judged by them.
 
+    A missing vote says nothing, except where an annotator never gives but one label (in 20 votes or
+    more), as most rules do: such votes alone say nothing either, whatever the truth. What they know
+    is in when they are silent, so silence is then an answer, too. Matrices and counts are of the
+    votes that were given.
+
     The model supposes that annotators err independently once the truth is given. Where they copy
     from one another, or find the same items hard, it is surer than it should be.
 
@@ -115,12 +121,13 @@ def from_annotators(
     """
     _check_settings(max_iter, tol, prior_strength, smoothing)
     if not isinstance(votes, Votes):
-        votes = votes_from_wide(votes, classes=classes, missing_label=missing_label)
+        votes = columns_as_votes(votes, classes=classes, missing_label=missing_label)
     votes, truth = with_truth(votes, y_true, classes, missing_label)
     if not len(votes):
         raise ValueError("There is no vote to learn from.")
-    crowd = Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes))
-    _warn_of_silence(crowd)
+    _warn_of_silence(Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes)))
+    indicators = votes.indicators(silent=votes.one_sided)
+    crowd = Crowd(indicators, truth, votes.n_annotators, len(votes.classes))
     fit = fit_crowd(crowd, crowd.summed(crowd.majority()), prior_strength, max_iter, tol)
     if not fit.converged:
         warnings.warn(
@@ -186,7 +193,10 @@ def _warn_of_silence(crowd: Crowd) -> None:
 def _publish(
     fit: CrowdFit, posterior: FloatArray, votes: Votes, smoothing: float
 ) -> AnnotatorEstimate:
-    counts = fit.expected.counts.sum(axis=0)
+    n_classes = len(votes.classes)
+    given = fit.expected.counts[:, :, :n_classes]  # without silence
+    spoken = fit.matrices[:, :, :n_classes]
+    counts = given.sum(axis=0)
     if smoothing == 0:
         refuse_uncounted(counts, votes.classes, "it is the likely truth of no item with a vote.")
     best = posterior.max(axis=1, keepdims=True)
@@ -197,8 +207,8 @@ def _publish(
         votes.classes,
         class_prior=fit.prior,
         annotators=votes.annotators,
-        annotator_matrices=fit.matrices,
-        annotator_counts=fit.expected.counts,
+        annotator_matrices=spoken / spoken.sum(axis=2, keepdims=True),
+        annotator_counts=given,
         consensus=votes.classes[consensus],
         posterior=posterior,
         n_iter=len(fit.objective),

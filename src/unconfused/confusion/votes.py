@@ -6,19 +6,24 @@ writing votes down, one answer per line or one column per annotator, end up here
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from unconfused._labels import encode_labels, is_missing, label_array
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
+
+ONE_SIDED_FROM = 20
+"""Votes from which an annotator who always gives one label is taken to know no other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
     """Who called what how: three aligned arrays of codes, and what the codes stand for.
+
+    Annotators may be people, rules or models. Where one abstains or refuses there is no vote.
 
     Attributes
     ----------
@@ -28,6 +33,8 @@ class Votes:
     items : what was labelled; an item may have no vote
     annotators : who labelled; an annotator may have no vote
     classes : the labels, sorted
+    weight : (n_votes,) how much each vote counts, above 0 (a confidence, say): a vote of weight 0.5
+        counts as half a vote of that annotator. None: each counts 1
 
     Examples
     --------
@@ -45,6 +52,7 @@ class Votes:
     items: Labels
     annotators: Labels
     classes: Labels
+    weight: FloatArray | None = None
 
     def __len__(self) -> int:
         """Return the number of votes."""
@@ -58,6 +66,17 @@ class Votes:
         )
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Items and annotators: the shape of the table that `to_wide` makes."""
+        return self.n_items, self.n_annotators
+
+    def __getitem__(self, rows: Any) -> Votes:
+        """Return the votes on some items, as folds of a search ask for them."""
+        if isinstance(rows, tuple):  # scikit-learn writes rows, then an ellipsis
+            rows = rows[0]
+        return self.take_items(np.arange(self.n_items)[rows])
+
+    @property
     def n_items(self) -> int:
         """Number of items, those without a vote included."""
         return len(self.items)
@@ -69,18 +88,70 @@ class Votes:
 
     @property
     def tally(self) -> FloatArray:
-        """How many votes each class got on each item: (n_items, Q)."""
+        """How many votes each class got on each item, by weight: (n_items, Q)."""
         n_classes = len(self.classes)
         cells = self.item * n_classes + self.label
-        counted = np.bincount(cells, minlength=self.n_items * n_classes)
+        counted = np.bincount(cells, self.weight, minlength=self.n_items * n_classes)
         return counted.reshape(self.n_items, n_classes).astype(np.float64)
 
-    def indicators(self) -> Any:
-        """Return the votes as a CSR matrix: a row per item, a column per annotator and label."""
+    @property
+    def one_sided(self) -> BoolArray:
+        """Annotators who never gave but one label, in 20 votes or more: (A,).
+
+        So do most rules. They tell by their silence, too: a rule that only ever says "spam" is as
+        good as how seldom it speaks of ham.
+        """
         n_classes = len(self.classes)
-        columns = self.annotator * n_classes + self.label
-        shape = (self.n_items, self.n_annotators * n_classes)
-        return sparse.csr_matrix((np.ones(len(self)), (self.item, columns)), shape=shape)
+        cells = self.annotator * n_classes + self.label
+        counts = np.bincount(cells, minlength=self.n_annotators * n_classes)
+        table = counts.reshape(self.n_annotators, n_classes)
+        return np.asarray(
+            ((table > 0).sum(axis=1) == 1) & (table.sum(axis=1) >= ONE_SIDED_FROM) & (n_classes > 1)
+        )
+
+    def indicators(self, silent: BoolArray | None = None) -> Any:
+        """Return the votes as a CSR matrix: a row per item, a column per annotator and label.
+
+        If any annotator is marked in `silent`, (A,), there is one label more, which these give to
+        the items they do not vote on.
+        """
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        n_labels = len(self.classes) + bool(silent is not None and silent.any())
+        item, columns = self.item, self.annotator * n_labels + self.label
+        if silent is not None and silent.any():
+            spoken = np.zeros((self.n_items, self.n_annotators), dtype=bool)
+            spoken[self.item, self.annotator] = True
+            still, who = np.nonzero(~spoken & silent)
+            item = np.concatenate([item, still])
+            columns = np.concatenate([columns, who * n_labels + n_labels - 1])
+            weight = np.concatenate([weight, np.ones(len(still))])
+        shape = (self.n_items, self.n_annotators * n_labels)
+        return sparse.csr_matrix((weight, (item, columns)), shape=shape)
+
+    def take(self, kept: Any) -> Votes:
+        """Return some of the votes, by a mask or by numbers; items and annotators stay."""
+        weight = None if self.weight is None else self.weight[kept]
+        return replace(
+            self,
+            item=self.item[kept],
+            annotator=self.annotator[kept],
+            label=self.label[kept],
+            weight=weight,
+        )
+
+    def take_items(self, rows: IntArray) -> Votes:
+        """Return the votes on some items, these numbered anew.
+
+        Examples
+        --------
+        >>> votes = votes_from_wide([["a", "b"], ["b", None], ["b", "b"]])
+        >>> votes.take_items(np.array([2, 1])).to_wide().tolist()
+        [['b', 'b'], ['b', None]]
+        """
+        new_place = np.full(self.n_items, -1)
+        new_place[rows] = np.arange(len(rows))
+        kept = self.take(new_place[self.item] >= 0)
+        return replace(kept, item=new_place[kept.item], items=self.items[rows])
 
     def to_wide(self, missing: Any = None) -> Labels:
         """Return one row per item and one column per annotator, `missing` where none voted."""
@@ -96,6 +167,7 @@ def votes_from_long(
     *,
     items: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     duplicates: Literal["error", "last"] = "error",
     missing_label: Any = "auto",
 ) -> Votes:
@@ -105,10 +177,13 @@ def votes_from_long(
     ----------
     item : (n_votes,) what was labelled
     annotator : (n_votes,) by whom
-    label : (n_votes,) as what. Lines with a missing label (None, NaN) carry no vote
+    label : (n_votes,) as what. Lines with a missing label (None, NaN) carry no vote: write down
+        refusals and abstentions so
     items : all items in the order wanted, those without a vote included: for votes on the rows of
         ``X``, the identifiers of these rows. By default the items found, sorted
     classes : all classes, if the votes may not show every one
+    weight : (n_votes,) how much each vote counts, such as the confidence of a model; with 0, or
+        missing, it does not
     duplicates : what to do when an annotator answers twice on one item: refuse (``"error"``), or
         let the line that comes last count (``"last"``)
     missing_label : a value that means "missing" besides None and NaN
@@ -126,6 +201,8 @@ def votes_from_long(
     if duplicates not in ("error", "last"):
         raise ValueError(f"duplicates must be 'error' or 'last'; got {duplicates!r}.")
     columns = {"item": item, "annotator": annotator, "label": label}
+    if weight is not None:
+        columns["weight"] = weight
     arrays = {name: _column(values, name) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -136,22 +213,46 @@ def votes_from_long(
     if items is not None:
         found, what = _in_order(found, what, _column(items, "items"))
     shown, codes = label_codes(arrays["label"], classes, missing_label)
-    cast = codes >= 0
-    votes = Votes(what[cast], who[cast], codes[cast], found, voters, shown)
-    return _without_duplicates(votes, duplicates)
+    cast = _weighed(Votes(what, who, codes, found, voters, shown), arrays.get("weight"))
+    return _without_duplicates(cast, duplicates)
 
 
 def votes_from_wide(
-    y: Any, *, classes: ArrayLike | None = None, missing_label: Any = "auto"
+    y: Any,
+    *,
+    classes: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    annotators: ArrayLike | None = None,
+    missing_label: Any = "auto",
 ) -> Votes:
     """Collect votes written one row per item and one column per annotator.
 
-    A frame names its annotators; those of an array are numbered. Items are numbered by row.
+    Items are numbered by row.
+
+    Parameters
+    ----------
+    y : (n_items, n_annotators) labels, missing (None, NaN) where an annotator did not answer,
+        abstained or refused
+    classes : all classes, if the votes may not show every one
+    weight : (n_items, n_annotators) how much each vote counts, such as the confidence of a model;
+        with 0, or missing, it does not
+    annotators : (n_annotators,) their names; by default the columns of a frame, or else numbers
+    missing_label : a value that means "missing" besides None and NaN
+
+    Returns
+    -------
+    Votes
 
     Examples
     --------
     >>> votes_from_wide([["a", "b", None], ["b", None, "b"]])
     Votes(4 votes on 2 items by 3 annotators, 2 classes)
+
+    A model that is sure, and one that hardly is:
+
+    >>> votes = votes_from_wide([["a", "b"]], weight=[[0.99, 0.55]], annotators=["large", "small"])
+    >>> votes.tally
+    array([[0.99, 0.55]])
     """
     if sparse.issparse(y):
         raise ValueError(
@@ -166,11 +267,33 @@ def votes_from_wide(
             "For one answer per line use confusion.votes_from_long(item, annotator, label)."
         )
     n_items, n_annotators = table.shape
-    annotators = np.arange(n_annotators) if names is None else label_array(list(names))
+    if annotators is None:
+        named = np.arange(n_annotators) if names is None else label_array(list(names))
+    else:
+        named = _column(annotators, "annotators")
+        if len(named) != n_annotators:
+            raise ValueError(f"annotators names {len(named)}, but y has {n_annotators} columns.")
     shown, codes = label_codes(table.ravel(), classes, missing_label)
-    place = np.flatnonzero(codes >= 0)
-    item, annotator = np.divmod(place, n_annotators)
-    return Votes(item, annotator, codes[place], np.arange(n_items), annotators, shown)
+    item, annotator = np.divmod(np.arange(table.size), max(1, n_annotators))
+    votes = Votes(item, annotator, codes, np.arange(n_items), named, shown)
+    weights = None if weight is None else np.asarray(weight)
+    if weights is not None and weights.shape != table.shape:
+        raise ValueError(f"weight must have the shape of y, {table.shape}; got {weights.shape}.")
+    return _weighed(votes, None if weights is None else weights.ravel())
+
+
+def _weighed(votes: Votes, weight: Labels | None) -> Votes:
+    """Leave out what is no vote, for want of a label or of any weight."""
+    cast = votes.label >= 0
+    if weight is None:
+        return votes if cast.all() else votes.take(cast)
+    try:
+        weights = np.where(is_missing(weight), 0.0, weight).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weight must hold numbers ({error}).") from None
+    if not np.all((weights >= 0) & np.isfinite(weights)):
+        raise ValueError("The weight of a vote must be finite and not negative.")
+    return replace(votes, weight=weights).take(cast & (weights > 0))
 
 
 def label_codes(
@@ -255,11 +378,4 @@ def _without_duplicates(votes: Votes, duplicates: str) -> Votes:
             "duplicates='last' to let the last answer count."
         )
     kept = np.sort(len(cell) - 1 - from_the_end)
-    return Votes(
-        votes.item[kept],
-        votes.annotator[kept],
-        votes.label[kept],
-        votes.items,
-        votes.annotators,
-        votes.classes,
-    )
+    return votes.take(kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -9,10 +10,12 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import label_array
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._matrix import ConfusionWarning
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
+from unconfused.confusion._columns_as_votes import columns_as_votes
 from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
-from unconfused.confusion.votes import Votes, votes_from_wide
+from unconfused.confusion.votes import Votes
 from unconfused.engines import Engine
 from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
@@ -56,7 +59,7 @@ def collect_votes(
     `first_row` is the number of the first of these rows among all.
     """
     if not isinstance(y, Votes):
-        y = votes_from_wide(y, classes=classes, missing_label=missing_label)
+        y = columns_as_votes(y, classes=classes, missing_label=missing_label)
     votes = y
     votes, truth = with_truth(votes, y_true, classes, missing_label)
     silent = (np.bincount(votes.item, minlength=votes.n_items) == 0) & (truth < 0)
@@ -66,7 +69,22 @@ def collect_votes(
             f"{first_row + int(np.argmax(silent))}). Drop them."
         )
     refuse_one_class(votes.classes)
+    if strict:
+        warn_of_one_sided(votes)
     return votes, truth
+
+
+def warn_of_one_sided(votes: Votes) -> None:
+    """Warn if most annotators never gave but one label: their votes alone tell nothing."""
+    one_sided = votes.annotators[votes.one_sided].tolist()
+    if len(one_sided) > votes.n_annotators / 2:
+        warnings.warn(
+            f"{len(one_sided)} of {votes.n_annotators} annotators, such as {one_sided[0]!r}, never "
+            "gave but one label, as rules do: what they know is in when they are silent, which "
+            "this fit does not look at. Fit confusion.from_annotators(votes).consensus instead.",
+            ConfusionWarning,
+            stacklevel=2,
+        )
 
 
 def refuse_one_class(classes: Labels) -> None:
@@ -206,6 +224,15 @@ def fit_votes(
             break
         state.exhausted = turn == ROUNDS - 1
     return CrowdState(state, matrices, settings)
+
+
+def log_vote_chances(model: Any, y: Any) -> tuple[FloatArray, BoolArray]:
+    """Return the log-chance of each row's votes given each true class, and where there are any."""
+    votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
+    refuse_other_annotators(votes.annotators, model.annotators_)
+    crowd = crowd_of(votes, truth)
+    logs = crowd.log_joint(model.annotator_confusion_, np.ones(crowd.n_classes))
+    return logs, crowd.informed
 
 
 def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:

@@ -57,13 +57,7 @@ def cut_votes(n_rows: FloatArray, votes: Any) -> list[Any]:
     cuts = np.searchsorted(votes.item[order], edges)
     answers = [order[start:stop] for start, stop in pairwise(cuts)]
     return [
-        replace(
-            votes,
-            item=votes.item[own] - first,
-            annotator=votes.annotator[own],
-            label=votes.label[own],
-            items=some,
-        )
+        replace(votes.take(own), item=votes.item[own] - first, items=some)
         for own, first, some in zip(answers, edges, items, strict=False)
     ]
 

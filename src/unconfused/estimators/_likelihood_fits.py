@@ -18,7 +18,12 @@ from unconfused.confusion._pooled import steadied_counts
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines import Engine
-from unconfused.estimators._crowd import VotedRows, evidence_of, matrices_of_votes_alone
+from unconfused.estimators._crowd import (
+    VotedRows,
+    evidence_of,
+    log_vote_chances,
+    matrices_of_votes_alone,
+)
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
@@ -77,6 +82,10 @@ class LikelihoodFits(SoftmaxClassifier):
     tol: float
     random_state: Any
     verbose: int
+
+    def _log_vote_chances(self, y: Any) -> tuple[FloatArray, BoolArray]:
+        """Say for scorers how likely votes are given each true class, and on which rows."""
+        return log_vote_chances(self, y)
 
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None

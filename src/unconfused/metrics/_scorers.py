@@ -18,9 +18,15 @@ from unconfused._matrix import align_confusion, confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 from unconfused.metrics._confusion_rate import _check_weight
 from unconfused.metrics._corrected import corrected_accuracy
-
-SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
-"""One row the model calls impossible must not outweigh all others; scikit-learn's own bound."""
+from unconfused.metrics._fitted import (
+    classes_of,
+    last_step,
+    mean_of,
+    probabilities_of,
+    refuse_other_length,
+    safe_log,
+)
+from unconfused.metrics._votes import several_columns, votes_likelihood
 
 
 class _Scorer(BaseEstimator):
@@ -63,10 +69,10 @@ class TrustedScorer(_Scorer):
         """Score a fitted model; `y`, the noisy labels, is not looked at."""
         if y_true is None:
             y_true = self._look_up(X, y)
-        missing_label = getattr(_last_step(estimator), "missing_label", "auto")
-        truth, missing = known_truth(y_true, _classes(estimator), missing_label)
+        missing_label = getattr(last_step(estimator), "missing_label", "auto")
+        truth, missing = known_truth(y_true, classes_of(estimator), missing_label)
         values = self.measure(estimator, X, truth, ~missing)
-        return _mean(values, _check_weight(sample_weight, len(truth)), ~missing, "known truth")
+        return mean_of(values, _check_weight(sample_weight, len(truth)), ~missing, "known truth")
 
     def _look_up(self, X: Rows, y: Any) -> Labels:
         """Find the truth of a fold by its row labels, which pandas carries along."""
@@ -110,17 +116,24 @@ class ConfusionScorer(_Scorer):
         self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted model against observed labels; rows without one are left out."""
+        if several_columns(y):
+            if self.measure is not _likelihood or self.confusion is not None:
+                raise ValueError(
+                    "y holds votes of several annotators: only metrics.noisy_log_likelihood, with "
+                    "each model's own matrices of the annotators, can score against them."
+                )
+            return votes_likelihood(estimator, X, y, sample_weight)
         if self.confusion is not None:
             named = confusion_classes(self.confusion) if self.classes is None else self.classes
-            order = _classes(estimator) if named is None else named
+            order = classes_of(estimator) if named is None else named
             return self.measure(estimator, X, y, self.confusion, order, sample_weight)
-        last = _last_step(estimator)
+        last = last_step(estimator)
         if not hasattr(last, "confusion_"):
             raise ValueError(
                 f"{type(last).__name__} has no confusion_, so this score needs a confusion matrix: "
                 "make the scorer with confusion=C."
             )
-        return self.measure(estimator, X, y, last.confusion_, _classes(last), sample_weight)
+        return self.measure(estimator, X, y, last.confusion_, classes_of(last), sample_weight)
 
 
 def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
@@ -209,7 +222,8 @@ def noisy_log_likelihood_scorer(
     this is the steadiest score that needs no truth. Each model's own C is fair to compare as well,
     but then a model with no noise in its C that learnt the noisy labels can do as well as one that
     learnt the truth: give `confusion` if it is known. `metrics.noisy_log_likelihood` is the scorer
-    with each model's own.
+    with each model's own; it also takes votes, as columns of `y` or as `confusion.Votes`, and
+    scores a model fitted to votes by how likely it makes those on rows it has not seen.
 
     Parameters
     ----------
@@ -277,17 +291,17 @@ def corrected_accuracy_scorer(
 
 def _hits(estimator: Any, X: Rows, truth: Labels, known: Labels) -> FloatArray:
     predicted = label_array(estimator.predict(X))
-    _refuse_other_length(predicted, truth)
+    refuse_other_length(predicted, truth)
     labels = encode_labels(predicted[known], truth[known], missing_label=None)
     return np.asarray(labels.observed == labels.truth, dtype=np.float64)
 
 
 def _log_chance_of_truth(estimator: Any, X: Rows, truth: Labels, known: Labels) -> FloatArray:
-    classes = _classes(estimator)
-    chances = _probabilities(estimator, X, classes)
-    _refuse_other_length(chances, truth)
+    classes = classes_of(estimator)
+    chances = probabilities_of(estimator, X, classes)
+    refuse_other_length(chances, truth)
     codes = encode_labels(truth[known], classes=classes, missing_label=None).observed
-    return _log(chances[known][np.arange(len(codes)), codes])
+    return safe_log(chances[known][np.arange(len(codes)), codes])
 
 
 def _likelihood(
@@ -300,13 +314,13 @@ def _likelihood(
 ) -> float:
     classes = sorted_classes(order)
     matrix = align_confusion(confusion, classes, order)
-    missing_label = getattr(_last_step(estimator), "missing_label", "auto")
+    missing_label = getattr(last_step(estimator), "missing_label", "auto")
     codes = encode_labels(y, classes=classes, missing_label=missing_label).observed
     seen = codes != MISSING
-    chances = _probabilities(estimator, X, classes)
-    _refuse_other_length(chances, codes)
-    values = _log((chances[seen] * matrix[:, codes[seen]].T).sum(axis=1))
-    return _mean(values, _check_weight(sample_weight, len(codes)), seen, "observed label")
+    chances = probabilities_of(estimator, X, classes)
+    refuse_other_length(chances, codes)
+    values = safe_log((chances[seen] * matrix[:, codes[seen]].T).sum(axis=1))
+    return mean_of(values, _check_weight(sample_weight, len(codes)), seen, "observed label")
 
 
 def _corrected(
@@ -323,60 +337,8 @@ def _corrected(
         confusion,
         classes=order,
         sample_weight=sample_weight,
-        missing_label=getattr(_last_step(estimator), "missing_label", "auto"),
+        missing_label=getattr(last_step(estimator), "missing_label", "auto"),
     )
-
-
-def _probabilities(estimator: Any, X: Rows, classes: Labels) -> FloatArray:
-    """Return the model's probabilities, a column per class; 0 for one it never met."""
-    if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"{type(_last_step(estimator)).__name__} has no predict_proba, which this score needs; "
-            "an accuracy does without."
-        )
-    own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    columns = encode_labels(_classes(estimator), classes=classes, missing_label=None).observed
-    table = np.zeros((len(own), len(classes)))
-    table[:, columns] = own
-    return table
-
-
-def _log(chances: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.maximum(chances, SMALLEST_CHANCE)))
-
-
-def _mean(values: FloatArray, weight: FloatArray | None, kept: Labels, what: str) -> float:
-    weight = np.ones(len(values)) if weight is None else weight[kept]
-    if not weight.sum() > 0:
-        raise ValueError(
-            f"No row here has a {what} (and a positive weight) to score against. In "
-            "cross-validation, use fewer folds, or folds that give each some."
-        )
-    return float(np.average(values, weights=weight))
-
-
-def _refuse_other_length(predicted: Labels, labels: Labels) -> None:
-    if len(predicted) != len(labels):
-        raise ValueError(f"X has {len(predicted)} rows but there are {len(labels)} labels.")
-
-
-def _last_step(estimator: Any) -> Any:
-    """Return what is fitted at the heart of searches and pipelines."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        else:
-            return estimator
-
-
-def _classes(estimator: Any) -> Labels:
-    if not hasattr(estimator, "classes_"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no classes_: these scores are for fitted classifiers."
-        )
-    return np.asarray(estimator.classes_)
 
 
 trusted_accuracy = trusted_accuracy_scorer()

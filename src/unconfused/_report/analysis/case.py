@@ -100,7 +100,7 @@ class Case:
         """Return the labels of some rows as a learner takes them: codes, or votes."""
         if self.votes is None:
             return self.observed[rows]
-        return take_items(self.votes, rows)
+        return self.votes.take_items(rows)
 
     def truth_for_fit(self, rows: IntArray) -> dict[str, IntArray]:
         """Return the known truth of some rows, if any is known."""
@@ -131,7 +131,7 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
         raise ValueError("No row has a label or a known truth: there is nothing to report on.")
     if len(usable) < n_rows:
         X = _safe_indexing(X, usable)
-        votes = None if votes is None else take_items(votes, usable)
+        votes = None if votes is None else votes.take_items(usable)
     return Case(model, X, observed[usable], truth[usable], usable, votes)
 
 
@@ -157,18 +157,3 @@ def _checked_votes(final: Any, y: Any, y_true: Any) -> tuple[Votes, IntArray]:
 def _most_frequent(tally: FloatArray) -> IntArray:
     """Return the class with the most votes, the lowest on a tie, MISSING without any."""
     return np.where(tally.sum(axis=1) > 0, tally.argmax(axis=1), MISSING)
-
-
-def take_items(votes: Votes, rows: IntArray) -> Votes:
-    """Return the votes on some items, these numbered anew."""
-    new_place = np.full(votes.n_items, -1)
-    new_place[rows] = np.arange(len(rows))
-    kept = new_place[votes.item] >= 0
-    return Votes(
-        new_place[votes.item[kept]],
-        votes.annotator[kept],
-        votes.label[kept],
-        votes.items[rows],
-        votes.annotators,
-        votes.classes,
-    )

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
-from unconfused._report.analysis.case import Case, take_items
+from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement, bring_labels_in, make_judge
 from unconfused._report.data import Scenario, Sensitivity
@@ -154,5 +154,5 @@ def _sample(case: Case, rows: IntArray) -> Case:
         observed=case.observed[rows],
         truth=case.truth[rows],
         place=case.place[rows],
-        votes=None if case.votes is None else take_items(case.votes, rows),
+        votes=None if case.votes is None else case.votes.take_items(rows),
     )

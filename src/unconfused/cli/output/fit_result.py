@@ -47,11 +47,9 @@ class FitResult:
         }
 
     def _report_on_sample(self) -> dict[str, Any]:
-        from unconfused._report.analysis.case import take_items
-
         assert self.plan.sample is not None
         rows, table, truth = self.plan.sample.rows, self.plan.sample.table, self.task.y_true
-        y = take_items(self.task.y, rows) if self.task.kind == "votes" else self.task.y[rows]
+        y = self.task.y.take_items(rows) if self.task.kind == "votes" else self.task.y[rows]
         identity, total = self.known.identity, len(self.task.place)
         title = f"Are these labels right? ({len(rows):,} of {total:,} rows, drawn at random)"
         return {

@@ -1,0 +1,60 @@
+"""Several columns of labels: votes, or something that only looks like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from unconfused._labels import is_missing, label_array
+from unconfused._typing import ArrayLike, Labels
+from unconfused.confusion.votes import Votes, votes_from_wide
+
+
+def columns_as_votes(
+    y: Any, *, classes: ArrayLike | None = None, missing_label: Any = "auto"
+) -> Votes:
+    """Collect votes from columns that nobody has called votes; refuse what looks like no votes.
+
+    Examples
+    --------
+    >>> columns_as_votes([[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+    Traceback (most recent call last):
+    ...
+    ValueError: y looks like an indicator matrix: ...
+    """
+    if not sparse.issparse(y):
+        _refuse_no_votes(np.asarray(y) if hasattr(y, "columns") else label_array(y), classes)
+    return votes_from_wide(y, classes=classes, missing_label=missing_label)
+
+
+def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
+    if table.ndim != 2 or table.shape[1] < 2 or not table.size:
+        return
+    if table.dtype.kind not in "biuf":
+        if table.dtype.kind != "O" or is_missing(table).all():
+            return
+        entries = table[~is_missing(table)].tolist()
+        if not all(isinstance(entry, (bool, int, float, np.number, np.bool_)) for entry in entries):
+            return
+        table = np.where(is_missing(table), np.nan, table)
+    numbers = table.astype(np.float64)
+    settle = (
+        "If these are votes all the same, one column per annotator, say so with "
+        "confusion.votes_from_wide(y)."
+    )
+    if np.any((numbers % 1 != 0) & np.isfinite(numbers)):
+        raise ValueError(
+            "y has several columns and holds fractions, which look like probabilities or other "
+            "soft labels, not like classes that annotators named. Give the likeliest class of each "
+            "row as y. For several models give a Votes object with a column per model: "
+            "confusion.votes_from_wide(classes_by_model, weight=confidences). " + settle
+        )
+    one_hot = np.isin(numbers, (0.0, 1.0)).all() and bool(np.all(numbers.sum(axis=1) == 1))
+    # Who names the classes 0 and 1 has said what the entries are.
+    if one_hot and classes is None:
+        raise ValueError(
+            "y looks like an indicator matrix: every row holds one 1, in the column of its class. "
+            "Give one label per row, as in classes[y.argmax(axis=1)]. " + settle
+        )

@@ -1,0 +1,69 @@
+"""What scores ask of a fitted model, in whatever searches and pipelines it sits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unconfused._labels import encode_labels
+from unconfused._typing import FloatArray, Labels, Rows
+
+SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
+"""One row the model calls impossible must not outweigh all others; scikit-learn's own bound."""
+
+
+def probabilities_of(estimator: Any, X: Rows, classes: Labels) -> FloatArray:
+    """Return the model's probabilities, a column per class; 0 for one it never met."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(last_step(estimator)).__name__} has no predict_proba, which this score needs; "
+            "an accuracy does without."
+        )
+    own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    columns = encode_labels(classes_of(estimator), classes=classes, missing_label=None).observed
+    table = np.zeros((len(own), len(classes)))
+    table[:, columns] = own
+    return table
+
+
+def safe_log(chances: FloatArray) -> FloatArray:
+    """Return logarithms of chances, none of them infinite."""
+    return np.asarray(np.log(np.maximum(chances, SMALLEST_CHANCE)))
+
+
+def mean_of(values: FloatArray, weight: FloatArray | None, kept: Labels, what: str) -> float:
+    """Return the weighted mean over the rows kept; raise if there are none."""
+    weight = np.ones(len(values)) if weight is None else weight[kept]
+    if not weight.sum() > 0:
+        raise ValueError(
+            f"No row here has a {what} (and a positive weight) to score against. In "
+            "cross-validation, use fewer folds, or folds that give each some."
+        )
+    return float(np.average(values, weights=weight))
+
+
+def refuse_other_length(predicted: Labels, labels: Labels) -> None:
+    """Raise if there are not as many labels as rows."""
+    if len(predicted) != len(labels):
+        raise ValueError(f"X has {len(predicted)} rows but there are {len(labels)} labels.")
+
+
+def last_step(estimator: Any) -> Any:
+    """Return what is fitted at the heart of searches and pipelines."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def classes_of(estimator: Any) -> Labels:
+    """Return the classes of a fitted classifier."""
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no classes_: these scores are for fitted classifiers."
+        )
+    return np.asarray(estimator.classes_)
