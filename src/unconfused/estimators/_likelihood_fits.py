@@ -199,7 +199,8 @@ class LikelihoodFits(SoftmaxClassifier):
         every = np.ones(len(rows.truth), dtype=bool)
         if not by_truth and (counted or not rows.enough(every, FEWEST_LABELS)):
             return None
-        search = Search(rows, self._fit_folds(data, known, rows), self.fit_intercept)
+        fit = self._fit_folds(data, known, rows)
+        search = Search(rows, fit, self.fit_intercept, given=known.counts is None)
         weight = FIRST_WEIGHT if counted and open_weight else self.noisy_weight_
         penalties = [self._unit * one for one in PENALTIES] if open_l2 else [self.l2_]
         by = rows.truth if counted or not rows.enough(every, FEWEST_LABELS) else every

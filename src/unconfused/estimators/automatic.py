@@ -246,11 +246,14 @@ class Search:
     rows : what to judge by
     fit_without : fits of the folds
     intercept : whether the last weight of a class is its intercept
+    given : whether C is known. If it was counted on trusted rows, and these are too few to tell
+        weights apart, they are too few for C as well: thin evidence then speaks for no weight
     """
 
     rows: HeldOutRows
     fit_without: FitWithout
     intercept: bool
+    given: bool = True
     scores: dict[Candidate, FloatArray] = field(default_factory=dict)
     chosen: Candidate | None = None
 
@@ -296,12 +299,17 @@ class Search:
         return float(np.average(losses, weights=self.rows.weight[which]))
 
     def as_good(
-        self, one: FloatArray, best: FloatArray, which: BoolArray, errors: float = 1.0
+        self,
+        one: FloatArray,
+        best: FloatArray,
+        which: BoolArray,
+        errors: float = 1.0,
+        thin: float = THIN_EVIDENCE,
     ) -> bool:
         """Whether losses on some of the rows are not above others by so many standard errors."""
         weight = self.rows.weight[which]
         excess, error = mean_and_error(one - best, weight)
-        return excess <= max(errors * error, THIN_EVIDENCE / float(weight.sum()))
+        return excess <= max(errors * error, thin / float(weight.sum()))
 
     def largest_weight(self, candidates: Sequence[Candidate], which: BoolArray) -> Candidate:
         """Return the candidate with the largest weight that is as good as the best.
@@ -311,7 +319,8 @@ class Search:
         """
         losses = {c: self.rows.losses(self.scores[c], which) for c in candidates}
         best = min(candidates, key=lambda c: self.loss(c, which))
-        as_good = [c for c in candidates if self.as_good(losses[c], losses[best], which)]
+        thin = THIN_EVIDENCE if self.given else 0.0
+        as_good = [c for c in candidates if self.as_good(losses[c], losses[best], which, thin=thin)]
         return max(as_good, key=lambda c: c.noisy_weight)
 
     def choose_weight(
