@@ -102,7 +102,7 @@ def check_all_or_nothing(model, whole, number):
             model.predict(NEW.X)
         return
     # A search for the weight of noisy rows that was interrupted has no losses to show.
-    assert learnt(model) ^ whole <= {"noisy_weight_losses_"}, number
+    assert learnt(model) ^ whole <= {"choice_"}, number
     assert model.predict(NEW.X).shape == (len(NEW.y),), number
     model._repr_html_()
 

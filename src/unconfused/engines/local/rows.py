@@ -61,7 +61,11 @@ class DenseRows:
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         """Write the scores of rows start..stop for weights of shape (features, Q)."""
-        np.matmul(self._X[start:stop], weights.astype(self.dtype, copy=False), out=out)
+        rows = self._X[start:stop]
+        if np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
+            np.matmul(rows, weights.astype(self.dtype, copy=False), out=out)
+        else:  # weights of tiny rows need not fit their type; scores do
+            out[:] = rows.astype(np.float64) @ weights
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
         """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
