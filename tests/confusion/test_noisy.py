@@ -60,7 +60,9 @@ def test_further_rounds_help_with_pair_flips():
     matrix = noise.pairwise(10, 0.4)
     y = noise.corrupt_labels(truth, matrix, random_state=1)
     plain, refined = (
-        np.abs(from_noisy(X, y, n_rounds=rounds, random_state=0).matrix - matrix).mean()
+        np.abs(
+            from_noisy(X, y, method="confident", n_rounds=rounds, random_state=0).matrix - matrix
+        ).mean()
         for rounds in (0, 3)
     )
     assert refined < 0.7 * plain

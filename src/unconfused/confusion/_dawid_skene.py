@@ -142,7 +142,7 @@ def fit_crowd(
     answers: Answers, start: Expectation, strength: float, max_iter: int, tol: float
 ) -> CrowdFit:
     """Fit the shared matrix, then one matrix per annotator from where that ended."""
-    shared = _maximise(answers, start, _shared_matrix, max_iter, tol)
+    shared = maximise(answers, start, _shared_matrix, max_iter, tol)
     centre = _centre(shared.expected.counts.sum(axis=0))
 
     def own_matrices(counts: FloatArray) -> tuple[FloatArray, float]:
@@ -150,7 +150,7 @@ def fit_crowd(
         penalty = strength * np.sum(centre * np.log(np.maximum(matrices, TINY)))
         return matrices, float(penalty)
 
-    return _maximise(answers, shared.expected, own_matrices, max_iter, tol)
+    return maximise(answers, shared.expected, own_matrices, max_iter, tol)
 
 
 def shrink(counts: FloatArray, centre: FloatArray, strength: float) -> FloatArray:
@@ -174,9 +174,13 @@ def _shared_matrix(counts: FloatArray) -> tuple[FloatArray, float]:
     return np.broadcast_to(matrix, counts.shape), 0.0
 
 
-def _maximise(
+def maximise(
     answers: Answers, expected: Expectation, matrices_of: Any, max_iter: int, tol: float
 ) -> CrowdFit:
+    """Turn between the posterior and the matrices, `matrices_of` counts, until nothing is gained.
+
+    `matrices_of` also returns what the matrices add to the log-likelihood.
+    """
     objective: list[float] = []
     converged = False
     while True:

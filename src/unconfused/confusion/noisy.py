@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix import loses_a_class
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion._neighbours import foretelling, from_neighbours
 from unconfused.confusion._pooled import drawn_together
 from unconfused.confusion.cross_validated import (
     Split,
@@ -28,6 +29,12 @@ from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
+BY_METHOD = {
+    "confident": "It was counted on rows that a model is sure of, {judged}.",
+    "neighbours": "It was counted on how labels of nearest neighbours agree, {judged}.",
+}
+JUDGED = "which foretell left-out labels better ({better:.3f} a row) than {other} ({worse:.3f})"
+
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
 
@@ -40,6 +47,7 @@ def from_noisy(
     y: ArrayLike,
     *,
     estimator: Any = None,
+    method: Literal["auto", "confident", "neighbours"] = "auto",
     cv: int | Any = 5,
     n_rounds: int = 3,
     smoothing: float = 0.0,
@@ -58,6 +66,13 @@ def from_noisy(
     label has as many as in `y`, and the matrix is drawn towards even mistakes as far as the counts
     of all classes agree with these.
 
+    Where rows are numbers, as embeddings are, there is a second estimate, from how the labels of
+    nearest neighbours agree (the consensus equations of Zhu, Song and Liu, 2021): it supposes that
+    rows next to each other are of one class, and no linear model. The estimate whose predictions
+    make the rows' labels likelier, from models or neighbours that leave them out, is returned;
+    `caveat`, and with it the verdict, says which. Copies of rows agree for no good reason: leave
+    them out.
+
     **When this cannot work.** The truth enters only as what the model finds typical, so:
 
     - if more than half of a class carries the label of one other class, the two are as good as
@@ -75,6 +90,8 @@ def from_noisy(
     y : noisy labels; rows where they are missing (None, NaN) are left out
     estimator : a classifier with `predict_proba`. By default a logistic regression on scaled
         features, its penalty chosen among three by the likelihood of left-out labels
+    method : "confident" (a model's sure rows), "neighbours", or "auto": the better of the two, or
+        the first if there is an `estimator`
     cv : number of stratified folds, or a splitter that tests every row once
     n_rounds : how often to count again after the first estimate
     smoothing : added to every count. With 0, a class no row is counted for is an error; with more,
@@ -99,18 +116,44 @@ def from_noisy(
            [0. , 0.9, 0.1],
            [0. , 0. , 1. ]])
     """
+    if method not in ("auto", *BY_METHOD):
+        raise ValueError(f"method must be 'auto', 'confident' or 'neighbours'; got {method!r}.")
     labels = encode_labels(y, classes=classes, missing_label=missing_label)
     (X,) = indexable(X)
     refuse_other_length(X, labels.observed, "y")
     known = np.flatnonzero(labels.observed != MISSING)
     observed, X = labels.observed[known], _safe_indexing(X, known)
+    n_classes = len(labels.classes)
+    confident = method == "confident" or (method == "auto" and estimator is not None)
+    near = None if confident else from_neighbours(X, observed, n_classes)
+    if method == "neighbours":
+        if near is None:
+            raise ValueError(
+                "Neighbours cannot say how labels are confused: the rows are not all numbers, too "
+                "few, or too mixed to keep every class. Use method='confident'."
+            )
+        return ConfusionEstimate(near.matrix, near.counts, labels.classes, caveat=CAVEAT)
     splits = make_folds(observed, labels.classes, cv, random_state)
     probability = left_out_probabilities(estimator, X, observed, labels.classes, splits, n_jobs)
     counts = guess_counts(probability, observed, n_rounds)
+    matrix, caveat = drawn_together(counts, smoothing), CAVEAT
+    if near is not None:
+        score = foretelling(unmix_probabilities(probability, matrix), matrix, observed)
+        caveat = _say_which(score, near.score)
+        if near.score > score:
+            matrix, counts = drawn_together(near.counts, smoothing), near.counts
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no row stands out as one of it.")
-    matrix = drawn_together(counts, smoothing)
-    return ConfusionEstimate(matrix, counts, labels.classes, caveat=CAVEAT)
+    return ConfusionEstimate(matrix, counts, labels.classes, caveat=caveat)
+
+
+def _say_which(confident: float, neighbours: float) -> str:
+    """Return the caveat, with which estimate was taken, and why."""
+    scores = {"confident": confident, "neighbours": neighbours}
+    best = "neighbours" if neighbours > confident else "confident"
+    other = "a model's probabilities" if best == "neighbours" else "neighbours"
+    judged = JUDGED.format(better=max(scores.values()), worse=min(scores.values()), other=other)
+    return f"{CAVEAT} {BY_METHOD[best].format(judged=judged)}"
 
 
 def left_out_probabilities(
