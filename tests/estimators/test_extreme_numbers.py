@@ -24,6 +24,8 @@ LINEAR = [*WEIGHED, UltraconservativeClassifier]
 def model_of(kind, **settings):
     if kind is UltraconservativeClassifier:
         settings["random_state"] = 0
+    if kind is UnconfusedLogisticRegression:
+        settings |= {"l2": 1e-4, "relabel": 0}  # about predictions, not about choosing settings
     return kind(**settings)
 
 
