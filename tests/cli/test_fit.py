@@ -192,7 +192,7 @@ def test_rounds_that_were_not_made_are_told_of(monkeypatch):
     fit = ["fit", "pets.csv", "-l", "kind", "-t", "checked", "--relabel", "2"]
     assert "No round" not in invoke(*fit).stderr
     monkeypatch.setattr(
-        "unconfused.estimators._judged.Judged.explains_less_than", lambda *args: True
+        "unconfused.estimators.relabel.out_of_fold.Judged.explains_less_than", lambda *args: True
     )
     assert "No round of relabelling was made" in invoke(*fit, "--force").stderr
 

@@ -18,7 +18,12 @@ from sklearn.model_selection import train_test_split
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused._report.analysis.gather import gather
 from unconfused.confusion import ConfusionEstimate, from_trusted
-from unconfused.confusion._balance import balance, balance_until_sure, class_shares, differs_from
+from unconfused.confusion.estimation.balance import (
+    balance,
+    balance_until_sure,
+    class_shares,
+    differs_from,
+)
 
 
 def rough_digits():

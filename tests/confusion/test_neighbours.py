@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from unconfused import noise
 from unconfused.confusion import from_noisy
-from unconfused.confusion._neighbours import foretelling, from_neighbours, nearest
+from unconfused.confusion.estimation.neighbours import foretelling, from_neighbours, nearest
 
 C = np.array([[0.7, 0.3, 0.0], [0.0, 0.8, 0.2], [0.1, 0.0, 0.9]])
 
@@ -78,7 +78,7 @@ def test_classes_can_be_permuted():
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr("unconfused.confusion._neighbours.MOST_ROWS", 500)
+    monkeypatch.setattr("unconfused.confusion.estimation.neighbours.MOST_ROWS", 500)
     X, _, y = rings(1700)
     found = from_neighbours(X, y, 3)
     np.testing.assert_allclose(found.counts.sum(axis=0), np.bincount(y))

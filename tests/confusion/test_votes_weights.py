@@ -5,8 +5,8 @@ import pytest
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion
 from unconfused.confusion import votes_from_long, votes_from_wide
-from unconfused.estimators._crowd import crowd_of
-from unconfused.estimators._dask_cut import cut_votes
+from unconfused.estimators.annotators.crowd import crowd_of
+from unconfused.estimators.dask.align import cut_votes
 
 
 @pytest.fixture

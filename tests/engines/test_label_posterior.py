@@ -12,7 +12,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn import config_context
 
 from unconfused import UnconfusedLogisticRegression
-from unconfused.confusion._sharpness import posterior_given
+from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.engines.array_api.likelihood import logarithms, posterior
 from unconfused.estimators._array_input import array_space

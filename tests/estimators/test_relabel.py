@@ -14,11 +14,11 @@ from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.confusion import rank_label_errors
-from unconfused.confusion._calibration import calibrate, only_power
-from unconfused.estimators import _relabel
-from unconfused.estimators._judged import Judged
-from unconfused.estimators._relabel import Relabelling
-from unconfused.estimators._seen import Seen
+from unconfused.confusion.estimation.calibration import calibrate, only_power
+from unconfused.estimators.relabel import pseudo_labels as _relabel
+from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.out_of_fold import Judged
+from unconfused.estimators.relabel.pseudo_labels import Relabelling
 
 
 def problem(n=300):

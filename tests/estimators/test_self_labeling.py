@@ -22,8 +22,8 @@ from unconfused import (
     UMAClassifier,
     UnconfusedLogisticRegression,
 )
-from unconfused.confusion._pooled import pooled_estimate
-from unconfused.estimators._rounds import held_out_loss
+from unconfused.confusion.estimation.pooled import pooled_estimate
+from unconfused.estimators.self_labeling.rounds import held_out_loss
 
 pytestmark = pytest.mark.slow
 

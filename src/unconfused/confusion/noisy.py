@@ -15,8 +15,6 @@ from sklearn.utils import _safe_indexing, indexable
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix import loses_a_class
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
-from unconfused.confusion._neighbours import foretelling, from_neighbours
-from unconfused.confusion._pooled import drawn_together
 from unconfused.confusion.cross_validated import (
     Split,
     aligned_columns,
@@ -26,6 +24,8 @@ from unconfused.confusion.cross_validated import (
     refuse_other_length,
 )
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
+from unconfused.confusion.estimation.neighbours import foretelling, from_neighbours
+from unconfused.confusion.estimation.pooled import drawn_together
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 

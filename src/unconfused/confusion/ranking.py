@@ -13,8 +13,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
-from unconfused.confusion._pooled import drawn_together
-from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
 from unconfused.confusion.cross_validated import (
     aligned_columns,
     in_row_order,
@@ -22,6 +20,8 @@ from unconfused.confusion.cross_validated import (
     out_of_fold,
     refuse_other_length,
 )
+from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
 from unconfused.confusion.noisy import guess_counts, unmix_probabilities
 
 Method = Literal["posterior", "self_confidence"]

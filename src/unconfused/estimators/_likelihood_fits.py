@@ -14,22 +14,20 @@ from unconfused._matrix import (
     warn_if_singular,
 )
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion._pooled import steadied_counts
 from unconfused.confusion.estimate import is_guess
+from unconfused.confusion.estimation.pooled import steadied_counts
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines import Engine
-from unconfused.estimators._crowd import (
+from unconfused.estimators._lazy import is_dask
+from unconfused.estimators._noisy import KnownConfusion, NoisyData
+from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators.annotators.crowd import (
     VotedRows,
     evidence_of,
     log_vote_chances,
     matrices_of_votes_alone,
 )
-from unconfused.estimators._lazy import is_dask
-from unconfused.estimators._noisy import KnownConfusion, NoisyData
-from unconfused.estimators._relabel import FitWithout, Lesson, Relabelling
-from unconfused.estimators._seen import Seen
-from unconfused.estimators._softmax import SoftmaxClassifier
-from unconfused.estimators._voted_rows import LocalVotes, refuse_no_rows
+from unconfused.estimators.annotators.voted_rows import LocalVotes, refuse_no_rows
 from unconfused.estimators.automatic import (
     FEWEST_LABELS,
     FEWEST_TRUTHS,
@@ -49,6 +47,8 @@ from unconfused.estimators.automatic import (
     voted_rows_to_judge_by,
 )
 from unconfused.estimators.automatic import FitWithout as FitCandidate
+from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.pseudo_labels import FitWithout, Lesson, Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means

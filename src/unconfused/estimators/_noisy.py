@@ -212,7 +212,7 @@ class NoisyLabelClassifier(LinearClassifier):
         reset: bool,
     ) -> NoisyData:
         if is_dask(X):
-            from unconfused.estimators._dask_data import check_dask
+            from unconfused.estimators.dask.data import check_dask
 
             return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
         X = self._check_rows(X, reset=reset)

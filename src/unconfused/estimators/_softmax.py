@@ -53,7 +53,7 @@ class SoftmaxClassifier(NoisyLabelClassifier):
         Lazy on Dask collections, as `predict` is.
         """
         if is_dask(X):
-            from unconfused.estimators._dask_posterior import lazy_label_posterior
+            from unconfused.estimators.dask.posterior import lazy_label_posterior
 
             lazily: FloatArray = lazy_label_posterior(self, X, y)
             return lazily

@@ -21,12 +21,12 @@ from sklearn.utils import check_random_state
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion._sharpness import best_power
+from unconfused.confusion.estimation.sharpness import best_power
 from unconfused.engines import Engine
 from unconfused.estimators._array_input import rows_at, to_numpy
-from unconfused.estimators._judged import log_chances
 from unconfused.estimators._noisy import NoisyData
-from unconfused.estimators._paired import mean_and_error
+from unconfused.estimators.relabel.out_of_fold import log_chances
+from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
 PENALTIES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6)

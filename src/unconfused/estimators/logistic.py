@@ -13,13 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._crowd import (
-    STEPS_PER_ROUND,
-    are_votes,
-    evidence_of,
-    fit_votes,
-    posterior_of_votes,
-)
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
 from unconfused.estimators._noisy import (
@@ -27,9 +20,16 @@ from unconfused.estimators._noisy import (
     NoisyData,
     confusion_for,
 )
-from unconfused.estimators._seen import seen_in_votes, seen_through
 from unconfused.estimators._used_columns import UsedColumns
-from unconfused.estimators._voted_rows import LocalVotes, check_votes
+from unconfused.estimators.annotators.crowd import (
+    STEPS_PER_ROUND,
+    are_votes,
+    evidence_of,
+    fit_votes,
+    posterior_of_votes,
+)
+from unconfused.estimators.annotators.voted_rows import LocalVotes, check_votes
+from unconfused.estimators.relabel.evidence import seen_in_votes, seen_through
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 

@@ -18,7 +18,7 @@ from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 from unconfused.estimators._base import one_column
-from unconfused.estimators._crowd import (
+from unconfused.estimators.annotators.crowd import (
     are_votes,
     collect_votes,
     crowd_of,

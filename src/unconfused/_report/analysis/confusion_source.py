@@ -17,7 +17,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.noisy import from_noisy
 from unconfused.confusion.trusted import count_pairs
-from unconfused.estimators._crowd import evidence_of
+from unconfused.estimators.annotators.crowd import evidence_of
 
 ROWS_TO_GUESS_FROM = 10_000
 """More rows would make a guess slower, not better."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from unconfused._report.analysis.case import Case
 from unconfused._typing import FloatArray
-from unconfused.estimators._crowd import evidence_of
+from unconfused.estimators.annotators.crowd import evidence_of
 
 
 def evidence_for(

@@ -24,8 +24,8 @@ from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_
 from unconfused._report.data import ReportData
 from unconfused._report.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
-from unconfused.confusion._balance import HELD_BY_COUNTS, differs_from
 from unconfused.confusion.estimate import is_guess
+from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
 from unconfused.estimators import UMAClassifier
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25

@@ -17,8 +17,8 @@ from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.evidence import evidence_for
 from unconfused._typing import FloatArray, IntArray
-from unconfused.confusion._sharpness import best_power, posterior_given, sharpen
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
 from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
 
 FOLDS = 5

@@ -136,8 +136,8 @@ def _run(source: TaskSource) -> FitResult:
     from unconfused.cli.output import noise_summary
     from unconfused.cli.output.fit_result import FitResult
     from unconfused.cli.output.show import suspicious_columns
-    from unconfused.confusion._balance import HELD_BY_COUNTS
-    from unconfused.estimators._relabel import NOT_MADE
+    from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
+    from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 
     known, settings, stage = source.known, source.settings, source.stage
     notes: list[str] = []

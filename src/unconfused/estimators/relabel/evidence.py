@@ -8,7 +8,7 @@ import numpy as np
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.confusion._sharpness import posterior_given
+from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.estimators._noisy import NoisyData
 
 SMALLEST = 1e-12

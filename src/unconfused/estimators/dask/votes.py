@@ -15,18 +15,18 @@ from unconfused._labels import label_array
 from unconfused._typing import Labels
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
-from unconfused.estimators._crowd import collect_votes, refuse_one_class
-from unconfused.estimators._dask_cut import cut_like, cut_votes, row_blocks
-from unconfused.estimators._dask_data import (
+from unconfused.estimators._lazy import check_columns
+from unconfused.estimators.annotators.crowd import collect_votes, refuse_one_class
+from unconfused.estimators.annotators.voted_rows import refuse_no_rows, weighted
+from unconfused.estimators.dask.align import cut_like, cut_votes, row_blocks
+from unconfused.estimators.dask.data import (
     check_block_rows,
     check_block_weights,
     lazy_rows,
     refuse_no_weight,
 )
-from unconfused.estimators._dask_labels import distinct_labels, refuse_changed_labels
-from unconfused.estimators._dask_voted_parts import DaskVotes, VotedBlock
-from unconfused.estimators._lazy import check_columns
-from unconfused.estimators._voted_rows import refuse_no_rows, weighted
+from unconfused.estimators.dask.labels import distinct_labels, refuse_changed_labels
+from unconfused.estimators.dask.voted_parts import DaskVotes, VotedBlock
 
 
 def check_dask_votes(

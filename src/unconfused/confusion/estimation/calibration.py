@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion._sharpness import LARGEST_POWER, ROWS_FOR_THE_POWER, best_power
+from unconfused.confusion.estimation.sharpness import LARGEST_POWER, ROWS_FOR_THE_POWER, best_power
 
 PRECISION_OF_SHARES = 10.0
 """Of the belief that classes are as frequent as predicted: give or take a third, before any row."""

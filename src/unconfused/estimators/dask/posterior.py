@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._typing import FloatArray
-from unconfused.estimators._crowd import are_votes
-from unconfused.estimators._dask_cut import cut_like, cut_votes
 from unconfused.estimators._lazy import as_dask_array, as_matrix, check_columns, light_copy
+from unconfused.estimators.annotators.crowd import are_votes
+from unconfused.estimators.dask.align import cut_like, cut_votes
 
 
 def lazy_label_posterior(model: Any, X: Any, y: Any) -> Any:

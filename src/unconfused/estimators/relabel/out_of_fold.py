@@ -9,9 +9,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion._calibration import Calibration
-from unconfused.estimators._paired import mean_and_error
-from unconfused.estimators._seen import Seen
+from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,21 @@ from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.estimators._all_at_once import all_at_once
 from unconfused.estimators._base import one_column
-from unconfused.estimators._few_labels import refuse_too_few, refuse_unfit_learner, split_known
 from unconfused.estimators._noisy import refuse_extreme_weights
 from unconfused.estimators._parts import last_step, seeded
-from unconfused.estimators._rounds import LabelWith, LearnWith, PartlyLabelled, Round, Rounds
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.self_labeling.few_labels import (
+    refuse_too_few,
+    refuse_unfit_learner,
+    split_known,
+)
+from unconfused.estimators.self_labeling.rounds import (
+    LabelWith,
+    LearnWith,
+    PartlyLabelled,
+    Round,
+    Rounds,
+)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -23,8 +23,8 @@ from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.dask.engine import DaskEngine, DaskRows
 from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.dask.pool import PartPool
-from unconfused.estimators._crowd import SeenRows
-from unconfused.estimators._voted_rows import LocalVotes
+from unconfused.estimators.annotators.crowd import SeenRows
+from unconfused.estimators.annotators.voted_rows import LocalVotes
 from unconfused.solvers.likelihood import LikelihoodState
 
 VotedBlock = tuple[Any, Any, IntArray, FloatArray]

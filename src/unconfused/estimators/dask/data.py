@@ -17,15 +17,15 @@ from unconfused._labels import EncodedLabels, encode_labels, label_array, split_
 from unconfused._matrix import confusion_classes
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRest, DaskRows
-from unconfused.estimators._dask_cut import cut_like, homes_of, row_blocks
-from unconfused.estimators._dask_labels import (
+from unconfused.estimators._lazy import as_matrix, check_columns
+from unconfused.estimators._noisy import NoisyData, encode_noisy, refuse_extreme_weights
+from unconfused.estimators.dask.align import cut_like, homes_of, row_blocks
+from unconfused.estimators.dask.labels import (
     merge_summaries,
     refuse_bare_rows,
     refuse_changed_labels,
     summarise_labels,
 )
-from unconfused.estimators._lazy import as_matrix, check_columns
-from unconfused.estimators._noisy import NoisyData, encode_noisy, refuse_extreme_weights
 
 FLOATS = [np.float64, np.float32]
 

@@ -21,10 +21,10 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import MISSING
 from unconfused._matrix import ConfusionWarning
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
-from unconfused.confusion._pooled import pooled_estimate
-from unconfused.confusion._sharpness import sharpened_losses
 from unconfused.confusion.cross_validated import Split, aligned_columns
 from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimation.pooled import pooled_estimate
+from unconfused.confusion.estimation.sharpness import sharpened_losses
 from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._parts import (
     fit_with,

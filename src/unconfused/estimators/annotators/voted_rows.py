@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_consistent_length
 from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
 from unconfused.engines import ArrayEngine, LocalEngine
-from unconfused.estimators._crowd import (
+from unconfused.estimators._lazy import is_dask
+from unconfused.estimators.annotators.crowd import (
     SeenRows,
     VotedRows,
     collect_votes,
     crowd_of,
     evidence_of,
 )
-from unconfused.estimators._lazy import is_dask
 from unconfused.solvers.likelihood import LikelihoodState
 
 
@@ -28,7 +28,7 @@ def check_votes(
 ) -> VotedRows:
     """Check what was passed to `fit`; rows whose truth is not known count `noisy_weight`."""
     if is_dask(X):
-        from unconfused.estimators._dask_votes import check_dask_votes
+        from unconfused.estimators.dask.votes import check_dask_votes
 
         return check_dask_votes(estimator, X, y, y_true, sample_weight, noisy_weight)
     X = estimator._check_rows(X, reset=True)

@@ -19,8 +19,8 @@ from sklearn.neighbors import NearestNeighbors
 from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.confusion._dawid_skene import Crowd, maximise
-from unconfused.confusion._pooled import drawn_together
-from unconfused.confusion._sharpness import best_power, sharpen
+from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 TRIPLE = 3
 """A row and two neighbours: the least from which a matrix can be found."""

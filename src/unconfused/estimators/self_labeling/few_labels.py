@@ -12,7 +12,7 @@ from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion.cross_validated import Split, make_folds
 from unconfused.confusion.estimate import name_classes
 from unconfused.estimators._parts import has_parameter, last_step, takes_in_fit
-from unconfused.estimators._rounds import PartlyLabelled
+from unconfused.estimators.self_labeling.rounds import PartlyLabelled
 
 
 def split_known(data: PartlyLabelled, cv: Any, rng: np.random.RandomState) -> list[Split]:

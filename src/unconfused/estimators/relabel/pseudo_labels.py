@@ -25,12 +25,12 @@ from sklearn.model_selection import StratifiedKFold
 
 from unconfused._matrix import loses_a_class
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion._balance import balance_until_sure, class_shares, differs_from
-from unconfused.confusion._calibration import Calibration, calibrate, only_power
+from unconfused.confusion.estimation.balance import balance_until_sure, class_shares, differs_from
+from unconfused.confusion.estimation.calibration import Calibration, calibrate, only_power
 from unconfused.estimators._array_input import rows_at, to_numpy
-from unconfused.estimators._judged import Judged, log_chances, power_matching
-from unconfused.estimators._paired import mean_and_error
-from unconfused.estimators._seen import Seen
+from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.out_of_fold import Judged, log_chances, power_matching
+from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.progress import Progress
 

@@ -1,0 +1,1 @@
+"""Parts of the estimates of C: balance, calibration, temperature, neighbours, pooled counts."""

@@ -1,0 +1,1 @@
+"""Fits to the votes of several annotators."""

@@ -1,0 +1,1 @@
+"""Estimators on Dask collections: labels, votes and rows that live on workers."""

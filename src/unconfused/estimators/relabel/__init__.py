@@ -1,0 +1,1 @@
+"""Rounds of relabelling: pseudo-labels, judged out of fold."""
