@@ -111,9 +111,9 @@ def test_rounds_that_count_leave_the_matrix_labels_were_judged_by(monkeypatch):
     problem = make_problem(0, n=400)
     estimate = confusion.ConfusionEstimate.from_counts(20 * problem.C, range(4))
     counted = []
-    count = _relabel.Seen.count
+    count = _relabel.Evidence.count
     monkeypatch.setattr(
-        _relabel.Seen, "count", lambda *given: counted.append(count(*given)) or counted[-1]
+        _relabel.Evidence, "count", lambda *given: counted.append(count(*given)) or counted[-1]
     )
     settings = {"refine": True, "random_state": 0}
     once = UnconfusedLogisticRegression(estimate, relabel=0, **settings).fit(problem.X, problem.y)

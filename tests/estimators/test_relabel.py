@@ -16,7 +16,7 @@ from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.confusion import rank_label_errors
 from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.estimators.relabel import pseudo_labels as _relabel
-from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged
 from unconfused.estimators.relabel.pseudo_labels import Relabelling
 
@@ -61,18 +61,18 @@ def test_known_truths_are_never_relabelled(monkeypatch):
     X, y, C = problem()
     truth = np.full(len(y), np.nan)
     truth[:60] = (y[:60] + 1) % 3  # against all evidence
-    lessons = []
-    lesson = Relabelling._lesson
+    targets = []
+    target = Relabelling._pseudo_labels
 
     def noting(*args):
-        lessons.append(lesson(*args))
-        return lessons[-1]
+        targets.append(target(*args))
+        return targets[-1]
 
-    monkeypatch.setattr(Relabelling, "_lesson", staticmethod(noting))
+    monkeypatch.setattr(Relabelling, "_pseudo_labels", staticmethod(noting))
     model = UnconfusedLogisticRegression(C, relabel=3, noisy_weight=1.0, random_state=0)
     model.fit(X, y, y_true=truth)
-    assert len(lessons) > 5
-    for taught in lessons:
+    assert len(targets) > 5
+    for taught in targets:
         counts = taught.weight[:60] > 0
         assert counts.any()
         np.testing.assert_array_equal(taught.codes[:60][counts], 3 + truth[:60][counts])
@@ -103,7 +103,7 @@ def test_a_class_that_would_vanish_ends_the_rounds():
         interrupted, n_iter, weights = False, 0, np.array([[1.0], [0.0], [0.0]])
 
     codes = np.array([0, 1, 2, 0, 1, 2])
-    seen = Seen(np.ones((6, 3)), np.zeros(6, dtype=bool), np.ones(6), codes, np.ones(6))
+    seen = Evidence(np.ones((6, 3)), np.zeros(6, dtype=bool), np.ones(6), codes, np.ones(6))
     state = Flat()
     rounds = Relabelling(np.ones((6, 1)), seen, lambda held: Flat(), None, None, False, 0)
     rounds.run(state, 3)  # fit_classes is None: a round would fail
@@ -157,23 +157,23 @@ def test_verbose_tells_of_the_rounds(capsys):
 
 
 def test_a_row_has_no_say_in_what_it_is_rehearsed_with(monkeypatch):
-    # Whatever the labels of a fold are, the lesson that its rows are then judged by is the same.
+    # Whatever the labels of a fold are, the target that its rows are then judged by is the same.
     X, y, C = problem(150)
     taught = []
-    rehearse = Relabelling._rehearse
+    trial_round = Relabelling._trial_round
 
     def noting(*args):
-        taught.append(list(rehearse(*args)))
+        taught.append(list(trial_round(*args)))
         return iter(taught[-1])
 
-    monkeypatch.setattr(Relabelling, "_rehearse", noting)
+    monkeypatch.setattr(Relabelling, "_trial_round", noting)
     parts = np.random.RandomState(0).permutation(150).reshape(5, 30)
     folds = [np.isin(np.arange(150), part) for part in parts]
     monkeypatch.setattr(Relabelling, "_folds", lambda self: iter(folds))
     for labels in (y, np.where(folds[2], (y + 1) % 3, y)):
         model = UnconfusedLogisticRegression(C, l2=1e-4, relabel=1, random_state=0)
         model.fit(X, labels, sample_weight=np.ones(150))
-    one, other = (lessons[2][0] for lessons in taught)
+    one, other = (targets[2][0] for targets in taught)
     counts = ~folds[2]
     assert one.weight[folds[2]].sum() == other.weight[folds[2]].sum() == 0
     np.testing.assert_array_equal(one.codes[counts], other.codes[counts])
@@ -197,7 +197,7 @@ def test_a_first_round_that_does_harm_is_not_made(monkeypatch):
 
 def test_harm_has_to_be_clear():
     row = np.full((4, 2), 0.5)
-    seen = Seen(row, np.zeros(4, bool), np.ones(4), np.arange(4) % 2, np.array([1.0, 1, 1, 0]))
+    seen = Evidence(row, np.zeros(4, bool), np.ones(4), np.arange(4) % 2, np.array([1.0, 1, 1, 0]))
     fair = only_power(np.log(row), row, np.ones(4))
     before, now = (
         Judged(seen, fair, np.array(explained), row, np.log(row))
@@ -261,13 +261,13 @@ def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkey
     run = Relabelling.run
 
     def noting(rounds, state, n_rounds):
-        fit = rounds.fit_lesson
+        fit = rounds.fit_pseudo_labels
 
         def noted(classes, weight, factor, start):
             factors.append((factor, weight.sum()))
             return fit(classes, weight, factor, start)
 
-        rounds.fit_lesson = noted
+        rounds.fit_pseudo_labels = noted
         run(rounds, state, n_rounds)
 
     monkeypatch.setattr(Relabelling, "run", noting)
@@ -285,16 +285,16 @@ def test_labels_in_doubt_count_where_the_model_does_not_learn_them_by_heart(
     l2, at_least, at_most, monkeypatch
 ):
     X, y, _, _, _, C = noisy_digits(lambda q: noise.symmetric(q, 0.5))
-    lessons = []
-    lesson = Relabelling._lesson
+    targets = []
+    target = Relabelling._pseudo_labels
 
     def noting(seen, classes, doubtful):
-        lessons.append((doubtful, classes, lesson(seen, classes, doubtful)))
-        return lessons[-1][-1]
+        targets.append((doubtful, classes, target(seen, classes, doubtful)))
+        return targets[-1][-1]
 
-    monkeypatch.setattr(Relabelling, "_lesson", staticmethod(noting))
+    monkeypatch.setattr(Relabelling, "_pseudo_labels", staticmethod(noting))
     UnconfusedLogisticRegression(C, relabel=1, l2=l2, random_state=0).fit(X, y)
-    doubtful, classes, taught = lessons[0]
+    doubtful, classes, taught = targets[0]
     assert at_least <= doubtful <= at_most
     sure = classes >= 0
     assert 0 < sure.mean() < 1
@@ -304,6 +304,6 @@ def test_labels_in_doubt_count_where_the_model_does_not_learn_them_by_heart(
 
 def test_votes_in_doubt_are_left_out():
     posterior = np.array([[0.9, 0.1], [0.5, 0.5]])
-    seen = Seen(posterior, np.zeros(2, bool), np.ones(2), np.array([0, 1]), np.full(2, 3.0))
-    lesson = Relabelling._lesson(seen, np.array([0, -1]), 0.0)
-    assert lesson.matrix is None and lesson.weight.tolist() == [3.0, 0.0]
+    seen = Evidence(posterior, np.zeros(2, bool), np.ones(2), np.array([0, 1]), np.full(2, 3.0))
+    target = Relabelling._pseudo_labels(seen, np.array([0, -1]), 0.0)
+    assert target.matrix is None and target.weight.tolist() == [3.0, 0.0]

@@ -47,8 +47,8 @@ from unconfused.estimators.automatic import (
     voted_rows_to_judge_by,
 )
 from unconfused.estimators.automatic import FitWithout as FitCandidate
-from unconfused.estimators.relabel.evidence import Seen
-from unconfused.estimators.relabel.pseudo_labels import FitWithout, Lesson, Relabelling
+from unconfused.estimators.relabel.evidence import Evidence
+from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels, Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
@@ -306,7 +306,7 @@ class LikelihoodFits(SoftmaxClassifier):
     def _relabel(
         self,
         X: Rows,
-        seen: Seen,
+        seen: Evidence,
         state: LikelihoodState,
         fit_without: FitWithout,
         prior_counts: FloatArray | None = None,
@@ -327,20 +327,20 @@ class LikelihoodFits(SoftmaxClassifier):
             self.l2_, 1.0, None, int(self.max_iter), float(self.tol), metric=metric
         )
 
-        def fit_lesson(
-            lesson: Lesson, weight: FloatArray, factor: float, start: FloatArray
+        def fit_pseudo_labels(
+            target: PseudoLabels, weight: FloatArray, factor: float, start: FloatArray
         ) -> LikelihoodState:
-            labels = lesson.matrix is not None
-            engine = self._engine(X, lesson.codes, (1 + labels) * n_classes, weight)
+            labels = target.matrix is not None
+            engine = self._engine(X, target.codes, (1 + labels) * n_classes, weight)
             penalised = replace(settings, l2=factor * settings.l2)
-            matrix = np.eye(n_classes) if lesson.matrix is None else lesson.matrix
+            matrix = np.eye(n_classes) if target.matrix is None else target.matrix
             return penalised.run(engine, LikelihoodState(start.copy(), matrix))
 
         rounds = Relabelling(
             X,
             seen,
             fit_without,
-            fit_lesson,
+            fit_pseudo_labels,
             prior_counts,
             bool(self.fit_intercept),
             fold_seed(self.random_state),
@@ -351,7 +351,7 @@ class LikelihoodFits(SoftmaxClassifier):
         rounds.run(state, n_rounds)
         return rounds.out_of_fold
 
-    def _most_rounds(self, seen: Seen) -> int:
+    def _most_rounds(self, seen: Evidence) -> int:
         """Return how many rounds of relabelling there may be."""
         if not isinstance(self.relabel, str):
             return int(self.relabel)

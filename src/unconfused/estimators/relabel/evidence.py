@@ -15,7 +15,7 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evidence:
     """What was seen on every row.
 
     Parameters
@@ -52,11 +52,11 @@ class Seen:
         tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
         return posterior_given(probability, tempered)
 
-    def without(self, held: BoolArray) -> Seen:
+    def without(self, held: BoolArray) -> Evidence:
         """Return the same with some rows counting nothing."""
         return replace(self, sample_weight=np.where(held, 0.0, self.sample_weight))
 
-    def through(self, matrix: FloatArray) -> Seen:
+    def through(self, matrix: FloatArray) -> Evidence:
         """Return the same with labels seen through another confusion matrix."""
         evidence = self.evidence.copy()
         evidence[~self.known] = label_chances(matrix)[self.codes[~self.known]]
@@ -80,19 +80,19 @@ class Seen:
         return sums
 
 
-def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Seen:
+def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Evidence:
     """Return what labels and known truths say, labels through a confusion matrix."""
     evidence = label_chances(matrix)[data.labels.observed]
     evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
     trust = np.where(data.known, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
-    return Seen(evidence, data.known, trust, data.codes, weight, matrix)
+    return Evidence(evidence, data.known, trust, data.codes, weight, matrix)
 
 
 def seen_in_votes(
     evidence: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
-) -> Seen:
+) -> Evidence:
     """Return what annotators' votes say, given the chance of each row's votes by true class."""
     trust = np.where(truth >= 0, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if weight is None else weight
-    return Seen(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)
+    return Evidence(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)

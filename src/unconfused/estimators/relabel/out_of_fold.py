@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration
-from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 
@@ -18,7 +18,7 @@ from unconfused.estimators.relabel.weighted_mean import mean_and_error
 class Judged:
     """What models say of rows they have not seen."""
 
-    seen: Seen
+    seen: Evidence
     """What was seen on the rows, through the matrix as it was then."""
 
     calibration: Calibration

@@ -28,7 +28,7 @@ from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimation.balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, only_power
 from unconfused.estimators._array_input import rows_at, to_numpy
-from unconfused.estimators.relabel.evidence import Seen
+from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged, log_chances, power_matching
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
@@ -69,12 +69,12 @@ round, all but its square in the second, and so on: the surest come first."""
 FitWithout = Callable[[BoolArray], LikelihoodState]
 """Fit to the labels without the rows held out."""
 
-FitLesson = Callable[["Lesson", FloatArray, float, FloatArray], LikelihoodState]
-"""Fit to a lesson, given row weights and a factor on the penalty, from weights on."""
+FitPseudoLabels = Callable[["PseudoLabels", FloatArray, float, FloatArray], LikelihoodState]
+"""Fit to a target, given row weights and a factor on the penalty, from weights on."""
 
 
 @dataclass(frozen=True)
-class Lesson:
+class PseudoLabels:
     """What a round learns from: classes of rows, and of rows in doubt perhaps still their labels.
 
     Parameters
@@ -97,7 +97,7 @@ class Relabelling:
     ----------
     X : rows
     seen : what was seen on them
-    fit_without, fit_lesson : fits to the labels, and to what a round makes of them
+    fit_without, fit_pseudo_labels : fits to the labels, and to what a round makes of them
     prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
     intercept : whether the last weight of a class is its intercept
     seed : of the folds
@@ -106,9 +106,9 @@ class Relabelling:
     """
 
     X: Rows
-    seen: Seen
+    seen: Evidence
     fit_without: FitWithout
-    fit_lesson: FitLesson
+    fit_pseudo_labels: FitPseudoLabels
     prior_counts: FloatArray | None
     intercept: bool
     seed: int
@@ -153,22 +153,24 @@ class Relabelling:
             if not _all_there(classes, np.where(classes >= 0, weight, 0.0), first.shape[1]):
                 break
             before_it = judged
-            rehearsed = not state.relabelled and self._can_rehearse(folds)
-            lesson = self._lesson(judged.seen, classes, 0.0 if self.balanced else doubtful)
+            on_trial = not state.relabelled and self._can_try_round(folds)
+            target = self._pseudo_labels(judged.seen, classes, 0.0 if self.balanced else doubtful)
             # The penalty is a belief about the weights: more rows to learn from do not change it.
-            factor = self.seen.total / float(lesson.weight.sum())
-            lessons = self._rehearse(folds, doubtful) if rehearsed else repeat((lesson, factor))
+            factor = self.seen.total / float(target.weight.sum())
+            targets = self._trial_round(folds, doubtful) if on_trial else repeat((target, factor))
             found = [
                 # From its own weights on: those of all rows have seen the rows held out.
-                _weights(self.fit_lesson(own, np.where(held, 0.0, own.weight), strength, start))
-                for (own, strength), held, start in zip(lessons, folds, found, strict=False)
+                _weights(
+                    self.fit_pseudo_labels(own, np.where(held, 0.0, own.weight), strength, start)
+                )
+                for (own, strength), held, start in zip(targets, folds, found, strict=False)
             ]
             judged = self._judge(folds, found, judged.seen)
-            clearly = CLEARLY if rehearsed and self.seen.known.any() else 0.0
+            clearly = CLEARLY if on_trial and self.seen.known.any() else 0.0
             if judged.explains_less_than(at_first, clearly):
                 judged = before_it  # the model is too simple to teach itself
                 break
-            better = self.fit_lesson(lesson, lesson.weight, factor, state.weights)
+            better = self.fit_pseudo_labels(target, target.weight, factor, state.weights)
             state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
             self._note_matrix(state, judged)
             state.relabelled.append(float(np.average(classes != before, weights=weight)))
@@ -210,13 +212,13 @@ class Relabelling:
         return float(np.clip(1.0 - DOUBT_BY_LOSS * lost, DOUBTFUL_AT_LEAST, 1.0))
 
     @staticmethod
-    def _lesson(seen: Seen, classes: IntArray, doubtful: float) -> Lesson:
+    def _pseudo_labels(seen: Evidence, classes: IntArray, doubtful: float) -> PseudoLabels:
         sure = classes >= 0
         if seen.matrix is None or doubtful == 0:
-            return Lesson(np.maximum(classes, 0), np.where(sure, seen.sample_weight, 0.0))
+            return PseudoLabels(np.maximum(classes, 0), np.where(sure, seen.sample_weight, 0.0))
         codes = np.where(sure, len(seen.matrix) + classes, seen.codes)
         counts = np.where(sure, 1.0, doubtful * seen.trust)
-        return Lesson(codes, counts * seen.sample_weight, seen.matrix)
+        return PseudoLabels(codes, counts * seen.sample_weight, seen.matrix)
 
     @staticmethod
     def _note_matrix(state: LikelihoodState, judged: Judged) -> None:
@@ -238,7 +240,7 @@ class Relabelling:
             held[part] = True
             yield held
 
-    def _judge(self, folds: list[BoolArray], found: list[FloatArray], seen: Seen) -> Judged:
+    def _judge(self, folds: list[BoolArray], found: list[FloatArray], seen: Evidence) -> Judged:
         """Ask the models of the folds about the rows they have not seen; count C by that."""
         logs = self._logs(folds, found)
         judged = self._with_what_was_seen(logs, seen)
@@ -264,12 +266,14 @@ class Relabelling:
             judged = counted
         return judged
 
-    def _can_rehearse(self, folds: list[BoolArray]) -> bool:
+    def _can_try_round(self, folds: list[BoolArray]) -> bool:
         """Whether labels are a guide, and rows are left without any two of the folds."""
         return len(folds) > 2 and not self.balanced
 
-    def _rehearse(self, folds: list[BoolArray], doubtful: float) -> Iterator[tuple[Lesson, float]]:
-        """Yield for every fold the lesson of a world in which its labels were never seen.
+    def _trial_round(
+        self, folds: list[BoolArray], doubtful: float
+    ) -> Iterator[tuple[PseudoLabels, float]]:
+        """Yield for every fold the target of a world in which its labels were never seen.
 
         With it comes the factor on the penalty.
         """
@@ -288,8 +292,8 @@ class Relabelling:
             judged = self._count_matrix(judged, seen.noisy_rows_by_class(judged.posterior))
             classes = np.full(len(held), -1)
             classes[~held] = _sure_classes(judged.posterior[~held])
-            lesson = self._lesson(judged.seen, classes, doubtful)
-            yield lesson, seen.total / max(float(lesson.weight.sum()), SMALLEST)
+            target = self._pseudo_labels(judged.seen, classes, doubtful)
+            yield target, seen.total / max(float(target.weight.sum()), SMALLEST)
 
     def _logs(self, folds: list[BoolArray], found: list[FloatArray]) -> FloatArray:
         """Return logarithms of the classes' probabilities, each fold's by weights of its own."""
@@ -330,7 +334,7 @@ class Relabelling:
         explained = np.zeros(len(seen.codes))
         return replace(judged, calibration=fair, explained=explained, posterior=posterior)
 
-    def _with_what_was_seen(self, logs: FloatArray, seen: Seen) -> Judged:
+    def _with_what_was_seen(self, logs: FloatArray, seen: Evidence) -> Judged:
         counted = seen.trust * seen.sample_weight
         # Without an intercept the model could not be given other shares of the classes.
         find = calibrate if self.intercept else only_power
