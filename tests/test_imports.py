@@ -9,7 +9,7 @@ import grimp
 import pytest
 from pets import pets_csv
 
-CORE = ("engines", "solvers", "estimators", "confusion")
+CORE = ("engines", "solvers", "estimators", "confusion", "_compilation")
 LONGEST = 12
 
 

@@ -66,7 +66,7 @@ MOST_JUDGED = 5_000
 """Rows candidates are judged by, at most: more would not tell penalties apart much better, and they
 are copied. With more rows a sample is drawn, truths first. Set by reasoning, not on data."""
 
-BLOCK = 1_000_000
+BLOCK = 250_000
 """Entries of rows looked at together."""
 
 SEARCH_TOL, SEARCH_MATRIX_STEPS = 3e-4, 5
