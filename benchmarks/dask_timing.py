@@ -112,7 +112,7 @@ def pass_times(X: Any, y: Any, n_classes: int, engine: type) -> Clocks:
     """Time every pass of the likelihood."""
     clocks, spent = Clocks(), []
     model = UnconfusedLogisticRegression(
-        noise.symmetric(n_classes, 0.3), max_iter=2, tol=1e-3, n_jobs=1
+        noise.symmetric(n_classes, 0.3), l2=1e-4, relabel=0, max_iter=2, tol=1e-3, n_jobs=1
     )
     whole = engine.likelihood
 

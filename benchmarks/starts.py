@@ -86,7 +86,7 @@ def classify(X, seen, C, X_test, y_test, l2):  # type: ignore[no-untyped-def]
     """Yield (name, test error, log-loss, seconds) of each classifier."""
     models = {
         "discriminant": UnconfusedDiscriminantAnalysis(C),
-        "likelihood": UnconfusedLogisticRegression(C, l2=l2),
+        "likelihood": UnconfusedLogisticRegression(C, l2=l2, relabel=0),
         "UMA, means": UMAClassifier(C, init="means"),
     }
     for name, model in models.items():
