@@ -35,7 +35,7 @@ SECONDS = 240
 
 MODELS = {
     "UMA": lambda C: UMAClassifier(C, max_iter=25),
-    "likelihood": lambda C: UnconfusedLogisticRegression(C, l2=1e-3, tol=1e-7),
+    "likelihood": lambda C: UnconfusedLogisticRegression(C, l2=1e-3, relabel=0, tol=1e-7),
 }
 SHORT = {"UMA": {"max_iter": 1}, "likelihood": {"tol": 1.0}}
 
@@ -146,12 +146,12 @@ def test_a_worker_that_holds_votes_is_killed(cluster, monkeypatch):
     problem = make_problem(2, n=3000, d=8, Q=4)
     other = noise.corrupt_labels(problem.true, noise.symmetric(4, 0.4), random_state=0)
     votes = np.column_stack([problem.y, other])
-    local = UnconfusedLogisticRegression(l2=1e-2).fit(problem.X, votes)
+    local = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(problem.X, votes)
     pids = list(all_workers(cluster).values())
     passes = at_pass(8, lambda: kill(pids[:1]), monkeypatch)
     lazily = da.from_array(problem.X, chunks=(500, -1)), da.from_array(votes, chunks=(500, -1))
     with time_limit(SECONDS):
-        model = UnconfusedLogisticRegression(l2=1e-2).fit(*lazily)
+        model = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(*lazily)
     assert len(passes) > 10
     np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
     assert pids[0] not in alive(cluster).values()
@@ -193,12 +193,12 @@ def test_all_workers_that_hold_votes_are_killed(cluster, monkeypatch):
     problem = make_problem(2, n=3000, d=8, Q=4)
     other = noise.corrupt_labels(problem.true, noise.symmetric(4, 0.4), random_state=0)
     votes = np.column_stack([problem.y, other])
-    local = UnconfusedLogisticRegression(l2=1e-2).fit(problem.X, votes)
+    local = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(problem.X, votes)
     pids = list(all_workers(cluster).values())
     at_pass(8, lambda: kill(pids), monkeypatch)
     lazily = da.from_array(problem.X, chunks=(500, -1)), da.from_array(votes, chunks=(500, -1))
     with time_limit(SECONDS):
-        model = UnconfusedLogisticRegression(l2=1e-2).fit(*lazily)
+        model = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(*lazily)
     np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
 
 
