@@ -6,7 +6,7 @@ import re
 
 UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: what terminals take for commands
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators, and what turns text round
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # unseen, or turning text round
     "\ud800-\udfff]"  # halves of characters, which no encoding can write
 )
 

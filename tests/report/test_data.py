@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
-from unconfused._report.analysis import gather
+from unconfused._report.analysis.gather import gather
 
 pytestmark = pytest.mark.slow
 
