@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
@@ -35,20 +36,28 @@ class RowThreads:
         self.each(loop, self.pieces())
 
     def each(self, work: Callable[..., None], items: Iterable[tuple[Any, ...]]) -> None:
-        """Call ``work(*item)`` for every item."""
-        waiting = list(items)
-        if self._pool is None or len(waiting) < 2:
-            for item in waiting:
+        """Call ``work(*item)`` for every item; whichever thread is free takes the next one."""
+        waiting = deque(items)
+
+        def take() -> None:
+            while waiting:
+                try:
+                    item = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
                 work(*item)
+
+        n_helpers = min(self.n_threads, len(waiting)) - 1
+        if self._pool is None or n_helpers < 1:
+            take()
             return
-        futures = [self._pool.submit(work, *item) for item in waiting[1:]]
+        futures = [self._pool.submit(take) for _ in range(n_helpers)]
         try:
-            work(*waiting[0])
+            take()
             wait(futures)
         except BaseException:
-            # No thread may write after this returns, not even after an interrupt.
-            for future in futures:
-                future.cancel()
+            # No helper may still be writing when this returns, not even after an interrupt.
+            waiting.clear()
             wait(futures)
             raise
         for future in futures:
