@@ -128,10 +128,10 @@ class LikelihoodFits(SoftmaxClassifier):
     def _with_metric(self, data: NoisyData) -> NoisyData:
         """Find coordinates to take steps in, once for all fits to these rows."""
         engine = self._engine_without(data, None)
-        self._unit = penalty_unit(engine)
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
         elif not self._goes_on:  # or the last choice is kept
+            self._unit = penalty_unit(engine)
             self.l2_ = USUAL_PENALTY * self._unit
         return replace(data, metric=preconditioner_of(engine, len(data.labels.classes), self.l2_))
 
