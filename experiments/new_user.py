@@ -2,7 +2,7 @@
 
 ``python -m experiments.new_user FOLDER DATA`` writes the files into FOLDER (DATA holds the folder
 ``music_genre``), runs the commands there, prints what they say, and stops at the first that ends
-otherwise than it should. ``docs/tried_as_a_new_user.md`` tells what was learnt from that.
+otherwise than it should.
 """
 
 from __future__ import annotations

@@ -85,6 +85,12 @@ def steps(rule, W, z, p, q):
     highest = max((r for r in range(Q) if r != q), key=lambda r: (scores[r], -r))
     if rule == "perceptron":
         tau[p if p in errors else highest] = -1.0
+    elif rule == "copa":
+        norm, mean = np.sqrt(dot(z, z)), sum(scores) / Q
+        for r in errors:
+            size = min(1.0, max((scores[r] - mean) / norm + 1 / (Q - 1), 0.0)) / norm
+            tau[r], tau[q] = -size, tau[q] + size
+        return tau
     elif rule == "uniform" or (rule != "passive_aggressive" and sum(excess.values()) == 0):
         for r in errors:
             tau[r] = -1.0 / len(errors)

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unconfused import UMAClassifier
+from unconfused import ConfusionWarning, UMAClassifier
 from unconfused._labels import encode_labels
 
 
@@ -125,10 +125,12 @@ def test_refusals(arguments, settings, message):
         encode_labels(*arguments, **settings)
 
 
-def test_a_row_with_neither_label_nor_truth_is_refused_with_a_way_out():
+@pytest.mark.filterwarnings("ignore:UMA made no update")
+def test_minus_one_for_no_label_is_warned_of_with_a_way_out():
     X = np.random.RandomState(0).randn(6, 2)
-    with pytest.raises(ValueError, match=r"2 rows have neither.*row 0.*missing_label=None"):
-        UMAClassifier().fit(X, [-1, 0, 1, 2, -1, 0])
+    with pytest.warns(ConfusionWarning, match=r"2 rows labelled -1 .*missing_label=None"):
+        clf = UMAClassifier().fit(X, [-1, 0, 1, 2, -1, 0])
+    assert clf.classes_.tolist() == [0, 1, 2]
     clf = UMAClassifier(missing_label=None).fit(X, [-1, 0, 1, 2, -1, 0])
     assert clf.classes_.tolist() == [-1, 0, 1, 2]
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unconfused.noise import corrupt_labels, drift_family, pairwise, random_confusion, symmetric
+from unconfused.noise import (
+    boundary,
+    corrupt_labels,
+    drift_family,
+    pairwise,
+    random_confusion,
+    symmetric,
+)
 
 # Neither symmetric nor doubly stochastic, with a zero: a transposed formula cannot hide.
 C = np.array([[0.7, 0.2, 0.1], [0.0, 0.6, 0.4], [0.05, 0.05, 0.9]])
@@ -47,6 +54,36 @@ def test_impossible_labels_are_never_drawn():
     np.testing.assert_array_equal(corrupt_labels(y, np.eye(3), 0), y)
     cycle = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     np.testing.assert_array_equal(corrupt_labels(y, cycle, 0), (y + 1) % 3)
+
+
+@pytest.mark.parametrize("make_data", [np.random.RandomState, np.random.default_rng])
+def test_a_seed_that_made_the_data_does_not_couple_the_noise_to_it(make_data):
+    rng = make_data(0)
+    uniform = rng.random_sample(20_000) if hasattr(rng, "random_sample") else rng.random(20_000)
+    truth = (uniform * 3).astype(int)
+    seen = corrupt_labels(truth, symmetric(3, 0.4), random_state=0)
+    shares = observed_shares(truth, seen, range(3))
+    np.testing.assert_allclose(shares, symmetric(3, 0.4), atol=0.03)
+
+
+def test_a_random_state_or_generator_is_used_as_it_is():
+    y = np.zeros(1000, dtype=int)
+    matrix = [[0.5, 0.5], [0.0, 1.0]]
+    for make in (np.random.RandomState, np.random.default_rng):
+        uniform = np.random.RandomState(0).random_sample(1000)
+        if make is np.random.default_rng:
+            uniform = np.random.RandomState(make(0).bit_generator).random_sample(1000)
+        seen = corrupt_labels(y, matrix, make(0), classes=[0, 1])
+        np.testing.assert_array_equal(seen, uniform >= 0.5)
+    twice = np.random.RandomState(0)
+    first, second = (corrupt_labels(y, matrix, twice, classes=[0, 1]) for _ in range(2))
+    assert np.mean(first != second) > 0.4
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, "zero"])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(ValueError):
+        corrupt_labels([0, 1], symmetric(2, 0.2), random_state=seed)
 
 
 def test_the_last_uniform_number_stays_in_its_row():
@@ -126,7 +163,7 @@ def test_an_object_with_classes_is_aligned_by_them():
 def test_same_seed_same_labels():
     y = np.arange(300) % 3
     first = corrupt_labels(y, C, random_state=5)
-    np.testing.assert_array_equal(first, corrupt_labels(y, C, np.random.RandomState(5)))
+    np.testing.assert_array_equal(first, corrupt_labels(y, C, random_state=np.int64(5)))
     assert np.any(first != corrupt_labels(y, C, random_state=6))
     a, b = (corrupt_labels(y, C, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(a, b)
@@ -236,3 +273,74 @@ def test_other_invalid_arguments():
         drift_family(3, n_steps=0)
     with pytest.raises(ValueError, match="reference_step"):
         drift_family(3, reference_step=0)
+
+
+# boundary
+
+
+def scored(n=6000, seed=0):
+    rng = np.random.RandomState(seed)
+    scores = rng.randn(n, 3)
+    return scores, scores.argmax(axis=1)
+
+
+@pytest.mark.parametrize("softness", [None, 0.1, 5.0])
+def test_boundary_noise_has_the_stated_rates(softness):
+    scores, y = scored()
+    seen = boundary(y, scores, C, random_state=0, softness=softness)
+    shares = observed_shares(y, seen, range(3))
+    np.testing.assert_allclose(shares, C, atol=6 * 0.5 / np.sqrt(1500))
+    assert not np.any((y == 1) & (seen == 0))
+
+
+def test_boundary_noise_falls_with_the_distance():
+    scores, y = scored(40_000)
+    seen = boundary(y, scores, C, random_state=1, softness=0.5)
+    for q, k in [(0, 1), (0, 2), (1, 2), (2, 0)]:
+        rows = np.flatnonzero(y == q)
+        distance = scores[rows, q] - scores[rows, k]
+        parts = np.array_split(rows[np.argsort(distance)], 4)
+        rates = [np.mean(seen[part] == k) for part in parts]
+        assert rates[0] > rates[1] > rates[2] > rates[3]
+        assert rates[0] > 3 * rates[3]
+    # Very soft noise depends on the class alone.
+    even = boundary(y, scores, C, random_state=1, softness=1e6)
+    rows = np.flatnonzero(y == 0)
+    near = scores[rows, 0] - scores[rows, 1] < 1
+    rates = [np.mean(even[rows][part] == 1) for part in (near, ~near)]
+    assert abs(rates[0] - rates[1]) < 0.03
+
+
+def test_boundary_noise_of_two_named_classes():
+    score = np.linspace(-2, 2, 2000)
+    y = np.where(score > 0, "yes", "no")
+    seen = boundary(y, score, symmetric(2, 0.4), random_state=0)
+    assert np.mean(seen != y) == pytest.approx(0.4, abs=0.04)
+    columns = np.column_stack([score, 0 * score])  # in the order yes, no
+    order = boundary(y, columns, [[0.5, 0.5], [0, 1]], random_state=0, classes=["yes", "no"])
+    assert set(order[y == "no"]) == {"no"}
+    assert np.mean(order[y == "yes"] == "no") == pytest.approx(0.5, abs=0.06)
+    wrong = order != y
+    assert np.mean(wrong[(score > 0) & (score < 1)]) > np.mean(wrong[score > 1])
+
+
+def test_boundary_noise_of_high_rate_mislabels_rows_further_away():
+    score = np.concatenate([np.full(50, 0.01), np.full(950, 3.0)])
+    seen = boundary(np.ones(1000, dtype=int), score, [[1, 0], [0.5, 0.5]], 0, classes=[0, 1])
+    assert np.mean(seen == 0) == pytest.approx(0.5, abs=0.06)
+    assert np.all(seen[:50] == 0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "settings", "message"),
+    [
+        (np.zeros((3, 2)), {}, r"shape \(2, 2\)"),
+        ([[0.0, np.nan], [0, 1]], {}, "finite"),
+        (np.zeros((2, 2)), {"softness": 0.0}, "softness"),
+    ],
+)
+def test_clear_errors_of_boundary_noise(scores, settings, message):
+    with pytest.raises(ValueError, match=message):
+        boundary([0, 1], scores, symmetric(2, 0.2), **settings)
+    with pytest.raises(ValueError, match="missing"):
+        boundary(["a", None], np.zeros((2, 2)), symmetric(2, 0.2), classes=["a", "b"])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import plain_uma
 from scipy.optimize import minimize
 
-from unconfused import UltraconservativeClassifier, UMAClassifier
+from unconfused import UltraconservativeClassifier
 from unconfused.selection import SELECTIONS, highest_pair
 from unconfused.solvers._sweep import RULES
 from unconfused.steps import STEPS, snap_ties
@@ -40,7 +41,23 @@ def test_every_step_is_ultraconservative(case, name, squared_norm):
     if name in ("perceptron", "uniform", "proportional"):
         assert steps[target] == 1
     else:
-        assert steps[target] <= (1 if name == "mira" else 1 / np.sqrt(squared_norm)) + 1e-12
+        largest = len(scores) - 1 if name == "copa" else 1
+        assert steps[target] <= largest * (1 if name == "mira" else squared_norm**-0.5) + 1e-12
+
+
+def test_copa_lowers_every_confused_class_to_its_bound():
+    rng = np.random.RandomState(0)
+    for _ in range(20):
+        W, z = 0.3 * rng.randn(5, 4), rng.randn(4)
+        W -= W.mean(axis=0)
+        z /= np.linalg.norm(z)
+        scores = W @ z
+        target = int(np.argmin(scores))
+        steps = STEPS["copa"](scores, target, int(np.argmax(scores)), 1.0)
+        if scores.max() < 3 / 4:  # or it is capped
+            after, before = np.delete(scores + steps, target), np.delete(scores, target)
+            np.testing.assert_allclose(after, np.minimum(before, -1 / 4))
+            assert (scores + steps)[target] >= 1 - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -74,8 +91,8 @@ def test_a_rule_of_ones_own_works_in_both_learners():
 
     rng = np.random.RandomState(0)
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    whole = UMAClassifier(step="uniform", tol=1e-3, max_iter=9).fit(X, y)
-    half = UMAClassifier(step=half_and_half, tol=1e-3, max_iter=9).fit(X, y)
+    whole = plain_uma(step="uniform", tol=1e-3, max_iter=9).fit(X, y)
+    half = plain_uma(step=half_and_half, tol=1e-3, max_iter=9).fit(X, y)
     np.testing.assert_allclose(half.coef_, whole.coef_ / 2)
     settings = {"max_iter": 2, "shuffle": False, "average": True}
     online = UltraconservativeClassifier(step="uniform", **settings).fit(X, y)
@@ -96,7 +113,7 @@ def test_a_rule_of_ones_own_works_in_both_learners():
 def test_a_rule_that_breaks_the_contract_is_told_so(answer, message):
     X, y = np.eye(3).repeat(5, axis=0), [0] * 5 + [1] * 5 + [2] * 5
     with pytest.raises(ValueError, match=message):
-        UMAClassifier(step=lambda *_: np.array(answer)).fit(X, y)
+        plain_uma(step=lambda *_: np.array(answer)).fit(X, y)
 
 
 def test_selections_choose_among_what_is_offered():
@@ -123,10 +140,10 @@ def test_negative_criteria_are_compared_too():
 def test_a_selection_that_breaks_the_contract_is_told_so():
     X, y = np.eye(3).repeat(5, axis=0), [0] * 5 + [1] * 5 + [2] * 5
     with pytest.raises(ValueError, match=r"chose \(0, 0\)"):
-        UMAClassifier(selection=lambda *_: (0, 0)).fit(X, y)
+        plain_uma(selection=lambda *_: (0, 0)).fit(X, y)
     for answer in (None, (50, 0), (1, 2, 3)):
         with pytest.raises(ValueError, match="not one of the pairs"):
-            UMAClassifier(selection=lambda *_, answer=answer: answer).fit(X, y)
+            plain_uma(selection=lambda *_, answer=answer: answer).fit(X, y)
 
 
 def test_every_rule_has_a_compiled_sweep():
@@ -139,5 +156,5 @@ def test_a_selection_of_ones_own():
 
     rng = np.random.RandomState(0)
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    clf = UMAClassifier(selection=last, tol=1e-3, max_iter=1).fit(X, y)
+    clf = plain_uma(selection=last, tol=1e-3, max_iter=1).fit(X, y)
     assert (clf.history_["predicted"][0], clf.history_["true"][0]) == (2, 1)

@@ -25,12 +25,12 @@ C = noise.pairwise(6, 0.4)
 labels = noise.corrupt_labels(truth, C, random_state=0)
 
 # %%
-# UMA without a matrix is a batch Perceptron and takes labels as they are. Given the matrix it sees
-# each region for what it truly holds. Points are coloured by their *label* at first, then by the
-# truth.
+# With ``whiten=False`` this is the UMA of the paper, started at zero. Without a matrix it is a
+# batch Perceptron and takes labels as they are. Given the matrix it sees each region for what it
+# truly holds. Points are coloured by their *label* at first, then by the truth.
 
-believing = UMAClassifier(fit_intercept=False).fit(X, labels)
-seeing = UMAClassifier(C, fit_intercept=False).fit(X, labels)
+believing = UMAClassifier(whiten=False, fit_intercept=False).fit(X, labels)
+seeing = UMAClassifier(C, whiten=False, fit_intercept=False).fit(X, labels)
 
 fig, axes = plt.subplots(1, 3, figsize=(10.8, 3.9), layout="constrained")
 some = slice(0, 400)

@@ -1,4 +1,4 @@
-"""The league in one picture: how far from clean labels each way of learning ends up."""
+"""The league in one picture: ours, the best other method, and the noisy labels alone."""
 
 from __future__ import annotations
 
@@ -8,79 +8,72 @@ from typing import Any
 import numpy as np
 
 from experiments.league.data import SOURCES
-from experiments.league.noises import NOISES
-from experiments.league.results import Results, clean_place
+from experiments.league.results import Place, Results, clean_place
+from experiments.league.targets import cells, rival_place
 
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
-SHOWN: list[tuple[str, str, str, str, str]] = [
-    ("none", "noisy", "LR on noisy labels", "#999999", "o"),
-    ("none", "cleanlab", "CleanLearning", "#E69F00", "s"),
-    ("trusted", "trusted", "LR on trusted rows", "#56B4E9", "^"),
-    ("known", "uma-averaged", "UMA, C known", "#CC79A7", "v"),
-    ("none", "ours", "ours, nothing known", "#009E73", "P"),
-    ("trusted", "ours", "ours, trusted rows", "#0072B2", "D"),
-    ("known", "ours", "ours, C known", "#D55E00", "*"),
-]
-"""Knowledge, method, name in the legend, colour, marker."""
+OURS, OTHER, NOISY = "#0072B2", "#E69F00", "#999999"
+
+TITLES = {"known": "C known", "trusted": "trusted rows", "none": "nothing known"}
 
 
-def draw_league(results: Results, folder: Path) -> list[Path]:
-    """Draw one panel per data set, a line per noise; write PNG and SVG."""
+def draw_league(results: Results, folder: Path, stem: str) -> list[Path]:
+    """Draw a line per data set and noise, a panel per kind of knowledge; write PNG and SVG."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    names = [name for name in SOURCES if name != "music" and _has(results, name)]
-    figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 4.6), sharey=True)
-    for ax, name in zip(np.atleast_1d(axes), names, strict=True):
-        _panel(ax, results, name)
-    first = np.atleast_1d(axes)[0]
-    first.set_yticks(range(len(NOISES)), NOISES)
-    first.invert_yaxis()
-    handles, labels = first.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False)
-    figure.supxlabel("test error (logarithmic)", y=0.13, fontsize=10)
-    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    there = list(cells(results))
+    rows = list(dict.fromkeys((data, noise) for data, noise, _ in there))
+    size = (9.5, 1.6 + 0.27 * max(4, len(rows)))
+    figure, axes = plt.subplots(1, 3, figsize=size, sharey=True, sharex=True)
+    for ax, (knowledge, title) in zip(axes, TITLES.items(), strict=True):
+        for height, (data, noise) in enumerate(rows):
+            if (data, noise, knowledge) in there:
+                _line(ax, results, (data, noise, knowledge), height)
+        _finish(ax, rows, title)
+    axes[0].set_yticks(range(len(rows)), [f"{SOURCES[d].title}; {noise}" for d, noise in rows])
+    axes[0].invert_yaxis()
+    handles, labels = axes[-1].get_legend_handles_labels()
+    found = dict(zip(labels, handles, strict=True))
+    figure.legend(found.values(), found.keys(), loc="lower center", ncols=3, frameon=False)
+    figure.supxlabel("test error, times that with clean labels", y=0.36 / size[1], fontsize=10)
+    figure.tight_layout(rect=(0, 0.5 / size[1], 1, 1))
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"league.{kind}" for kind in ("png", "svg")]
+    paths = [folder / f"{stem}.{kind}" for kind in ("png", "svg")]
     for path in paths:
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
     return paths
 
 
-def _has(results: Results, name: str) -> bool:
-    return any(place[0] == name for place in results.places)
+def _line(ax: Any, results: Results, cell: tuple[str, str, str], height: int) -> None:
+    """Draw one cell: a line between ours and the best other method, and the noisy labels."""
+    own: Place = (*cell, "ours")
+    ceiling = max(results.mean(clean_place(cell[0])), 1e-3)
+    rivals = [rival_place(cell, m) for m in dict.fromkeys(place[3] for place in results.places)]
+    means = [results.mean(place) for place in rivals if place[3] not in ("ours", "clean", "noisy")]
+    best = float(np.nanmin(means)) if np.any(np.isfinite(means)) else float("nan")
+    ours, noisy = results.mean(own), results.mean(rival_place(cell, "noisy"))
+    ax.plot([ours / ceiling, best / ceiling], [height, height], color=OTHER, linewidth=2, zorder=1)
+    marks = {"facecolors": "none", "edgecolors": NOISY, "s": 26, "linewidths": 1.3}
+    ax.scatter(noisy / ceiling, height, label="LR on the noisy labels", zorder=2, **marks)
+    ax.scatter(best / ceiling, height, color=OTHER, s=30, label="best other method", zorder=3)
+    ax.scatter(ours / ceiling, height, color=OURS, s=36, label="ours, one call", zorder=4)
 
 
-def _panel(ax: Any, results: Results, name: str) -> None:
-    ceiling = results.mean(clean_place(name))
-    ax.axvline(ceiling, color="black", linewidth=1, linestyle=":", label="LR on clean labels")
-    found = [ceiling]
-    for knowledge, method, title, colour, marker in SHOWN:
-        places = [(name, noise, knowledge, method) for noise in NOISES]
-        means = np.array([results.mean(place) for place in places])
-        errors = np.nan_to_num([results.error_of_mean(place) for place in places])
-        found += [mean for mean in means if np.isfinite(mean)]
-        ax.errorbar(
-            means,
-            range(len(NOISES)),
-            xerr=errors,
-            fmt=marker,
-            color=colour,
-            markersize=9 if marker == "*" else 6,
-            linewidth=1,
-            label=title,
-            alpha=0.9,
-        )
-    # Said, not found: where all errors are equal, or one is 0, there would be nothing to span.
-    ax.set_xlim(max(min(found), 0.005) / 1.2, max(*found, 0.01) * 1.2)
+def _finish(ax: Any, rows: list[tuple[str, str]], title: str) -> None:
+    ax.axvline(1.0, color="black", linewidth=0.8, linestyle=":")
     ax.set_xscale("log")
-    ax.set_title(SOURCES[name].title, fontsize=10)
-    ticks = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5) if tick > ceiling / 1.6]
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ticks = [1, 2, 5, 10]
+    ax.set_xticks(ticks, [f"{tick}×" for tick in ticks])
     ax.minorticks_off()
-    ax.grid(axis="y", linewidth=0.4)
-    for side in ("top", "right"):
+    ax.set_title(title, fontsize=10)
+    ax.tick_params(axis="y", length=0)
+    # A faint line between data sets.
+    for height in range(1, len(rows)):
+        if rows[height][0] != rows[height - 1][0]:
+            ax.axhline(height - 0.5, color="#dddddd", linewidth=0.8, zorder=0)
+    for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)

@@ -1,47 +1,41 @@
-"""Finding wrong labels: ours beside cleanlab's, from the same kind of model."""
+"""Finding wrong labels: ours beside cleanlab's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from experiments.league.block import Finder
 from experiments.league.methods import METHODS, logistic
 from experiments.league.problem import Problem
 from experiments.league.tuning import choose_penalty
-from unconfused import confusion
+from unconfused import UnconfusedLogisticRegression, confusion
 from unconfused._typing import FloatArray
 
 
-@dataclass(frozen=True)
-class Finder:
-    """A way to say how suspicious each label is, the larger the more."""
-
-    title: str
-    find: Callable[[Problem], FloatArray]
-    knowledge: str
-
-
 def _ours(problem: Problem) -> FloatArray:
-    """Rank by the posterior that our learner leaves behind, from folds of its own."""
+    """Rank by our learner at its defaults."""
     fitted = problem.kept.get("ours")
-    if fitted is None:
-        method = METHODS["ours"]
-        fitted = method.fit(problem, choose_penalty(method, problem))
-    if not hasattr(fitted, "cross_fitted_posterior_"):
-        return _suspicion(clone(fitted).set_params(noisy_weight=fitted.noisy_weight_), problem)
-    posterior = fitted.cross_fitted_posterior_
-    return np.asarray(1.0 - posterior[np.arange(problem.n_rows), problem.seen])
+    one_label = problem.votes is None and len(problem.trusted) > 0
+    if one_label and fitted is not None and fitted.relabel_ > 0:
+        # What rank_label_errors would return, after fitting the same model once more.
+        own = fitted.cross_fitted_posterior_[np.arange(problem.n_rows), problem.seen]
+        return np.asarray(1.0 - own)
+    classes = np.arange(problem.n_classes)
+    return _suspicion(UnconfusedLogisticRegression(classes=classes, n_jobs=1), problem)
 
 
 def _ours_with_any(problem: Problem) -> FloatArray:
-    """Rank by the posterior that our library makes of any classifier's probabilities."""
-    l2 = choose_penalty(METHODS["noisy"], problem)
-    return _suspicion(logistic(l2, problem.n_rows), problem)
+    """Rank by what our library makes of any classifier's probabilities."""
+    return _suspicion(_plain_model(problem), problem)
+
+
+def _plain_model(problem: Problem) -> Any:
+    method = METHODS["mixed" if len(problem.trusted) else "noisy"]
+    return logistic(choose_penalty(method, problem), problem.n_rows)
 
 
 def _suspicion(model: Any, problem: Problem) -> FloatArray:
@@ -58,26 +52,30 @@ def _suspicion(model: Any, problem: Problem) -> FloatArray:
     return suspicion
 
 
-def _cleanlab(problem: Problem, method: str = "self_confidence") -> FloatArray:
+def _cleanlab(problem: Problem, method: str) -> FloatArray:
     """Rank by cleanlab's label quality, from probabilities of folds."""
     from cleanlab.rank import get_label_quality_scores
 
     labels = problem.best_known
     if "cleanlab" not in problem.kept:
-        l2 = choose_penalty(METHODS["mixed" if len(problem.trusted) else "noisy"], problem)
+        folds = StratifiedKFold(5, shuffle=True, random_state=problem.seed)  # as CleanLearning does
         problem.kept["cleanlab"] = cross_val_predict(
-            logistic(l2, problem.n_rows), problem.X, labels, cv=5, method="predict_proba"
+            _plain_model(problem), problem.X, labels, cv=folds, method="predict_proba"
         )
     probability = problem.kept["cleanlab"]
     return np.asarray(1.0 - get_label_quality_scores(labels, probability, method=method))
 
 
+BOTH = ("trusted", "none")
+
 FINDERS: dict[str, Finder] = {
-    "find-ours": Finder("ours", _ours, "none"),
-    "find-ours-lr": Finder("ours, around LR", _ours_with_any, "none"),
-    "find-ours-trusted": Finder("ours, trusted rows", _ours, "trusted"),
-    "find-cleanlab": Finder("cleanlab", _cleanlab, "none"),
-    "find-cleanlab-margin": Finder(
-        "cleanlab, normalized margin", lambda p: _cleanlab(p, "normalized_margin"), "none"
-    ),
+    "find-ours": Finder("ours", _ours, BOTH, ours=True),
+    "find-ours-lr": Finder("ours, around LR", _ours_with_any, ("none",)),
+} | {
+    f"find-cleanlab-{name}": Finder(f"cleanlab, {words}", partial(_cleanlab, method=method), BOTH)
+    for name, words, method in (
+        ("confidence", "self-confidence", "self_confidence"),
+        ("margin", "normalized margin", "normalized_margin"),
+        ("entropy", "entropy", "confidence_weighted_entropy"),
+    )
 }

@@ -6,16 +6,14 @@ import time
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from experiments.league.block import Block, find_block
 from experiments.league.data import SOURCES, load
-from experiments.league.finding import FINDERS
-from experiments.league.methods import METHODS
-from experiments.league.noises import CROWD, NOISES
-from experiments.league.problem import KNOWLEDGE, Problem, pose
+from experiments.league.problem import Problem, knowledge_of, pose
+from experiments.league.targets import SIMPLE, pack
 from experiments.league.tuning import choose_penalty, full_probability
 from experiments.store import Record, Store
 from unconfused._typing import FloatArray, IntArray
@@ -27,6 +25,7 @@ FIELDS = ("data", "noise", "seed", "knowledge", "method")
 class Contest:
     """A problem and the methods that have not met it yet."""
 
+    block: str
     data: str
     noise: str
     seed: int
@@ -34,55 +33,70 @@ class Contest:
     methods: tuple[str, ...]
 
 
-def contests(
-    store: Store, names: list[str], n_seeds: dict[str, int], entrants: Collection[str]
-) -> list[Contest]:
+@dataclass(frozen=True)
+class Plan:
+    """Which contests to hold."""
+
+    names: list[str]
+    n_seeds: dict[str, int]
+    entrants: Collection[str]
+    noises: Collection[str] | None = None
+    """None: those of each data set."""
+
+
+def contests(block: Block, store: Store, plan: Plan) -> list[Contest]:
     """List what is left to do, seed by seed, so that a part is a fair part."""
     todo = []
-    for seed in range(max(n_seeds[name] for name in names)):
-        for name in names:
-            if seed < n_seeds[name]:
-                todo += [c for c in _of_seed(name, seed, store, entrants) if c.methods]
+    for seed in range(max(plan.n_seeds[name] for name in plan.names)):
+        for name in plan.names:
+            if seed < plan.n_seeds[name]:
+                todo += [c for c in _of_seed(block, name, seed, store, plan) if c.methods]
     return todo
 
 
-def _of_seed(name: str, seed: int, store: Store, entrants: Collection[str]) -> list[Contest]:
-    noises = (CROWD,) if name == "music" else NOISES
+def noises_of(block: Block, name: str) -> tuple[str, ...]:
+    """Return the noises of a data set in a block."""
+    return block.noises.get(name, SOURCES[name].noises)
+
+
+def _of_seed(block: Block, name: str, seed: int, store: Store, plan: Plan) -> list[Contest]:
+    noises = [n for n in noises_of(block, name) if plan.noises is None or n in plan.noises]
+    posed = [(noise, knowledge) for noise in noises for knowledge in knowledge_of(noise)]
     found = []
-    for noise, knowledge in [("none", "clean")] + [(n, k) for n in noises for k in KNOWLEDGE[1:]]:
-        if knowledge == "known" and noise == CROWD:
-            continue  # people's mistakes have no matrix that could be known
+    for noise, knowledge in [("none", "clean"), *posed]:
+        has_votes = noise != "none" and SOURCES[name].votes
         entered = [
             key
-            for key, method in METHODS.items()
-            if knowledge in method.knowledge and (noise == CROWD or not method.crowd)
+            for key, method in block.methods.items()
+            if knowledge in method.knowledge and (has_votes or not method.votes)
         ]
         if noise != "none":
-            entered += [key for key, finder in FINDERS.items() if finder.knowledge == knowledge]
+            entered += [key for key, one in block.finders.items() if knowledge in one.knowledge]
         left = tuple(
             method
             for method in entered
-            if method in entrants and (name, noise, str(seed), knowledge, method) not in store
+            if method in plan.entrants and (name, noise, str(seed), knowledge, method) not in store
         )
-        found.append(Contest(name, noise, seed, knowledge, left))
+        found.append(Contest(block.name, name, noise, seed, knowledge, left))
     return found
 
 
 def hold(contest: Contest) -> list[Record]:
     """Run the methods of a contest; one that fails says why instead of an error."""
+    block = find_block(contest.block)
     problem = pose(contest.data, contest.noise, contest.seed, contest.knowledge)
     records = []
     for name in contest.methods:
-        begun = time.monotonic()
+        begun = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of steps not taken; the error says enough
-                run = _find if name in FINDERS else _fit
-                result = run(name, problem, contest)
+                run = _find if name in block.finders else _fit
+                result = run(block, name, problem, contest)
         except Exception as error:  # whatever a contestant's library raises is its result
             result = {"failed": f"{type(error).__name__}: {error}"[:300]}
         key = dict(zip(FIELDS, (*_place(contest), name), strict=True))
-        seconds = round(time.monotonic() - begun, 3)
+        seconds = round(time.process_time() - begun, 3)
         records.append({**key, **result, "seconds": seconds})
     return records
 
@@ -91,36 +105,39 @@ def _place(contest: Contest) -> tuple[str, str, int, str]:
     return contest.data, contest.noise, contest.seed, contest.knowledge
 
 
-def _fit(name: str, problem: Problem, contest: Contest) -> Record:
-    method, data = METHODS[name], load(contest.data, contest.seed)
+def _fit(block: Block, name: str, problem: Problem, contest: Contest) -> Record:
+    method, data = block.methods[name], load(contest.data, contest.seed)
     l2 = choose_penalty(method, problem) if method.tuned else None
-    begun = time.monotonic()
+    begun = time.process_time()
     model = method.fit(problem, l2 or 0.0)
-    if name == "ours":
+    if method.ours:
         problem.kept[name] = model  # labels are found with the same one
-    result: Record = {"l2": l2, "fit_seconds": round(time.monotonic() - begun, 3)}
-    X_test = data.raw_test if method.raw else data.X_test
-    right = np.asarray(model.predict(X_test)) == data.truth_test
-    result["error"] = float(1.0 - right.mean())
-    if contest.data == "music":
-        result["right"] = "".join("01"[int(hit)] for hit in right)
-    if method.tuned:
-        probability = full_probability(model, X_test, data.n_classes)
+    result: Record = {"l2": l2, "fit_seconds": round(time.process_time() - begun, 3)}
+    if hasattr(model, "predict_proba"):
+        probability = full_probability(model, data.X_test, data.n_classes)
         result["calibration_error"] = calibration_error(probability, data.truth_test)
-        chance = probability[np.arange(len(right)), data.truth_test]
+        chance = probability[np.arange(len(probability)), data.truth_test]
         result["log_loss"] = float(-np.log(np.maximum(chance, 1e-12)).mean())
-    if hasattr(model, "noisy_weight_"):
-        result["noisy_weight"] = model.noisy_weight_
+    right = np.asarray(model.predict(data.X_test)) == data.truth_test
+    result["error"] = float(1.0 - right.mean())
+    if name in (*SIMPLE, "ours") and contest.knowledge in ("trusted", "none"):
+        result |= pack(right)
+    result |= {
+        key: float(getattr(model, f"{key}_"))
+        for key in ("l2", "noisy_weight", "relabel", "n_fits")
+        if method.ours and hasattr(model, f"{key}_")
+    }
     if name == "noisy":
-        result["wrong_labels"] = float(np.mean(problem.seen != data.truth))
+        known = data.truth >= 0
+        result["wrong_labels"] = float(np.mean(problem.seen[known] != data.truth[known]))
     return result
 
 
-def _find(name: str, problem: Problem, contest: Contest) -> Record:
+def _find(block: Block, name: str, problem: Problem, contest: Contest) -> Record:
     """Rank labels by how likely they are wrong; trusted rows are left out of the count."""
     truth = load(contest.data, contest.seed).truth
-    ranked = problem.truth < 0
-    suspicion = FINDERS[name].find(problem)
+    ranked = (problem.truth < 0) & (truth >= 0)
+    suspicion = block.finders[name].find(problem)
     wrong = (problem.seen != truth)[ranked]
     return {"average_precision": float(average_precision_score(wrong, suspicion[ranked]))}
 
@@ -134,9 +151,7 @@ def calibration_error(probability: FloatArray, truth: IntArray, n_bins: int = 15
     return float(np.abs(gaps).sum() / len(truth))
 
 
-def seeds_of(quick: bool, runs: int | None) -> dict[str, int]:
+def seeds_of(names: Collection[str], quick: bool, runs: int | None) -> dict[str, int]:
     """Return how many seeds each data set gets."""
-    usual: dict[str, Any] = {
-        name: source.n_quick if quick else source.n_seeds for name, source in SOURCES.items()
-    }
+    usual = {name: SOURCES[name].n_quick if quick else SOURCES[name].n_seeds for name in names}
     return {name: min(runs, n) if runs else n for name, n in usual.items()}

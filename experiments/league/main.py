@@ -7,33 +7,36 @@ from argparse import Namespace
 from importlib.metadata import version
 from pathlib import Path
 
+from experiments.league.block import MODULES, Block, find_block
 from experiments.league.data import SOURCES, load
 from experiments.league.figure import draw_league
-from experiments.league.finding import FINDERS
-from experiments.league.judge import FIELDS, contests, hold, seeds_of
-from experiments.league.methods import METHODS
-from experiments.league.noises import CROWD, NOISES
+from experiments.league.judge import FIELDS, Plan, contests, hold, noises_of, seeds_of
 from experiments.league.page import write_page
-from experiments.league.results import Results
+from experiments.league.results import Results, clean_place
 from experiments.runner import run_all
 from experiments.store import Store
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "cleanlab", "scikit-activeml")
-TEMPLATE = Path(__file__).with_name("introduction.md")
+MEANS = ("error", "average_precision", "calibration_error", "log_loss")
 
 
 def run_league(options: Namespace) -> int:
     """Hold the contests that are left and write the page; return the exit code."""
-    names = options.only or list(SOURCES)
-    if unknown := set(names) - set(SOURCES):
-        print(f"No such data set: {', '.join(sorted(unknown))}. There are {', '.join(SOURCES)}.")
+    if options.block not in MODULES:
+        print(f"No such block: {options.block}. There are {', '.join(MODULES)}.")
         return 2
-    entrants = options.methods or [*METHODS, *FINDERS]
-    if unknown := set(entrants) - {*METHODS, *FINDERS}:
-        print(f"No such method: {', '.join(sorted(unknown))}.")
-        print(f"There are {', '.join([*METHODS, *FINDERS])}.")
-        return 2
-    store = Store(options.results / "league.jsonl", FIELDS)
+    block = find_block(options.block)
+    names, entrants = options.only or list(block.sets), [*block.methods, *block.finders]
+    noises = {noise for name in block.sets for noise in noises_of(block, name)}
+    for what, wanted, known in (
+        ("data set", names, block.sets),
+        ("method", options.methods or [], entrants),
+        ("noise", options.noises or [], noises),
+    ):
+        if unknown := sorted(set(wanted) - set(known)):
+            print(f"No such {what}: {', '.join(unknown)}. There are {', '.join(sorted(known))}.")
+            return 2
+    store = Store(options.results / f"{block.stem}.jsonl", FIELDS)
     finished = True
     if not options.summary:
         try:
@@ -42,7 +45,9 @@ def run_league(options: Namespace) -> int:
         except OSError as error:
             print(f"{error}\nName the data sets you have with --only.")
             return 2
-        todo = contests(store, names, seeds_of(options.quick, options.runs), entrants)
+        n_seeds = seeds_of(names, options.quick, options.runs)
+        plan = Plan(names, n_seeds, options.methods or entrants, options.noises)
+        todo = contests(block, store, plan)
         print(f"{len(todo)} contests to hold; {len(store)} results are kept from before.")
         finished = run_all(
             todo, hold, store, kind_of=lambda c: f"{c.data} {c.knowledge}", n_jobs=options.jobs
@@ -50,15 +55,17 @@ def run_league(options: Namespace) -> int:
     if len(store) == 0:
         print(f"There are no results in {store.path} yet.")
         return 2 if options.summary else 130
-    publish(store, options.docs or Path("docs"))
+    publish(block, store, options.docs or Path("docs"))
     return 0 if finished else 130
 
 
-def publish(store: Store, docs: Path) -> None:
+def publish(block: Block, store: Store, docs: Path) -> None:
     """Write the page, the figure and the numbers behind them."""
     results = Results(store.records())
     folder = docs / "league"
-    draw_league(results, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if block.page is None:
+        draw_league(results, folder, block.stem)
     numbers = [
         {
             "data": data,
@@ -69,7 +76,7 @@ def publish(store: Store, docs: Path) -> None:
             "failed": sum("failed" in record for record in results.records(place)),
             **{
                 f"{field}{end}": _rounded(read(place, field))
-                for field in ("error", "average_precision", "calibration_error", "log_loss")
+                for field in MEANS
                 for end, read in (("", results.mean), ("_standard_error", results.error_of_mean))
                 if results.values(place, field)
             },
@@ -79,27 +86,23 @@ def publish(store: Store, docs: Path) -> None:
     ]
     packages = {name: version(name) for name in PACKAGES}
     text = json.dumps({"packages": packages, "results": numbers}, indent=0, sort_keys=True)
-    (folder / "league.json").write_text(text + "\n", encoding="utf-8")
-    seeds = ", ".join(
-        f"{SOURCES[name].title}: {_seeds_in_words(results, name)}" for name in SOURCES
-    )
-    introduction = TEMPLATE.read_text(encoding="utf-8").replace("{seeds}", seeds)
-    page = docs / "league.md"
-    page.write_text(write_page(results, introduction), encoding="utf-8")
+    (folder / f"{block.stem}.json").write_text(text + "\n", encoding="utf-8")
+    template = Path(__file__).with_name(block.introduction).read_text(encoding="utf-8")
+    introduction = template.replace("{seeds}", _seeds_in_words(block, results))
+    page = docs / f"{block.stem}.md"
+    write = block.page or write_page
+    page.write_text(write(block, results, introduction), encoding="utf-8")
     print(f"Wrote {page}, and the figure and the numbers in {folder}.")
 
 
-def _seeds_in_words(results: Results, name: str) -> str:
-    """Say how many seeds there are, and of how many all contests of ours were held."""
-    n_seeds = len(results.records((name, "none", "clean", "clean")))
-    places = [
-        (name, noise, knowledge, "ours")
-        for noise in ((CROWD,) if name == "music" else NOISES)
-        for knowledge in METHODS["ours"].knowledge
-        if (knowledge, noise) != ("known", CROWD)
-    ]
-    whole = min(len(results.records(place)) for place in places)
-    return str(n_seeds) if whole == n_seeds else f"{n_seeds} (ours, whole: {whole})"
+def _seeds_in_words(block: Block, results: Results) -> str:
+    """Say how many seeds each set has, and how many it should have."""
+    words = []
+    for name in block.sets:
+        clean = [place for place in results.places if place[:3] == clean_place(name)[:3]]
+        n_seeds = max((len(results.records(place)) for place in clean), default=0)
+        words.append(f"{SOURCES[name].title} {n_seeds} of {SOURCES[name].n_seeds}")
+    return ", ".join(words)
 
 
 def _rounded(number: float) -> float | None:

@@ -1,45 +1,21 @@
-"""The methods of the league, each as a function of a problem and a penalty."""
+"""Linear methods, each as a function of a problem and a penalty."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
-from sklearn.svm import SVC
+from sklearn.semi_supervised import SelfTrainingClassifier
 
+from experiments.league.block import Fit, Method
 from experiments.league.corrections import CorrectedSoftmax
 from experiments.league.problem import Problem
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion
 
-Fit = Callable[[Problem, float], Any]
-"""Given a problem and a penalty, return a fitted classifier."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A contestant.
-
-    Parameters
-    ----------
-    title : how tables call it
-    fit : what it does
-    knowledge : what it is allowed to know
-    tuned : whether there is a penalty to choose
-    crowd : whether it wants people's answers one by one
-    raw : whether it has a kernel of its own, and so belongs to the block "for context"
-    """
-
-    title: str
-    fit: Fit
-    knowledge: tuple[str, ...]
-    tuned: bool = True
-    crowd: bool = False
-    raw: bool = False
+MOST_ENTRIES = 10_000_000
+"""Sparse rows are made dense, for a method that wants them so, up to this many entries."""
 
 
 def logistic(l2: float, n_rows: int) -> LogisticRegression:
@@ -61,7 +37,7 @@ def _on_both(problem: Problem, l2: float) -> Any:
 
 
 def _knowledge_of(problem: Problem) -> dict[str, Any]:
-    """Return the matrix to learn through: the known one, or one guessed; none beside truths."""
+    """Return the matrix to learn through, where there is one, as UMA takes it."""
     if problem.matrix is not None:
         return {"confusion": problem.matrix}
     if len(problem.trusted) > 0:
@@ -76,49 +52,25 @@ def _truth_of(problem: Problem) -> dict[str, Any]:
     return {"y_true": np.where(problem.truth >= 0, problem.truth, np.nan)}
 
 
-def _ours(relabel: int) -> Fit:
-    def fit(problem: Problem, l2: float) -> Any:
-        model = UnconfusedLogisticRegression(
-            **_knowledge_of(problem),
-            relabel=relabel,
-            l2=l2,
-            classes=np.arange(problem.n_classes),
-            n_jobs=1,
-            random_state=problem.seed,
-        )
-        return model.fit(problem.X, problem.seen, **_truth_of(problem))
-
-    return fit
+def ours(problem: Problem, l2: float = 0.0) -> Any:
+    """Fit ours: the same call everywhere, with whatever is known; nothing is set."""
+    labels, matrix = problem.seen, "auto" if problem.matrix is None else problem.matrix
+    if problem.votes is not None:
+        labels, matrix = np.where(problem.votes >= 0, problem.votes, np.nan), None
+    model = UnconfusedLogisticRegression(
+        matrix, classes=np.arange(problem.n_classes), n_jobs=1, random_state=problem.seed
+    )
+    return model.fit(problem.X, labels, **_truth_of(problem))
 
 
-def _ours_votes(relabel: int) -> Fit:
-    def fit(problem: Problem, l2: float) -> Any:
-        assert problem.votes is not None
-        model = UnconfusedLogisticRegression(
-            relabel=relabel,
-            l2=l2,
-            classes=np.arange(problem.n_classes),
-            n_jobs=1,
-            random_state=problem.seed,
-        )
-        votes = np.where(problem.votes >= 0, problem.votes, np.nan)
-        return model.fit(problem.X, votes, **_truth_of(problem))
-
-    return fit
-
-
-def _uma(**settings: Any) -> Fit:
-    def fit(problem: Problem, l2: float) -> Any:
-        model = UMAClassifier(
-            **_knowledge_of(problem),
-            classes=np.arange(problem.n_classes),
-            random_state=problem.seed,
-            n_jobs=1,
-            **settings,
-        )
-        return model.fit(problem.X, problem.seen, **_truth_of(problem))
-
-    return fit
+def _uma(problem: Problem, l2: float) -> Any:
+    model = UMAClassifier(
+        **_knowledge_of(problem),
+        classes=np.arange(problem.n_classes),
+        random_state=problem.seed,
+        n_jobs=1,
+    )
+    return model.fit(problem.X, problem.seen, **_truth_of(problem))
 
 
 def _corrected(correction: str) -> Fit:
@@ -153,10 +105,30 @@ def _self_training(problem: Problem, l2: float) -> Any:
     return model.fit(problem.X, problem.truth)
 
 
+class DenseRows:
+    """A fitted classifier of dense rows, for rows of either kind."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.classes_ = model, model.classes_
+
+    def predict(self, X: Any) -> Any:
+        """Return the likeliest class."""
+        return self.model.predict(X.toarray() if issparse(X) else X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class."""
+        return self.model.predict_proba(X.toarray() if issparse(X) else X)
+
+
 def _annotator_logistic(problem: Problem, l2: float) -> Any:
     from skactiveml.classifier.multiannotator import AnnotatorLogisticRegression
 
     assert problem.votes is not None
+    if np.prod(problem.X.shape) > MOST_ENTRIES:
+        raise ValueError(
+            "AnnotatorLogisticRegression takes dense rows only, and there are too many."
+        )
+    X = problem.X.toarray() if issparse(problem.X) else problem.X
     votes = problem.votes.astype(float)
     gold = problem.truth >= 0
     if gold.any():
@@ -168,53 +140,23 @@ def _annotator_logistic(problem: Problem, l2: float) -> Any:
         weights_prior=l2 * problem.n_rows,
         random_state=problem.seed,
     )
-    return model.fit(problem.X, votes)
-
-
-def _label_spreading(problem: Problem, l2: float) -> Any:
-    # Its defaults but for the graph, as the full one would be n x n.
-    return LabelSpreading(kernel="knn", n_neighbors=7).fit(problem.raw, problem.truth)
-
-
-def _kernel_svm(problem: Problem, l2: float) -> Any:
-    return SVC(kernel="linear" if issparse(problem.raw) else "rbf").fit(problem.raw, problem.seen)
+    return DenseRows(model.fit(X, votes))
 
 
 ANY = ("known", "trusted", "none")
-
-ROUNDS = 4
-"""Rounds of relabelling, the one setting of ours that is not its default (votes: without)."""
 
 METHODS: dict[str, Method] = {
     "clean": Method("LR, clean labels", _on_seen, ("clean",)),
     "noisy": Method("LR, noisy labels", _on_seen, ("none",)),
     "trusted": Method("LR, trusted rows", _on_trusted, ("trusted",)),
     "mixed": Method("LR, both mixed", _on_both, ("trusted",)),
-    "uma": Method("UMA, last", _uma(), ANY, tuned=False),
-    "uma-averaged": Method("UMA, averaged", _uma(average=True), ANY, tuned=False),
-    "uma-means": Method('UMA, init="means"', _uma(init="means"), ANY, tuned=False),
-    "ours": Method("UnconfusedLogisticRegression", _ours(ROUNDS), ANY),
-    "ours-once": Method("UnconfusedLogisticRegression, relabel=0", _ours(0), ("known",)),
+    "ours": Method("UnconfusedLogisticRegression", ours, ANY, tuned=False, ours=True),
+    "uma": Method("UMA", _uma, ANY, tuned=False),
     "forward": Method("forward correction", _corrected("forward"), ("known", "trusted")),
     "backward": Method("backward correction", _corrected("backward"), ("known", "trusted")),
     "cleanlab": Method("CleanLearning", _clean_learning, ANY),
     "self-training": Method("self-training", _self_training, ("trusted",)),
-    "ours-votes": Method(
-        "UnconfusedLogisticRegression, votes", _ours_votes(0), ("trusted", "none"), crowd=True
-    ),
-    "ours-votes-rounds": Method(
-        "UnconfusedLogisticRegression, votes, relabel=4",
-        _ours_votes(ROUNDS),
-        ("trusted", "none"),
-        crowd=True,
-    ),
     "annotator-lr": Method(
-        "AnnotatorLogisticRegression", _annotator_logistic, ("trusted", "none"), crowd=True
-    ),
-    "label-spreading": Method(
-        "label spreading", _label_spreading, ("trusted",), tuned=False, raw=True
-    ),
-    "kernel-svm": Method(
-        "kernel SVM, labels as seen", _kernel_svm, ("clean", "none"), tuned=False, raw=True
+        "AnnotatorLogisticRegression", _annotator_logistic, ("trusted", "none"), votes=True
     ),
 }

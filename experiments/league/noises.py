@@ -30,9 +30,6 @@ ROUGH: dict[str, float] = {"rough labels 0.3": 0.3, "rough labels 0.5": 0.5}
 FEATURE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
 """Shares of the features that a classifier may look at to be rough enough, fewest first."""
 
-CROWD = "majority vote"
-"""Labels by people."""
-
 NOISES = (*MATRICES, *ROUGH)
 CLASS_CONDITIONAL = tuple(MATRICES)
 
@@ -42,13 +39,15 @@ def seen_labels(data: DataSet, name: str, seed: int) -> IntArray:
     if name in MATRICES:
         matrix = MATRICES[name](data.n_classes, seed)
         return np.asarray(noise.corrupt_labels(data.truth, matrix, random_state=seed))
-    if name == CROWD:
-        return majority(data.votes, data.n_classes, seed)
-    return rough_labels(data, ROUGH[name], seed)
+    if name in ROUGH:
+        return rough_labels(data, ROUGH[name], seed)
+    if name in data.labels:
+        return data.labels[name]
+    return majority(data.votes, data.n_classes, seed)
 
 
 def matrix_behind(data: DataSet, name: str, seen: IntArray, seed: int) -> FloatArray:
-    """Return the matrix of a noise: as drawn from, or where there is none, as it came out."""
+    """Return the matrix of an injected noise: as drawn from, or as it came out."""
     if name in MATRICES:
         return MATRICES[name](data.n_classes, seed)
     counts = np.zeros((data.n_classes, data.n_classes))

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from experiments.league.block import Block, Check
 from experiments.league.data import SOURCES
-from experiments.league.finding import FINDERS
-from experiments.league.methods import METHODS
-from experiments.league.noises import CROWD, NOISES
 from experiments.league.results import Place, Results, clean_place
-from experiments.league.targets import TARGETS
 from unconfused._typing import FloatArray
 
 Best = Callable[[FloatArray], float]
@@ -24,37 +21,52 @@ KNOWN_AS = {
 }
 
 
-def write_page(results: Results, introduction: str) -> str:
+def write_page(block: Block, results: Results, introduction: str) -> str:
     """Return the page in Markdown."""
-    parts = [introduction.rstrip(), "", *_targets(results)]
+    parts = [introduction.rstrip(), "", *_targets(block, results)]
     for knowledge, title in KNOWN_AS.items():
-        parts += ["", f"## {title}", "", *_errors(results, knowledge)]
-    parts += ["", "## Finding wrong labels: average precision", "", *_finding(results)]
+        parts += ["", f"## {title}", "", *_errors(block, results, knowledge)]
+    parts += ["", "## Finding wrong labels: average precision", "", *_finding(block, results)]
     parts += ["", "## Calibration: expected calibration error", "", *_calibration(results)]
-    parts += ["", "## For context: methods with a kernel of their own", "", *_context(results)]
-    parts += ["", "## What it took", "", *_time(results)]
+    parts += ["", "## What it took", "", *_time(block, results)]
     return "\n".join(parts) + "\n"
 
 
-def _targets(results: Results) -> Iterator[str]:
-    yield "## What we set out to reach"
-    for title, target in TARGETS.items():
-        checks = list(target(results))
-        met = sum(check.met for check in checks)
-        yield from ("", f"**{title}**: {met} of {len(checks)}.")
-        missed = [check for check in checks if not check.met]
-        if missed:
+def _targets(block: Block, results: Results) -> Iterator[str]:
+    checked = [(target, list(target.checks(results))) for target in block.targets]
+    yield "## What was asked, and what came out"
+    yield ""
+    yield "| | asked | all sets | sets on which nothing was settled |"
+    yield "| --- | ---: | ---: | ---: |"
+    for target, checks in checked:
+        unseen = [check for check in checks if not check.settled]
+        yield (
+            f"| {target.title} | {target.share:.0%} | {_share(checks, target.share)} "
+            f"| {_share(unseen, target.share)} |"
+        )
+    for target, checks in checked:
+        if missed := [check for check in checks if not check.met]:
             # Folded away: the counts are for everybody, the list for who wants to know.
-            yield from ("", f"<details><summary>Missed: {len(missed)}</summary>", "")
-            yield from ("| missed | |", "| --- | --- |")
+            yield from ("", f"<details><summary>Missed, {len(missed)}: {target.title}</summary>")
+            yield from ("", "| missed | |", "| --- | --- |")
             yield from (f"| {check.what} | {check.outcome} |" for check in missed)
             yield from ("", "</details>")
 
 
+def _share(checks: list[Check], asked: float) -> str:
+    if not checks:
+        return ""
+    met = sum(check.met for check in checks)
+    words = f"{met} of {len(checks)} ({met / len(checks):.0%})"
+    return words if met >= asked * len(checks) else f"**{words}**"
+
+
 def _rows(results: Results) -> Iterator[tuple[str, str]]:
-    there = {(data, noise) for data, noise, _, _ in results.places}
-    for data in SOURCES:
-        yield from ((data, noise) for noise in (*NOISES, CROWD) if (data, noise) in there)
+    there = dict.fromkeys(place[:2] for place in results.places)
+    for data, source in SOURCES.items():
+        known = [noise for noise in source.noises if (data, noise) in there]
+        others = [noise for name, noise in there if name == data and noise not in (*known, "none")]
+        yield from ((data, noise) for noise in [*known, *others])
 
 
 def _table(
@@ -69,13 +81,19 @@ def _grid(
     results: Results, columns: dict[str, tuple[str, str]], field: str, best: Best | None = None
 ) -> Iterator[str]:
     """Return a table; columns are titles with knowledge and method; the best may be in bold."""
+    held = {(place[2], place[3]) for place in results.places}
+    columns = {title: column for title, column in columns.items() if column in held}
+    if not columns:
+        yield "Nothing has been run yet."
+        return
     rows = []
     for data, noise in _rows(results):
         places = [_place(data, noise, *column) for column in columns.values()]
         means = np.array([results.mean(place, field) for place in places])
-        # The ceiling takes no part.
+        # The ceiling takes no part, and noisy labels alone make no row.
         contest = np.array([place[2] != "clean" for place in places]) & np.isfinite(means)
-        if contest.any():
+        own = [place[3] not in ("clean", "noisy") for place in places]
+        if (contest & own).any():
             top = best(means[contest]) if best is not None else np.nan
             cells = [_cell(results, place, field, top) for place in places]
             rows.append((f"{SOURCES[data].title}; {noise}", cells))
@@ -101,21 +119,26 @@ def _cell(results: Results, place: Place, field: str, top: float) -> str:
     return number + (f" ({failures} failed)" if failures else "")
 
 
-def _errors(results: Results, knowledge: str) -> Iterator[str]:
-    columns = {"clean labels (ceiling)": ("clean", "clean"), "LR, noisy": ("none", "noisy")}
-    for key, method in METHODS.items():
-        if knowledge in method.knowledge and key != "noisy" and not method.raw:
+def _errors(block: Block, results: Results, knowledge: str) -> Iterator[str]:
+    columns = {"LR, clean labels": ("clean", "clean"), "LR, noisy labels": ("none", "noisy")}
+    for key, method in block.methods.items():
+        if knowledge in method.knowledge and key != "noisy":
             columns[method.title] = (knowledge, key)
     yield "Test error, mean ± standard error over the seeds."
     yield ""
     yield from _grid(results, columns, "error", np.min)
 
 
-def _finding(results: Results) -> Iterator[str]:
+def _finding(block: Block, results: Results) -> Iterator[str]:
     yield "Rows ranked by how likely their label is wrong; trusted rows are not among them."
-    yield ""
-    columns = {finder.title: (finder.knowledge, key) for key, finder in FINDERS.items()}
-    yield from _grid(results, columns, "average_precision", np.max)
+    for knowledge in ("none", "trusted"):
+        yield from ("", f"{KNOWN_AS[knowledge]}:", "")
+        columns = {
+            finder.title: (knowledge, key)
+            for key, finder in block.finders.items()
+            if knowledge in finder.knowledge
+        }
+        yield from _grid(results, columns, "average_precision", np.max)
 
 
 def _calibration(results: Results) -> Iterator[str]:
@@ -131,31 +154,17 @@ def _calibration(results: Results) -> Iterator[str]:
     yield from _grid(results, columns, "calibration_error")
 
 
-def _context(results: Results) -> Iterator[str]:
-    yield "Test error. These see the features before any projection, and are not linear in them."
+def _time(block: Block, results: Results) -> Iterator[str]:
+    yield "CPU minutes, choosing penalties included, over all seeds so far."
     yield ""
-    columns = {
-        "kernel SVM, clean labels": ("clean", "kernel-svm"),
-        "kernel SVM, noisy labels": ("none", "kernel-svm"),
-        "label spreading, trusted rows": ("trusted", "label-spreading"),
-        "ours, trusted rows": ("trusted", "ours"),
-    }
-    yield from _grid(results, columns, "error")
-
-
-def _time(results: Results) -> Iterator[str]:
-    yield "Hours of one thread, choosing penalties included, over all seeds so far."
-    yield ""
-    heads = ["ours", "UMA", "all others", "in all"]
-    hours = {name: np.zeros(len(heads)) for name in SOURCES}
+    heads = ["ours", "all others", "in all"]
+    minutes = {name: np.zeros(len(heads)) for name in block.sets}
     for place in results.places:
         data, _, _, method = place
-        if data not in hours:
-            continue  # a set that is no longer in the league
-        group = ["ours" in method, method.startswith("uma")]
-        spent = sum(float(record.get("seconds", 0.0)) for record in results.records(place)) / 3600
-        hours[data][[group.index(True) if any(group) else 2, 3]] += spent
-    rows = [(SOURCES[name].title, own) for name, own in hours.items() if own[-1] > 0]
-    rows.append(("all", np.sum(list(hours.values()), axis=0)))
-    cells = [(name, [f"{hour:.2f}" for hour in own]) for name, own in rows]
+        if data in minutes:
+            spent = sum(float(r.get("seconds", 0.0)) for r in results.records(place)) / 60
+            minutes[data][[0 if "ours" in method else 1, 2]] += spent
+    rows = [(SOURCES[name].title, own) for name, own in minutes.items() if own[-1] > 0]
+    rows.append(("all", np.sum(list(minutes.values()), axis=0)))
+    cells = [(name, [f"{number:.1f}" for number in own]) for name, own in rows]
     yield from _table(heads, cells, first="data")

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from experiments.league.data import DataSet, load
-from experiments.league.noises import CROWD, matrix_behind, seen_labels
+from experiments.league.data import CROWD, SOURCES, DataSet, load
+from experiments.league.noises import NOISES, matrix_behind, seen_labels
 from unconfused import confusion
 from unconfused._typing import FloatArray, IntArray, Rows
 
 KNOWLEDGE = ("clean", "known", "trusted", "none")
 """What is known: all truths (the ceiling), the matrix, some rows' truths, nothing."""
 
-TRUSTED_SHARE = {"music": 0.2}
-USUAL_TRUSTED_SHARE = 0.05
-FEWEST_TRUSTED = 5
+FEWEST_TRUSTED = 2
+"""Trusted rows of each class, at least."""
 
-MOST_ROWS_TO_TUNE = 5000
+MOST_ROWS_TO_TUNE = 4000
 """Settings are tried on no more rows than this: on the larger sets trying is most of the time."""
+
+N_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,10 @@ class Problem:
         """Number of rows."""
         return len(self.seen)
 
+    def without_votes(self) -> Problem:
+        """Return the problem with the labels alone."""
+        return replace(self, votes=None)
+
     def take(self, rows: IntArray) -> Problem:
         """Return the problem with only these rows."""
         votes = None if self.votes is None else self.votes[rows]
@@ -93,12 +99,9 @@ class Problem:
         )
 
     @cached_property
-    def tuning(self) -> Tuning:
-        """Four fifths of the rows to try settings on, and the others to judge them.
-
-        Of many rows a part, drawn by class, stands for the four fifths.
-        """
-        # Trusted rows are spread over the parts as the others are.
+    def tuning(self) -> list[Tuning]:
+        """Folds to try settings on. Of many rows a part, drawn by class, stands for all."""
+        # Trusted rows are spread over the folds as the others are.
         strata = self.best_known + self.n_classes * (self.truth >= 0)
         rows = np.arange(self.n_rows)
         if self.n_rows > MOST_ROWS_TO_TUNE:
@@ -108,12 +111,19 @@ class Problem:
                 stratify=_none_rare(strata),
                 random_state=self.seed,
             )
-        n_drawn = len(rows)
-        rows, _ = train_test_split(
-            rows, test_size=0.2, stratify=_none_rare(strata[rows]), random_state=self.seed
-        )
-        held = np.setdiff1d(np.arange(self.n_rows), rows)
-        return Tuning(self.take(np.sort(rows)), held, self.n_rows / n_drawn)
+        folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            splits = list(folds.split(rows, strata[rows]))
+        judged = self.truth >= 0 if len(self.trusted) > 0 else np.ones(self.n_rows, dtype=bool)
+        return [
+            Tuning(
+                self.take(np.sort(rows[rest])),
+                rows[held][judged[rows[held]]],
+                self.n_rows / len(rows),
+            )
+            for rest, held in splits
+        ]
 
 
 @dataclass(frozen=True)
@@ -122,11 +132,11 @@ class Tuning:
 
     rest: Problem
     held: IntArray
-    """Places of the rows held out."""
+    """Rows held out: the trusted ones, if there are any."""
 
     strength: float
-    """Times a penalty per row, so that on a part of the rows it is as strong, in all, as on four
-    fifths of them: the more rows there are, the weaker a penalty per row does best."""
+    """Times a penalty per row, so that on a part of the rows it is as strong, in all, as on all of
+    them: the more rows there are, the weaker a penalty per row does best."""
 
 
 def _none_rare(strata: IntArray) -> IntArray:
@@ -139,14 +149,23 @@ def _none_rare(strata: IntArray) -> IntArray:
 
 
 def choose_trusted(data: DataSet, share: float, seed: int) -> IntArray:
-    """Draw the rows whose truth is known: a share of each class, and at least five."""
+    """Draw the rows whose truth is known: uniformly, then more of classes with fewer than two."""
     rng = np.random.RandomState(10_000 + seed)
-    chosen = []
+    candidates = np.flatnonzero(data.truth >= 0)
+    n_chosen = min(len(candidates), round(share * len(data.truth)))
+    chosen = rng.choice(candidates, n_chosen, replace=False)
     for q in range(data.n_classes):
-        rows = np.flatnonzero(data.truth == q)
-        n_chosen = min(len(rows), max(FEWEST_TRUSTED, round(share * len(rows))))
-        chosen.append(rng.choice(rows, n_chosen, replace=False))
-    return np.sort(np.concatenate(chosen))
+        missing = FEWEST_TRUSTED - int(np.sum(data.truth[chosen] == q))
+        if missing > 0:
+            others = np.setdiff1d(np.flatnonzero(data.truth == q), chosen)
+            more = rng.choice(others, min(len(others), missing), replace=False)
+            chosen = np.concatenate([chosen, more])
+    return np.sort(chosen)
+
+
+def knowledge_of(noise_name: str) -> tuple[str, ...]:
+    """Return what may be known: the matrix of people's mistakes may not."""
+    return KNOWLEDGE[1:] if noise_name in NOISES else KNOWLEDGE[2:]
 
 
 @lru_cache(maxsize=4)
@@ -154,17 +173,21 @@ def pose(name: str, noise_name: str, seed: int, knowledge: str) -> Problem:
     """Return the problem of a data set, a noise and a seed, for a kind of knowledge."""
     data = load(name, seed)
     nothing = np.full(len(data.truth), -1)
-    votes = data.votes if noise_name == CROWD else None
     if knowledge == "clean":
-        return Problem(data.X, data.truth, nothing, None, data.n_classes, seed, data.raw)
+        clean = Problem(data.X, data.truth, nothing, None, data.n_classes, seed, data.raw)
+        return clean.take(np.flatnonzero(data.truth >= 0))
     seen = seen_labels(data, noise_name, seed)
+    votes = data.votes if noise_name == CROWD else None
     problem = Problem(data.X, seen, nothing, None, data.n_classes, seed, data.raw, votes)
     if knowledge == "known":
         return replace(problem, matrix=matrix_behind(data, noise_name, seen, seed))
     if knowledge == "trusted":
-        share = TRUSTED_SHARE.get(name, USUAL_TRUSTED_SHARE)
-        rows = choose_trusted(data, share, seed)
-        truth = nothing.copy()
-        truth[rows] = data.truth[rows]
-        return replace(problem, truth=truth)
+        return with_trusted(problem, data, choose_trusted(data, SOURCES[name].trusted_share, seed))
     return problem
+
+
+def with_trusted(problem: Problem, data: DataSet, rows: IntArray) -> Problem:
+    """Let the truth of some rows be known."""
+    truth = np.full(problem.n_rows, -1)
+    truth[rows] = data.truth[rows]
+    return replace(problem, truth=truth)

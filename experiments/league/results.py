@@ -44,6 +44,11 @@ class Results:
         own = self._by_place.get(place, {})
         return [own[seed] for seed in sorted(own)]
 
+    def by_seed(self, place: Place) -> dict[int, Record]:
+        """Return the records of one place that did not fail, by seed."""
+        own = self._by_place.get(place, {})
+        return {seed: own[seed] for seed in sorted(own) if "failed" not in own[seed]}
+
     def values(self, place: Place, field: str = "error") -> dict[int, float]:
         """Return a number by seed; runs that failed have none."""
         own = self._by_place.get(place, {})

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.league.methods import Method
+from experiments.league.block import Method
 from experiments.league.problem import Problem
 from unconfused._typing import FloatArray, IntArray
 
@@ -15,11 +15,11 @@ PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5)
 
 
 def choose_penalty(method: Method, problem: Problem) -> float:
-    """Return the penalty that predicts most of the held-out labels, the best known of each row.
+    """Return the penalty that predicts most of the held-out labels.
 
-    That is the seen label, or the truth where a row is trusted. A held-out row leaves the fit
-    entirely, its truth included. (The likelihood of held-out labels would choose by how sure a
-    method is, rather than by what it tells apart.)
+    These are the labels as seen, or the truths of trusted rows if there are any. A held-out row
+    leaves the fit entirely. (The likelihood of held-out labels would choose by how sure a method
+    is, rather than by what it tells apart.)
     """
     if method.title not in problem.penalties:
         problem.penalties[method.title] = _search(method, problem)
@@ -27,24 +27,23 @@ def choose_penalty(method: Method, problem: Problem) -> float:
 
 
 def _search(method: Method, problem: Problem) -> float:
-    tuning = problem.tuning
-    scores = []
+    scores = np.zeros(len(PENALTIES))
     failure: Exception | None = None
-    for l2 in PENALTIES:
-        try:
-            fitted = method.fit(tuning.rest, tuning.strength * l2)
-            scores.append(_agreement(fitted, problem, tuning.held))
-        except (ValueError, FloatingPointError) as error:
-            scores.append(-np.inf)
-            failure = error
-    if failure is not None and not np.any(np.isfinite(scores)):
+    for fold in problem.tuning:
+        for place, l2 in enumerate(PENALTIES):
+            try:
+                fitted = method.fit(fold.rest, fold.strength * l2)
+                scores[place] += _hits(fitted, problem, fold.held)
+            except (ValueError, FloatingPointError) as error:
+                failure = error
+    if failure is not None and not np.any(scores):
         raise failure
     return PENALTIES[int(np.argmax(scores))]
 
 
-def _agreement(model: Any, problem: Problem, held: IntArray) -> float:
+def _hits(model: Any, problem: Problem, held: IntArray) -> int:
     probability = full_probability(model, problem.X[held], problem.n_classes)
-    return float(np.mean(probability.argmax(axis=1) == problem.best_known[held]))
+    return int(np.sum(probability.argmax(axis=1) == problem.best_known[held]))
 
 
 def full_probability(model: Any, X: Any, n_classes: int) -> FloatArray:

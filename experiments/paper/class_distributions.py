@@ -1,4 +1,4 @@
-"""Figure 4: how many training rows each class of the three data sets has."""
+"""Figure 2: how many training rows each class of the three data sets has."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def draw(summary: Summary) -> Any:
     return figure
 
 
-EXPERIMENT = Experiment("Class distributions (Figure 4)", tasks, work, summarise, draw)
+EXPERIMENT = Experiment("Class distributions (Figure 2)", tasks, work, summarise, draw)

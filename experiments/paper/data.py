@@ -80,6 +80,12 @@ def _reuters(setting: Setting, run: int) -> tuple[Any, ...]:
     return X, y, X_test, y_test
 
 
+def all_reuters() -> tuple[Any, ...]:
+    """Return training and test rows of Reuters with all classes."""
+    X, y = datasets.fetch_reuters(return_X_y=True)
+    return X, y, *datasets.fetch_reuters(subset="test", return_X_y=True)
+
+
 LOADERS = {"digits": _digits, "letter": _letter, "reuters": _reuters}
 
 

@@ -13,26 +13,32 @@ def _ends(values: list[float]) -> str:
 
 
 def _toy_noise(one: dict[str, Any]) -> str:
-    uma, perceptron = one["uma"]["mean"], one["perceptron"]["mean"]
-    lower = sum(a < b for a, b in zip(uma, perceptron, strict=True))
+    words = [
+        f"after {int(updates):,} updates UMA {_ends(curves['uma']['mean'])}, identity "
+        f"{_ends(curves['perceptron']['mean'])}"
+        for updates, curves in one["updates"].items()
+    ]
     return (
-        f"UMA is the lower curve at {lower} of {len(uma)} levels of noise. From the least noise "
-        f"to the most: UMA {_ends(uma)}, identity {_ends(perceptron)} (the paper: "
-        f"{_ends(one['paper']['uma'])}, and {_ends(one['paper']['perceptron'])})."
+        f"The number of updates sets the level of the curves: {'; '.join(words)}, from the least "
+        f"noise to the most (the paper, which does not say how many it makes: "
+        f"{_ends(one['paper']['uma'])} and {_ends(one['paper']['perceptron'])})."
     )
 
 
 def _toy_wrong_matrix(one: dict[str, Any]) -> str:
-    found = dict(zip((round(f, 1) for f in one["factor"]), one["uma"]["mean"], strict=True))
-    over = [mean for factor, mean in found.items() if factor < 0]
-    under = [mean for factor, mean in found.items() if 0 < factor < 1]
-    lowest = min(found, key=lambda factor: found[factor])
+    words = []
+    for updates, curves in one["updates"].items():
+        found = dict(zip((round(f, 1) for f in one["factor"]), curves["uma"]["mean"], strict=True))
+        sides = {key: curves["sides"][key]["mean"] + found[0.0] for key in ("over", "under")}
+        words.append(
+            f"after {int(updates):,} updates {found[0.0]:.2f} with the true matrix, "
+            f"{sides['over']:.2f} on average where noise is overestimated, {sides['under']:.2f} "
+            f"where it is underestimated, {found[1.0]:.2f} with the identity"
+        )
     return (
-        f"Confusion {found[0.0]:.2f} with the true matrix; {sum(over) / len(over):.2f} on average "
-        f"where noise is overestimated, {sum(under) / len(under):.2f} where it is underestimated, "
-        f"{found[1.0]:.2f} with the identity; lowest at ρ = {lowest:g}. The paper: "
-        f"{one['paper']['true']} with the true matrix, around {one['paper']['overestimated']} and "
-        f"around {one['paper']['underestimated']} on either side."
+        f"Confusion: {'; '.join(words)}. The paper: {one['paper']['true']} with the true matrix, "
+        f"around {one['paper']['overestimated']} and around {one['paper']['underestimated']} on "
+        "either side."
     )
 
 
@@ -50,12 +56,12 @@ def _along(sizes: list[int], curves: dict[str, Any]) -> str:
     return f"{ends}; {second} errs less from {sizes[higher[-1] + 1]:,} rows on."
 
 
-def _figure5(one: dict[str, Any]) -> str:
+def _figure3(one: dict[str, Any]) -> str:
     curves = {"UMA": one["uma"], "the Perceptron": one["f_conf"]}
     return f"Reuters, {_along(one['sizes'], curves)}"
 
 
-def _figure6(one: dict[str, Any]) -> str:
+def _figure4(one: dict[str, Any]) -> str:
     return " ".join(
         f"{TITLES[name]}, {_along(data['sizes'], {'UMA': data['uma'], 'the SVM': data['s3vm']})}"
         for name, data in one.items()
@@ -63,7 +69,7 @@ def _figure6(one: dict[str, Any]) -> str:
     )
 
 
-def _figure7(one: dict[str, Any]) -> str:
+def _figure5(one: dict[str, Any]) -> str:
     words = []
     for measure, title in (("error", "Error"), ("confusion_norm", "Confusion norm")):
         place = one["plateau"] - 1
@@ -79,8 +85,8 @@ def _figure7(one: dict[str, Any]) -> str:
 NUMBERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "toy_noise": _toy_noise,
     "toy_wrong_matrix": _toy_wrong_matrix,
+    "figure3": _figure3,
+    "figure4": _figure4,
     "figure5": _figure5,
-    "figure6": _figure6,
-    "figure7": _figure7,
 }
 """What to say of each figure that has more to say than it shows."""

@@ -13,9 +13,12 @@ from pathlib import Path
 
 from experiments.paper import (
     class_distributions,
+    confusion_risk,
+    figure3,
+    figure4,
     figure5,
-    figure6,
-    figure7,
+    kernel_forms,
+    monotonic,
     options,
     self_labeling,
     style,
@@ -40,9 +43,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         self_labeling,
         table1,
         options,
+        figure3,
+        figure4,
         figure5,
-        figure6,
-        figure7,
+        monotonic,
+        confusion_risk,
+        kernel_forms,
     )
 }
 ALL = "paper"

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.paper.data import Problem
-from experiments.paper.settings import TOL, TURNS, n_updates
+from experiments.paper.settings import TOL, TURNS, n_updates, plain_uma
 from unconfused import UMAClassifier, confusion
 from unconfused._matrix import ConfusionWarning
 from unconfused._typing import FloatArray, IntArray, Rows
@@ -65,16 +65,18 @@ def fit_uma(
     n_classes: int,
     turns: int = TURNS,
     max_iter: int | None = None,
+    go_on_from: UMAClassifier | None = None,
 ) -> UMAClassifier:
     """Fit UMA as the paper runs it; without a matrix it is a Perceptron."""
-    model = UMAClassifier(
+    model = go_on_from or plain_uma(
         matrix,
-        max_iter=max_iter or n_updates(n_classes, turns),
         tol=TOL,
         fit_intercept=False,
         classes=np.arange(n_classes),
         n_jobs=1,
+        warm_start=True,
     )
+    model.set_params(max_iter=max_iter or n_updates(n_classes, turns))
     with warnings.catch_warnings():
         # That a matrix is none too good is what some experiments are about.
         warnings.simplefilter("ignore", ConfusionWarning)

@@ -14,6 +14,9 @@ width of the Gaussian kernel comes from the median distance between training row
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unconfused import UMAClassifier
 
 TOL = 1e-9
 """A pair's vector must be longer than this; rows have norm 1, so it only stops at rounding."""
@@ -55,7 +58,7 @@ class Setting:
     """Runs of the semi-supervised SVM without the projection."""
 
     shares: tuple[float, ...] = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2)
-    """Sizes of S_conf in Figure 6, as parts of the training rows."""
+    """Sizes of S_conf in Figure 4, as parts of the training rows."""
 
 
 FULL: dict[str, Setting] = {
@@ -97,3 +100,8 @@ def setting_of(name: str, quick: bool) -> Setting:
 def n_updates(n_classes: int, turns: int = TURNS) -> int:
     """Return the number of updates: so many for each ordered pair of classes."""
     return turns * n_classes * (n_classes - 1)
+
+
+def plain_uma(confusion: Any, **settings: Any) -> UMAClassifier:
+    """Return UMA as in the paper, without whitening."""
+    return UMAClassifier(confusion, whiten=False, **settings)

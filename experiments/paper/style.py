@@ -42,6 +42,14 @@ LOOKS: dict[str, Look] = {
 }
 
 
+SHADES: tuple[Look, ...] = (
+    {"color": GREY, "marker": "v", "linestyle": ":", "markersize": 3},
+    {"color": GREEN, "marker": "s", "linestyle": "--", "markersize": 3},
+    {"color": BLUE, "marker": "o", "linestyle": "-", "markersize": 3},
+)
+"""The same method after more and more updates."""
+
+
 @contextmanager
 def page() -> Iterator[Any]:
     """Give pyplot in our style while it lasts, without a window."""

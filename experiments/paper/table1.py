@@ -22,6 +22,7 @@ from experiments.paper.protocol import Scene, counted, fit_uma, quietly, set_sce
 from experiments.paper.self_labeling import self_labeling
 from experiments.paper.settings import CONF_SHARE, FIRST_DRAW, setting_of
 from experiments.store import Record
+from unconfused import UltraconservativeClassifier, UMAClassifier
 
 NAME = "table1"
 N_RUNS = 10
@@ -29,6 +30,25 @@ COLUMNS = ("f_y", "f_conf", "f_full", "s3vm", "uma", "s3vm_kernel")
 
 EXACT = "uma_exact"
 """UMA with the matrix counted on all rows: what a perfect count would change, and nothing else."""
+
+WHITENED = "uma_whitened"
+"""UMA in whitened coordinates, otherwise with its defaults."""
+
+ONLINE = "f_full_online"
+"""f_full as a Perceptron that goes over the rows one by one until it errs no more, or 50 times."""
+
+EPOCHS = 50
+
+PAIRS = (
+    ("uma", "f_y"),
+    ("uma", "f_conf"),
+    ("uma", "s3vm"),
+    ("s3vm", "s3vm_kernel"),
+    ("f_y", "s3vm"),
+    (WHITENED, "uma"),
+    (WHITENED, "f_y"),
+)
+"""Columns whose difference, run by run, a claim of the paper or of ours is about."""
 
 TWIN = "svm"
 """The semi-supervised SVM without the unlabelled rows: what these are good for."""
@@ -47,7 +67,7 @@ def tasks(scope: Scope) -> list[Task]:
     for run in scope.n_runs(N_RUNS):
         for name in scope.names(list(LOADERS)):
             setting = setting_of(name, scope.quick)
-            parts = ["perceptrons", "s3vm", TWIN, *TODAY, OURS]
+            parts = ["perceptrons", ONLINE, "s3vm", TWIN, *TODAY, OURS, WHITENED]
             if setting.n_components is not None and run < setting.n_kernel_runs:
                 parts.append("s3vm_kernel")
             for part in parts:
@@ -70,6 +90,13 @@ def work(task: Task) -> dict[str, Any]:
     scene, begun = scene_of(task), time.process_time()
     if task.part == "perceptrons":
         errors = _perceptrons(scene)
+    elif task.part == ONLINE:
+        errors = {ONLINE: scene.problem.error(_online(scene, task.run))}
+    elif task.part == WHITENED:
+        matrix = scene.confusion(len(scene.conf))
+        model = UMAClassifier(matrix, classes=np.arange(scene.problem.n_classes), n_jobs=1)
+        quietly(lambda: model.fit(scene.problem.X, scene.observed))
+        errors = {WHITENED: scene.problem.error(model)}
     elif task.part == "s3vm":
         y = scene.partly_labelled(scene.conf)
         errors = {"s3vm": scene.problem.error(semi_supervised_svm(scene.problem.X, y))}
@@ -105,6 +132,11 @@ def _perceptrons(scene: Scene) -> dict[str, float]:
     return errors | {"label_noise": scene.noise, "condition_number": condition}
 
 
+def _online(scene: Scene, seed: int) -> Any:
+    model = UltraconservativeClassifier(max_iter=EPOCHS, fit_intercept=False, random_state=seed)
+    return quietly(lambda: model.fit(scene.problem.X, scene.problem.truth))
+
+
 def _with_the_kernel(scene: Scene, task: Task) -> float:
     """Return the SVM's error with the kernel itself in place of its projection."""
     rows = raw(task.data, task.run, task.quick)
@@ -123,17 +155,32 @@ def summarise(records: list[Record]) -> Summary:
     for name in shown_data(records):
         columns: dict[str, list[float]] = {}
         seconds: dict[str, list[float]] = {}
+        by_run: dict[str, dict[str, float]] = {}
         for record in of_data(records, name):
             seconds.setdefault(record["part"], []).append(record["seconds"])
             for column, error in record["errors"].items():
                 columns.setdefault(column, []).append(error)
+            for column, error in record["errors"].items():
+                by_run.setdefault(column, {})[record["run"]] = error
         if name == "reuters" and "s3vm" in columns:  # no kernel, so nothing to leave out
             columns["s3vm_kernel"] = columns["s3vm"]
         found[name] = {
             "paper": PAPER[name],
             "ours": {column: mean_and_error(errors) for column, errors in columns.items()},
+            "differences": _differences(by_run),
             "seconds": {part: float(np.mean(times)) for part, times in seconds.items()},
         }
+    return found
+
+
+def _differences(by_run: dict[str, dict[str, float]]) -> Summary:
+    """Return the mean difference of columns within runs: of the first minus the second."""
+    found = {}
+    for first, second in PAIRS:
+        runs = sorted(set(by_run.get(first, {})) & set(by_run.get(second, {})))
+        if runs:
+            gaps = [by_run[first][run] - by_run[second][run] for run in runs]
+            found[f"{first} - {second}"] = mean_and_error(gaps)
     return found
 
 

@@ -22,6 +22,15 @@ N_RUNS = 10
 N_UPDATES = 1_600
 """1 / margin²: the order of updates that the theory allows at the margin of 0.025."""
 
+CHECKPOINTS = (60, 200, N_UPDATES)
+"""Numbers of updates after which the confusion is measured; the paper does not give its own."""
+
+MARGIN_OF = "distance"
+"""What the margin is measured by: the distance to the boundary, or the difference of "score"s."""
+
+DECIDED = f"{CHECKPOINTS} {MARGIN_OF}"
+"""Results are kept under this."""
+
 
 @dataclass(frozen=True)
 class Toy:
@@ -38,18 +47,30 @@ class Toy:
         labels = noise.corrupt_labels(self.truth, matrix, seed, classes=np.arange(N_CLASSES))
         return np.asarray(labels)
 
-    def confusion_norm(self, matrix: FloatArray | None, observed: IntArray) -> float:
-        """Learn with UMA through a matrix (None: the identity); return the test confusion norm."""
-        model = fit_uma(matrix, self.X, observed, N_CLASSES, max_iter=N_UPDATES)
-        predicted = model.predict(self.X_test)
-        return metrics.confusion_rate(self.truth_test, predicted, normalize=False)
+    def confusion_norms(self, matrix: FloatArray | None, observed: IntArray) -> list[float]:
+        """Learn with UMA through a matrix (None: the identity).
+
+        Returns the confusion norm on test rows after each number of updates in `CHECKPOINTS`.
+        """
+        found, model = [], None
+        for before, now in zip((0, *CHECKPOINTS), CHECKPOINTS, strict=False):
+            model = fit_uma(
+                matrix, self.X, observed, N_CLASSES, max_iter=now - before, go_on_from=model
+            )
+            predicted = model.predict(self.X_test)
+            found.append(metrics.confusion_rate(self.truth_test, predicted, normalize=False))
+        return found
 
 
 def make_toy(run: int) -> Toy:
     """Make the problem of a run; a family with a member that has no inverse is drawn again."""
     rng = np.random.RandomState(run)
-    X, truth, weights = datasets.make_circle(N_TRAIN, random_state=rng, return_weights=True)
-    X_test, truth_test = datasets.make_circle(N_TEST, weights=weights, random_state=rng)
+    X, truth, weights = datasets.make_circle(
+        N_TRAIN, margin_of=MARGIN_OF, random_state=rng, return_weights=True
+    )
+    X_test, truth_test = datasets.make_circle(
+        N_TEST, margin_of=MARGIN_OF, weights=weights, random_state=rng
+    )
     while True:
         family = noise.drift_family(N_CLASSES, N_MATRICES, random_state=rng)
         if all(np.linalg.matrix_rank(matrix) == N_CLASSES for matrix in family):
@@ -62,5 +83,5 @@ def seed_of(run: int, member: int) -> int:
 
 
 def by_member(values: dict[str, list[Any]]) -> dict[str, Any]:
-    """Return values as plain lists of numbers for the results."""
-    return {name: [float(value) for value in column] for name, column in values.items()}
+    """Return values, or lists of them, as plain numbers for the results."""
+    return {name: np.asarray(column, dtype=np.float64).tolist() for name, column in values.items()}

@@ -13,6 +13,7 @@ from unconfused._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from unconfused import (
+        boosting,
         confusion,
         datasets,
         kernels,
@@ -20,30 +21,41 @@ if TYPE_CHECKING:
         noise,
         persistence,
         plot,
+        review,
         selection,
         steps,
         theory,
     )
-    from unconfused._matrix import ConfusionWarning
+    from unconfused._matrix import (
+        ConfusionWarning,
+        GuessedConfusionWarning,
+        LabelNoiseWarning,
+    )
     from unconfused._report.write import write_report
     from unconfused.estimators import (
+        KernelUMAClassifier,
         SelfLabelingClassifier,
         UltraconservativeClassifier,
         UMAClassifier,
+        UnconfusedClassifier,
         UnconfusedDiscriminantAnalysis,
         UnconfusedLogisticRegression,
     )
     from unconfused.persistence import load, save
+    from unconfused.review import next_to_check
 
 # Each name is imported when it is first asked for: `import unconfused` itself costs nothing.
 _ESTIMATORS = {
+    "KernelUMAClassifier",
     "UMAClassifier",
     "UltraconservativeClassifier",
+    "UnconfusedClassifier",
     "UnconfusedDiscriminantAnalysis",
     "SelfLabelingClassifier",
     "UnconfusedLogisticRegression",
 }
 _MODULES = {
+    "boosting",
     "confusion",
     "datasets",
     "kernels",
@@ -51,27 +63,36 @@ _MODULES = {
     "noise",
     "persistence",
     "plot",
+    "review",
     "selection",
     "steps",
     "theory",
 }
+_WARNINGS = {"ConfusionWarning", "GuessedConfusionWarning", "LabelNoiseWarning"}
 _PERSISTENCE = {"load", "save"}
 
 __all__ = [
     "ConfusionWarning",
+    "GuessedConfusionWarning",
+    "KernelUMAClassifier",
+    "LabelNoiseWarning",
     "SelfLabelingClassifier",
     "UMAClassifier",
     "UltraconservativeClassifier",
+    "UnconfusedClassifier",
     "UnconfusedDiscriminantAnalysis",
     "UnconfusedLogisticRegression",
+    "boosting",
     "confusion",
     "datasets",
     "kernels",
     "load",
     "metrics",
+    "next_to_check",
     "noise",
     "persistence",
     "plot",
+    "review",
     "save",
     "selection",
     "steps",
@@ -87,8 +108,10 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("unconfused.estimators"), name)
     if name in _PERSISTENCE:
         return getattr(importlib.import_module("unconfused.persistence"), name)
-    if name == "ConfusionWarning":
-        return importlib.import_module("unconfused._matrix").ConfusionWarning
+    if name in _WARNINGS:
+        return getattr(importlib.import_module("unconfused._matrix"), name)
+    if name == "next_to_check":
+        return importlib.import_module("unconfused.review").next_to_check
     if name == "write_report":
         return importlib.import_module("unconfused._report.write").write_report
     raise AttributeError(f"module 'unconfused' has no attribute {name!r}")

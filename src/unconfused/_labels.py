@@ -20,6 +20,13 @@ class EncodedLabels:
     classes: Labels
     observed: IntArray
     truth: IntArray
+    other_labels: Labels | None = None
+    """The sorted labels that `observed` points into, if these are not the classes."""
+
+    @property
+    def labels(self) -> Labels:
+        """The sorted labels that `observed` points into."""
+        return self.classes if self.other_labels is None else self.other_labels
 
 
 def is_missing(labels: Labels) -> BoolArray:
@@ -142,12 +149,14 @@ def encode_labels(
     y_true: ArrayLike | None = None,
     *,
     classes: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     missing_label: Any = "auto",
 ) -> EncodedLabels:
     """Determine the classes and encode observed and true labels as indices into them.
 
     -1 means "missing" only where it is unambiguous: with integer labels, if two or more other
     classes remain and -1 is neither among `classes` nor, for `y_true`, among the observed labels.
+    `labels` are those of `y`, where they are not the classes ("unsure", "not a cat").
 
     Examples
     --------
@@ -155,6 +164,8 @@ def encode_labels(
     >>> encoded.classes.tolist(), encoded.observed.tolist(), encoded.truth.tolist()
     (['a', 'b'], [0, 1, -1], [-1, 0, 1])
     """
+    if labels is not None:
+        return _encode_apart(y, y_true, classes, labels, missing_label)
     observed, observed_missing = split_missing(y, "y", missing_label)
     named = None if classes is None else sorted_classes(classes)
     automatic = isinstance(missing_label, str) and missing_label == "auto"
@@ -177,6 +188,18 @@ def encode_labels(
         observed=_codes(observed, observed_missing, named, "y"),
         truth=_codes(truth, truth_missing, named, "y_true"),
     )
+
+
+def _encode_apart(
+    y: ArrayLike, y_true: ArrayLike | None, classes: Any, labels: ArrayLike, missing_label: Any
+) -> EncodedLabels:
+    """Encode labels and truths that have names of their own each."""
+    seen = encode_labels(y, classes=labels, missing_label=missing_label)
+    known = np.full(len(seen.observed), None) if y_true is None else y_true
+    truth = encode_labels(known, classes=classes, missing_label=missing_label)
+    if len(truth.observed) != len(seen.observed):
+        raise ValueError(f"y_true has {len(truth.observed)} labels but y has {len(seen.observed)}.")
+    return EncodedLabels(truth.classes, seen.observed, truth.observed, seen.classes)
 
 
 def _present(labels: Labels, missing: BoolArray) -> Labels:

@@ -6,6 +6,7 @@ classes, columns are observed labels, every row sums to 1. The paper uses the tr
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,8 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse import issparse
 from scipy.special import ndtri
 
-from unconfused._labels import sorted_classes
+from unconfused._confusion_names import confusion_classes as confusion_classes
+from unconfused._confusion_names import own_labels, places_of, refuse_other_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 ROW_SUM_TOLERANCE = 1e-3
@@ -36,30 +38,20 @@ class ConfusionWarning(UserWarning):
     """Warning about a confusion matrix, or labels, that are usable but questionable."""
 
 
-def confusion_classes(confusion: Any) -> Labels | None:
-    """Return the sorted classes of a labelled confusion matrix; None for a plain array."""
-    labels = _own_labels(confusion)
-    return None if labels is None else sorted_classes(labels[0])
+class GuessedConfusionWarning(ConfusionWarning):
+    """Warning that the confusion matrix was estimated from noisy labels alone."""
 
 
-def _own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
-    """Return the row and column labels of a DataFrame or estimate; None if it has none."""
-    # Columns first: a frame may have a column named "classes".
-    if not hasattr(confusion, "columns"):
-        if not hasattr(confusion, "classes") or callable(confusion.classes):
-            return None
-        classes = np.asarray(confusion.classes)
-        return classes, classes
-    if not hasattr(confusion, "index"):
-        raise ValueError(
-            "This frame has no row labels, so its rows cannot be matched to the classes. Pass "
-            "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
-        )
-    return np.asarray(confusion.index), np.asarray(confusion.columns)
+class LabelNoiseWarning(ConfusionWarning):
+    """Warning that labels taken as right look noisy."""
 
 
-def check_confusion(confusion: Any, n_classes: int | None = None) -> FloatArray:
+def check_confusion(
+    confusion: Any, n_classes: int | None = None, n_labels: int | None = None
+) -> FloatArray:
     """Validate a confusion matrix; return it as float64 with rows that sum to 1.
+
+    It must be square, unless `n_labels` says how many columns it has.
 
     Examples
     --------
@@ -73,7 +65,13 @@ def check_confusion(confusion: Any, n_classes: int | None = None) -> FloatArray:
         matrix = np.array(confusion, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"The confusion matrix must hold numbers only ({error}).") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+    if n_labels is not None and matrix.shape != (n_classes, n_labels):
+        raise ValueError(
+            f"The confusion matrix has shape {matrix.shape}, but there are {n_classes} classes and "
+            f"{n_labels} labels. Name both with a DataFrame: the classes are its index, the labels "
+            "its columns."
+        )
+    if n_labels is None and (matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]):
         raise ValueError(
             f"The confusion matrix must be square, one row and one column per class; it has "
             f"shape {matrix.shape}."
@@ -95,7 +93,8 @@ def check_confusion(confusion: Any, n_classes: int | None = None) -> FloatArray:
 
 
 def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
-    rows, columns = matrix.sum(axis=1), matrix.sum(axis=0)
+    # Exact sums: with any order of the columns, a labelled matrix gives the same model.
+    rows, columns = np.array([math.fsum(row) for row in matrix]), matrix.sum(axis=0)
     if np.all(np.abs(rows - 1) <= ROW_SUM_TOLERANCE):
         return np.asarray(matrix / rows[:, np.newaxis])
     if np.all(np.abs(columns - 1) <= ROW_SUM_TOLERANCE):
@@ -116,22 +115,30 @@ def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
     )
 
 
-def align_confusion(confusion: Any, classes: Labels, order: ArrayLike | None = None) -> FloatArray:
+def align_confusion(
+    confusion: Any,
+    classes: Labels,
+    order: ArrayLike | None = None,
+    labels: Labels | None = None,
+) -> FloatArray:
     """Validate a confusion matrix and reorder it to the sorted `classes`.
 
     A labelled matrix is aligned by its labels. A plain array follows `order`, the classes as the
-    user listed them, or is assumed to be sorted.
+    user listed them, or is assumed to be sorted. Where labels are not the classes, `labels` are
+    the sorted ones; the columns of a plain array follow these.
     """
-    labels = _own_labels(confusion)
-    if labels is None:
-        matrix = check_confusion(confusion, len(classes))
-        places = np.arange(len(classes)) if order is None else _places(np.asarray(order), classes)
-        return matrix[np.ix_(places, places)]
-    rows, columns = labels
-    _refuse_other_labels(rows, classes, "rows")
-    _refuse_other_labels(columns, classes, "columns")
-    matrix = check_confusion(confusion, len(classes))
-    return matrix[np.ix_(_places(rows, classes), _places(columns, classes))]
+    sides = own_labels(confusion)
+    n_labels = None if labels is None else len(labels)
+    if sides is None:
+        matrix = check_confusion(confusion, len(classes), n_labels)
+        places = np.arange(len(classes)) if order is None else places_of(np.asarray(order), classes)
+        return matrix[np.ix_(places, places)] if labels is None else matrix[places]
+    rows, columns = sides
+    labels = classes if labels is None else labels
+    refuse_other_labels(rows, classes, "rows")
+    refuse_other_labels(columns, labels, "columns")
+    matrix = check_confusion(confusion, len(classes), n_labels)
+    return matrix[np.ix_(places_of(rows, classes), places_of(columns, labels))]
 
 
 def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
@@ -139,37 +146,19 @@ def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
 
     If the counted rows are no random sample of their class, these are effective counts.
     """
-    labels, counts = _own_labels(confusion), getattr(confusion, "counts", None)
+    labels, counts = own_labels(confusion), getattr(confusion, "counts", None)
     counts = getattr(confusion, "effective_counts", counts)
     if labels is None or counts is None or hasattr(confusion, "columns"):
         return None
-    places = _places(labels[0], classes)
+    places = places_of(labels[0], classes)
     return np.asarray(np.asarray(counts, dtype=np.float64)[np.ix_(places, places)])
-
-
-def _refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
-    given, wanted = labels.tolist(), classes.tolist()
-    if len(set(given)) != len(given):
-        raise ValueError(f"The {where} of the confusion matrix name a class twice: {given}.")
-    if set(given) == set(wanted):
-        return
-    only_given = [label for label in given if label not in set(wanted)]
-    only_wanted = [label for label in wanted if label not in set(given)]
-    raise ValueError(
-        f"The {where} of the confusion matrix do not match the classes: it has {only_given} "
-        f"which are no classes, and lacks {only_wanted}. Use the same labels, of the same type, "
-        "in the matrix and in the data."
-    )
-
-
-def _places(labels: Labels, classes: Labels) -> IntArray:
-    where = {label: place for place, label in enumerate(labels.tolist())}
-    return np.array([where[label] for label in classes.tolist()], dtype=np.intp)
 
 
 def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:
     """Return the classes whose rows of C are (nearly) linearly dependent."""
-    left, values, _ = np.linalg.svd(matrix)
+    left, found, _ = np.linalg.svd(matrix)
+    values = np.zeros(len(matrix))  # fewer labels than classes leave some at 0
+    values[: len(found)] = found
     weak = values <= max(values[0] / SINGULAR_BEYOND, values[-1])
     weight = np.abs(left[:, weak]).max(axis=1)
     return list(classes[weight > 0.1 * weight.max()].tolist())
@@ -179,9 +168,11 @@ def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:
 class Unmixing:
     """Unmixing coefficients of every label code for every true class, from the inverse of C.
 
-    A row with label code ``s`` counts as ``coefficients[s, q]`` rows of class ``q``. The first Q
+    A row with label code ``s`` counts as ``coefficients[s, q]`` rows of class ``q``. The first S
     codes are observed labels, unmixed by the inverse of C; the next Q, present if `trusted` is set,
-    are trusted labels, which count as they are.
+    are trusted labels, which count as they are. With more labels than classes many inverses undo
+    C; the one of generalised least squares is used, of least variance where labels are as frequent
+    as the columns of C say.
 
     Examples
     --------
@@ -201,14 +192,34 @@ class Unmixing:
         """Number of classes, Q."""
         return len(self.matrix)
 
+    @property
+    def n_labels(self) -> int:
+        """Number of observed labels, S."""
+        return int(self.matrix.shape[1])
+
     @cached_property
     def coefficients(self) -> FloatArray:
-        """Coefficient of a row in each class, by its label code, (Q or 2Q, Q)."""
+        """Coefficient of a row in each class, by its label code, (S or S + Q, Q)."""
         # The statistics need the entries of the inverse, so a solve is not enough.
         identity = np.eye(self.n_classes)
-        inverse = lu_solve(lu_factor(self.matrix), identity)
+        if self.n_labels == self.n_classes:
+            inverse = lu_solve(lu_factor(self.matrix), identity)
+        else:
+            frequent = self.matrix.sum(axis=0)
+            scale = np.divide(1.0, frequent, out=np.zeros_like(frequent), where=frequent > 0)
+            scaled = self.matrix * scale
+            inverse = lu_solve(lu_factor(scaled @ self.matrix.T), scaled).T
         both = np.vstack([inverse, identity]) if self.trusted else inverse
         return np.ascontiguousarray(both)
+
+    @property
+    def coefficients_by_region(self) -> FloatArray:
+        """Coefficients of every region, (Q, S, Q), or the same for all, (1, S, Q)."""
+        return self.coefficients[np.newaxis]
+
+    def of_region(self, predicted: int) -> Unmixing:
+        """Return the unmixing of the rows predicted to be of this class."""
+        return self
 
     @cached_property
     def _chances(self) -> FloatArray:
@@ -222,13 +233,13 @@ class Unmixing:
     @cached_property
     def label_variance(self) -> FloatArray:
         """Variance of a row's coefficient for class q given its true class t, (t, q)."""
-        inverse, chances = self.coefficients[: self.n_classes], self._chances
+        inverse, chances = self.coefficients[: self.n_labels], self._chances
         return np.maximum(chances @ inverse**2 - (chances @ inverse) ** 2, 0.0)
 
     @cached_property
     def largest_noise(self) -> FloatArray:
         """Largest error that one wrong label can add to the mass of each class, (Q,)."""
-        inverse = self.coefficients[: self.n_classes]
+        inverse = self.coefficients[: self.n_labels]
         possible = (self.matrix > 0) if self.counts is None else np.ones_like(self.matrix, bool)
         # A label k of a row truly q is off by |inverse[k, q] - 1|, of any other by |inverse[k, q]|.
         own = possible.T
@@ -239,7 +250,7 @@ class Unmixing:
     @property
     def condition_number(self) -> float:
         """Ratio of the largest to the smallest singular value of C."""
-        return float(np.linalg.cond(self.matrix))
+        return condition_of(self.matrix)
 
     @property
     def error_inflation(self) -> float:
@@ -261,8 +272,8 @@ class Unmixing:
 
     def _noise_sources(self, counts: FloatArray) -> FloatArray:
         """Return the effective number of noisy rows of each true class."""
-        noisy = counts[..., : self.n_classes]
-        composition = np.maximum(noisy @ self.coefficients[: self.n_classes], 0.0)
+        noisy = counts[..., : self.n_labels]
+        composition = np.maximum(noisy @ self.coefficients[: self.n_labels], 0.0)
         if self.counts is not None:
             row_counts = np.maximum(self.counts.sum(axis=1), 1.0)
             composition = composition + composition**2 / row_counts
@@ -270,7 +281,7 @@ class Unmixing:
 
     def mass_covariance(self, counts: FloatArray) -> FloatArray:
         """Return the covariance of `masses` due to label noise, given the rows, (Q, Q)."""
-        inverse, sources = self.coefficients[: self.n_classes], self._noise_sources(counts)
+        inverse, sources = self.coefficients[: self.n_labels], self._noise_sources(counts)
         expected = self._chances @ inverse
         drawn = (inverse.T * (sources @ self._chances)) @ inverse
         return np.asarray(drawn - (expected.T * sources) @ expected)
@@ -300,9 +311,14 @@ class Unmixing:
         return np.asarray(clipped / clipped.sum())
 
 
+def condition_of(matrix: FloatArray) -> float:
+    """Return the condition number of C; infinite with fewer labels than classes."""
+    return float(np.linalg.cond(matrix)) if matrix.shape[1] >= len(matrix) else float("inf")
+
+
 def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
     """Warn if C is singular."""
-    condition = float(np.linalg.cond(matrix))
+    condition = condition_of(matrix)
     if not condition < SINGULAR_BEYOND:
         warnings.warn(
             f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
@@ -323,12 +339,12 @@ def label_chances(matrix: FloatArray) -> FloatArray:
     return chances
 
 
-def warn_if_impossible(matrix: FloatArray, observed: IntArray, classes: Labels) -> None:
+def warn_if_impossible(matrix: FloatArray, observed: IntArray, labels: Labels) -> None:
     """Warn about observed labels that have probability 0 for every class."""
-    counts = np.bincount(observed[observed >= 0], minlength=len(matrix))
+    counts = np.bincount(observed[observed >= 0], minlength=matrix.shape[1])
     for label in np.flatnonzero(~matrix.any(axis=0) & (counts > 0)):
         warnings.warn(
-            f"By the confusion matrix no class is ever labelled {classes.tolist()[label]!r}, but "
+            f"By the confusion matrix no class is ever labelled {labels.tolist()[label]!r}, but "
             "rows are: these labels are treated as uninformative. Check the matrix, or drop these "
             "rows.",
             ConfusionWarning,
@@ -378,11 +394,5 @@ def loses_a_class(before: FloatArray, after: FloatArray) -> bool:
 
     The likelihood can favour a C in which a rare class never occurs. A class named by the user is
     assumed to exist, so estimation steps that remove one are rejected.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> loses_a_class(np.array([50.0, 10.0]), np.array([59.0, 1.0]))
-    True
     """
     return bool(np.any(after < LOST * before))

@@ -1,3 +1,3 @@
 """The release, in a place that every layer may ask."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

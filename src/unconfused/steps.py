@@ -174,6 +174,30 @@ def passive_aggressive_loop(
     steps[rival] = -size
 
 
+def copa_loop(
+    scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
+) -> None:
+    """COPA (Ralaivola): the passive-aggressive step on the confusion of the target with each class.
+
+    A class r confuses the target as far as its score, relative to the mean score, exceeds
+    ``-1 / (Q - 1)``: if no class does, the target's is at least 1. Each class of the error set is
+    lowered to that bound, and the target raised by their sum. (COPA itself also moves classes that
+    score below the target; an ultraconservative step may not.) As in `passive_aggressive_loop` the
+    vector is scaled to norm 1, and the aggressiveness capped at 1: here for each class.
+    """
+    steps[:] = 0.0
+    if squared_norm <= 0.0:
+        return
+    norm, n_classes = np.sqrt(squared_norm), len(scores)
+    mean = np.mean(scores)
+    for r in range(n_classes):
+        if r != target and scores[r] >= scores[target]:
+            excess = (scores[r] - mean) / norm + 1.0 / (n_classes - 1)
+            size = min(1.0, max(excess, 0.0)) / norm
+            steps[r] = -size
+            steps[target] += size
+
+
 @dataclass(frozen=True)
 class LoopStep:
     """Step rule made of a plain loop, which the online sweep can compile.
@@ -203,6 +227,7 @@ STEPS: dict[str, LoopStep] = {
     "proportional": LoopStep(proportional_loop),
     "mira": LoopStep(mira_loop),
     "passive_aggressive": LoopStep(passive_aggressive_loop),
+    "copa": LoopStep(copa_loop),
 }
 """Built-in rules by name."""
 

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unconfused import __version__, cli, noise, plot
+from unconfused._extras import pip_install
 from unconfused.cli import digits_demo
 from unconfused.cli.app import app
 from unconfused.cli.commands import demo as demo_command
@@ -26,8 +27,9 @@ def outcome() -> digits_demo.Outcome:
     learners = digits_demo.make_learners(noise.pairwise(10, 0.4))
     for place, learner in enumerate(learners):
         learner.errors, learner.seconds = [0.1 * place, 0.1 * place + 0.02], [1.0, 2.0]
-    paths = {name: np.full((2, 50), 0.5) for name in ("UMAClassifier()", "UMAClassifier(C)")}
-    return digits_demo.Outcome("pairwise", 3, noise.pairwise(10, 0.4), learners, paths)
+    confusion, rates = noise.pairwise(10, 0.4), (0.0, 0.2, 0.4)
+    curves = [digits_demo.ErrorCurve(one, rates, np.full((2, 3), 0.5)) for one in learners[1:3]]
+    return digits_demo.Outcome("pairwise", 3, confusion, learners, confusion, curves)
 
 
 @pytest.fixture
@@ -95,6 +97,7 @@ def test_demo_json(ready):
     assert found["figure"] is None and found["seeds"] == [3, 4]
     assert found["learners"][4]["errors"] == [0.4, 0.42000000000000004]
     np.testing.assert_allclose(np.sum(found["noise"]["confusion"], axis=1), 1)
+    np.testing.assert_allclose(np.sum(found["estimated_confusion"], axis=1), 1)
     assert not list(Path().iterdir())
 
 
@@ -103,7 +106,7 @@ def test_demo_without_matplotlib(ready, monkeypatch):
     result = runner.invoke(app, ["demo"])
     assert result.exit_code == 0
     assert "UMAClassifier(C)" in result.stdout
-    assert "unconfused[plot]" in result.stderr
+    assert pip_install("plot") in result.stderr
     assert not list(Path().iterdir())
 
 
@@ -206,7 +209,7 @@ def test_main_without_typer(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert stopped.value.code == 2
-    assert 'pip install "unconfused[cli]"' in capsys.readouterr().err
+    assert pip_install("cli") in capsys.readouterr().err
 
 
 def test_verdict_follows_the_numbers(outcome):
@@ -231,11 +234,14 @@ def test_console_script():
 
 @pytest.mark.slow
 def test_demo_for_real():
-    """One run: paths end where the learner does, and UMA with C beats those that believe."""
+    """One run: with C, given or estimated, errors are fewer, and no two learners are the same."""
     found = digits_demo.run_demo("pairwise", 0, n_runs=1)
-    uma = found.default_uma()
-    assert uma.mean < found.best(digits_demo.BELIEVED).mean
-    assert found.best(digits_demo.CLEAN).mean < uma.mean
-    path = found.paths["UMAClassifier(C)"]
-    assert path.shape == (1, digits_demo.PATH_UPDATES // digits_demo.PATH_STRIDE)
-    assert path[0, -1] == pytest.approx(uma.mean)
+    believed = found.best(digits_demo.BELIEVED).mean
+    assert found.recommended().name == "UnconfusedLogisticRegression(C)"
+    assert found.recommended().mean < believed
+    assert found.best(digits_demo.ESTIMATED).mean < believed
+    assert len({(one.name, one.given) for one in found.learners}) == len(found.learners)
+    assert np.abs(found.estimate - found.confusion).max() < 0.2
+    for curve in found.curves:
+        assert curve.errors.shape == (1, len(curve.rates))
+        assert curve.errors[0, -1] == curve.learner.mean

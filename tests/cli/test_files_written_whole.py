@@ -130,7 +130,7 @@ def test_a_file_that_may_grow_no_further(name):
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "from unconfused.cli import main\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
         f"sys.argv = ['unconfused', 'predict', 'model.skops', 'many.csv', '-o', {name!r}]\n"
         "main()\n"
     )

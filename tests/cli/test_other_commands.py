@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from pets import KINDS, NOISE, invoke, pets, pets_csv, refused, succeed, succeed_json
+from sklearn.datasets import dump_svmlight_file, load_iris
 
 from unconfused import load, noise
 from unconfused._columns.prepare import prepare_frame
+from unconfused._files.read import read_table
 
 pytestmark = pytest.mark.slow
 
@@ -121,9 +123,8 @@ def test_corrupt_by_a_matrix_with_names_in_any_order():
 def test_corrupt_refuses():
     np.savez("rows.npz", X=np.eye(3), y=[0, 1, 2])
     out = ("-o", "out.csv")
-    assert "no column names" in refused(
-        "corrupt", "rows.npz", "-l", "y", "--symmetric", "0.2", *out
-    )
+    named = invoke("corrupt", "rows.npz", "-l", "y", "--symmetric", "0.2", *out)
+    assert named.exit_code == 2 and "no column names" in named.stderr
     both = invoke("corrupt", "pets.csv", "-l", "kind", "--symmetric", "1", "--pairwise", "1", *out)
     assert both.exit_code == 2 and "one of --symmetric" in both.stderr
     assert "measurements" in refused(
@@ -152,5 +153,49 @@ def test_export_needs_the_model_alone():
     assert "--locale" in refused(
         "export", "model.skops", "--onnx", "-o", "m.onnx", "--locale", "xx_XX.UTF-8"
     )
-    assert "--force" in refused("export", "model.skops", "--onnx")
-    assert invoke("export", "model.skops").exit_code == 2
+    assert "--force" in refused("export", "model.skops")
+    succeed("export", "model.skops", "--force")  # without the locale: another is taken
+
+
+def test_exported_dates_agree_with_the_model():
+    ort = pytest.importorskip("onnxruntime")
+    frame, rng = pets().drop(columns=["remark", "truth"]), np.random.RandomState(1)
+    hours, days = rng.randint(0, 17_000, len(frame)), rng.randint(0, 700, len(frame))
+    frame["seen"] = pd.Timestamp("2021-03-01") + pd.to_timedelta(hours, unit="h")
+    frame["born"] = pd.Timestamp("2015-03-01") + pd.to_timedelta(days, unit="D")
+    frame.loc[3, "seen"] = pd.NaT
+    frame.to_csv("dated.csv", index=False)
+    succeed("fit", "dated.csv", "-l", "kind", "-t", "checked", "--l2", "0.001", "--relabel", "0")
+    found = succeed_json("export", "model.skops")
+    assert set(found["inputs"]) == {"size", "legs", "seen", "born", "coat"}
+    model = load("model.skops")
+    ready = prepare_frame(model, frame)
+    inputs = {name: ready[[name]].to_numpy(dtype=np.float32) for name in ("size", "legs")}
+    inputs["coat"] = ready[["coat"]].fillna("nan").to_numpy(dtype=str)
+    for name in ("seen", "born"):
+        since = ready[[name]] - pd.Timestamp("1970-01-01")
+        inputs[name] = (since / pd.Timedelta(1, "D")).to_numpy()
+    session = ort.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    labels, shares = session.run(["label", "probabilities"], inputs)
+    np.testing.assert_allclose(shares, model.predict_proba(ready), atol=1e-4)
+    assert labels.tolist() == model.predict(ready).tolist()
+
+
+def test_rows_without_names_are_corrupted_fitted_and_predicted():
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X, y.astype(int), "iris.svm", zero_based=False)
+    found = succeed_json("corrupt", "iris.svm", "--symmetric", "0.2", "-o", "noisy.svm")
+    assert 0.1 < found["wrong_share"] < 0.3
+    succeed("corrupt", "iris.svm", "--pairwise", "0.2", "-o", "noisy.npz")
+    noisy = read_table("noisy.svm")
+    assert np.mean(noisy.y != y) == found["wrong_share"] and noisy.X.shape == X.shape
+    succeed("fit", "noisy.svm", "--trust-labels", "--l2", "0.001", "--relabel", "0")
+    succeed("predict", "model.skops", "noisy.svm", "--keep", "y", "-o", "out.csv")
+    predicted = pd.read_csv("out.csv")
+    assert (predicted["y"] == noisy.y).all() and (predicted["label"] == y).mean() > 0.85
+    assert "--keep y" in refused(
+        "predict", "model.skops", "noisy.svm", "--keep", "id", "-o", "p.csv"
+    )
+    assert "written as .svm or .npz" in refused(
+        "corrupt", "iris.svm", "--symmetric", "0.2", "-o", "noisy.csv"
+    )

@@ -108,6 +108,18 @@ def test_dense_rows_and_other_learners(options, tmp_path):
     same(*both(data, tmp_path, "--label", "kind", *options))
 
 
+@pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
+def test_many_rows_have_settings_chosen_on_some(known, tmp_path, monkeypatch):
+    monkeypatch.setattr("unconfused.cli.model.ROWS_TO_CHOOSE_FROM", 200)
+    data = write_table(mixed(), tmp_path / "pets.csv")
+    models, _ = both(data, tmp_path, "--label", "kind", *known, "--text", "remark")
+    whole, parts = (model.steps[-1][1] for model in models)
+    assert isinstance(whole.l2, str) and parts.l2 == parts.l2_ and parts.relabel == 0
+    assert not isinstance(parts.confusion, str)
+    agree = parts.coef_.ravel() @ whole.coef_.ravel()
+    assert agree > 0.8 * np.linalg.norm(parts.coef_) * np.linalg.norm(whole.coef_)
+
+
 def test_annotators_and_votes(tmp_path):
     frame = pets(200)
     people = [f"ann{k}" for k in range(3)]
@@ -249,7 +261,10 @@ def test_nothing_is_left_behind(sign, tmp_path):
         [*command, "--text", "remark", "--l2", "0"], cwd=tmp_path, stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
-    time.sleep(8)
+    # The table of columns is said when all rows have been read, and before the fit.
+    said = iter(process.stderr.readline, b"")
+    assert any(line.startswith(b"Columns") for line in said), "it has begun"
+    time.sleep(1)
     assert process.poll() is None, "still at work"
     process.send_signal(sign)
     process.communicate(timeout=60)

@@ -37,8 +37,14 @@ def audited(data, tmp_path, *options):
     return lists, said
 
 
+# Beside known truths nearly no penalty is chosen: then coefficients are large, and the rounds of a
+# fold end earlier or later by the slightest difference in scale.
 @pytest.mark.parametrize(
-    "known", [["--truth", "checked", "--ignore", "remark"], ["--ignore", "remark,checked"]]
+    "known",
+    [
+        ["--truth", "checked", "--ignore", "remark", "--l2", "0.001"],
+        ["--ignore", "remark,checked"],
+    ],
 )
 def test_audit(known, tmp_path):
     frame = pets(400)

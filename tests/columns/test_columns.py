@@ -1,5 +1,7 @@
 """From the columns of a frame to a model: what is used how, and what is said about it."""
 
+import tempfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnError
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
+from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
 from unconfused.persistence import to_onnx
@@ -52,15 +55,49 @@ def test_what_every_column_is():
     assert plan.numbers == ["size", "count", "good", "maybe"]
     assert plan.categories == ["colour"]
     assert plan.dates == ["seen"]
-    assert plan.text == []
-    assert plan.left_out.keys() == {"row", "customer_id", "remark", "unit", "empty"}
+    assert plan.text == ["remark"]
+    assert plan.left_out.keys() == {"row", "customer_id", "unit", "empty"}
     said = "\n".join(plan.in_words())
     assert "'unit' is left out: it is always 'cm'." in said
     assert "'empty' is left out: all its cells are empty." in said
     assert "'row' is left out: a value of its own for every row" in said
-    assert "'remark' is left out" in said and "name it as text" in said
     assert isinstance(model[0], ColumnTransformer)
     assert model.score(prepare_frame(model, make_frame(1)), make_frame(1)["label"]) > 0.9
+
+
+def test_texts_and_what_rises_with_every_row_are_recognised():
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "text": [f"a sentence of many words, number {i}" for i in range(n)],
+            "name": [f"Ann{i} Smith" for i in range(n)],
+            "advice": ["do not do this at home", "ask your doctor before use"] * (n // 2),
+            "number": np.arange(n) * 3 + 7,
+            "stamp": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), unit="h"),
+            "born": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n) % 7, unit="D"),
+            "size": np.arange(n) % 7,
+            "label": ["ant", "bee"] * (n // 2),
+        }
+    )
+    _, plan = fitted(frame)
+    assert plan.text == ["text"] and plan.categories == ["advice"]
+    assert plan.left_out.keys() == {"name", "number", "stamp"}
+    assert plan.numbers == ["size"] and plan.dates == ["born"]
+    _, plan = fitted(frame, numbers=["number", "stamp"], categories=["text"])
+    assert "number" in plan.numbers and "stamp" in plan.dates and "text" in plan.categories
+    with pytest.raises(ColumnError, match="named as numbers, but holds 'Ann0 Smith'"):
+        fitted(frame, numbers=["name"])
+    # The same of rows that come in blocks.
+    with tempfile.TemporaryFile() as file:
+        blocks = ColumnsInBlocks(frame.head(0), file, reserved=["label"])
+        for start in (0, 30):
+            blocks.add(frame[start : start + 30])
+        transformer, plan = blocks.finish()
+    model, whole = fitted(frame)
+    assert plan.used == whole.used and plan.left_out == whole.left_out
+    streamed = transformer.transform(prepare_frame(model, frame))
+    expected = model[0].transform(prepare_frame(model, frame))
+    np.testing.assert_allclose(abs(streamed - expected).max(), 0, atol=1e-9)
 
 
 def test_what_the_user_says_comes_first():
@@ -120,7 +157,6 @@ def test_missing_and_other_columns_are_named():
     assert check_columns(model, frame) == [
         "row",
         "customer_id",
-        "remark",
         "unit",
         "empty",
         "label",
@@ -241,3 +277,35 @@ def test_dates_go_round():
     week = found[:, [names.index("day_week_sin"), names.index("day_week_cos")]]
     np.testing.assert_allclose(week[1], week[2])  # both are Mondays
     assert found[1, 0] - found[0, 0] == 1.0
+
+
+@pytest.mark.parametrize("time", ["00:00", "08:00", "23:59:59.999999"])
+def test_one_time_of_day_is_one_place_in_the_day(time):
+    # Even rounding errors would be scaled to a feature as large as any other.
+    days = np.datetime64(f"1960-01-01T{time}", "us") + np.arange(0, 40_000, 7).astype("m8[D]")
+    parts = DateParts().fit_transform(days[:, None])
+    names = DateParts().fit(days[:, None]).get_feature_names_out(["x"]).tolist()
+    fixed = [name for name, spread in zip(names, np.ptp(parts, axis=0), strict=True) if spread == 0]
+    assert fixed == ["x_week_sin", "x_week_cos", "x_day_sin", "x_day_cos"]
+
+
+def test_dates_are_exported_as_days():
+    ort = pytest.importorskip("onnxruntime")
+    frame = make_frame()[["size", "seen", "colour", "label"]]
+    rng = np.random.RandomState(0)
+    frame["born"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(0, 9000, N), unit="h")
+    model, plan = fitted(frame)
+    assert plan.dates == ["seen", "born"]
+    ready = prepare_frame(model, frame)
+    graph = to_onnx(model, example=ready).SerializeToString()
+    session = ort.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    days = {
+        name: ((ready[[name]] - pd.Timestamp(0)) / pd.Timedelta("1D")).to_numpy(dtype=np.float64)
+        for name in plan.dates
+    }
+    others = {
+        "size": ready[["size"]].to_numpy(dtype=np.float32),
+        "colour": ready[["colour"]].fillna("nan").to_numpy(dtype=str),
+    }
+    shares = session.run(["probabilities"], days | others)[0]
+    np.testing.assert_allclose(shares, model.predict_proba(ready), atol=1e-3)

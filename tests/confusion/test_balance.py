@@ -87,7 +87,7 @@ def test_reports_and_commands_say_so_and_audit_finds_more(tmp_path, monkeypatch)
     table = pd.DataFrame(X, columns=[f"p{k}" for k in range(X.shape[1])]).assign(label=labels)
     table.to_csv("rough.csv", index=False)
     pd.DataFrame(C).to_csv("C.csv")
-    options = ["rough.csv", "-l", "label", "-c", "C.csv"]
+    options = ["rough.csv", "-l", "label", "-c", "C.csv", "--learner", "logistic"]
     precision = []
     for rounds in ("0", "4"):
         said = succeed_json("audit", *options, "--relabel", rounds, "-o", "found.csv", "--force")

@@ -32,6 +32,23 @@ def test_separated_classes_are_counted_as_with_the_truth(seed):
     assert "No truth was seen" in guess.verdict
 
 
+def test_the_verdict_speaks_of_sampling_and_names_classes_to_doubt():
+    rng = np.random.RandomState(0)
+    truth = rng.choice(3, 3000, p=[0.95, 0.04, 0.01])
+    X = rng.standard_normal((3, 8))[truth] * 0.7 + rng.standard_normal((3000, 8))
+    matrix = np.array([[0.9, 0.07, 0.03], [0.3, 0.6, 0.1], [0.3, 0.1, 0.6]])
+    y = noise.corrupt_labels(truth, matrix, random_state=0)
+    guess = from_noisy(X, y, random_state=0)
+    low, high = guess.interval()
+    assert np.any((matrix < low) | (matrix > high))  # what the words are for
+    assert "known to within" not in guess.verdict
+    assert "Doubt the rows of classes" in guess.verdict and "1, 2" in guess.verdict
+    X, _, y = blobs()
+    plain = from_noisy(X, y, random_state=0).verdict
+    assert plain.startswith("A guess: the sampling error of an entry is at most")
+    assert "Doubt the rows" not in plain
+
+
 def test_clean_labels_are_found_clean():
     X, y = load_digits(return_X_y=True)
     guess = from_noisy(X, y, random_state=0)

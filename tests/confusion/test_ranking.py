@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from unconfused import noise
-from unconfused.confusion import LabelIssues, rank_label_errors
+from unconfused import UnconfusedLogisticRegression, noise
+from unconfused.confusion import LabelIssues, from_noisy, rank_label_errors
 
 C = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]])
 
@@ -100,14 +100,14 @@ def test_every_labelled_row_is_ranked_once_by_suspicion(seed):
     np.testing.assert_array_equal(issues.observed, y[issues.row])
     believed = issues.suggested == issues.observed
     assert np.all(issues.probability[~believed] > 0.3)
-    assert precision(issues, truth, y) > 0.9
+    assert precision(issues, truth, y) > 0.85
 
 
 def test_an_estimator_with_posteriors_is_asked_for_them():
     X, truth, y = blobs()
     issues = rank_label_errors(Posterior(), X, y, random_state=0)
-    assert precision(issues, truth, y) > 0.9
-    assert [entry[0] for entry in Posterior.seen] == [240] * 5
+    assert precision(issues, truth, y) > 0.85
+    assert [entry[0] for entry in Posterior.seen] == [240] * 15
     assert all(entry[2] is None for entry in Posterior.seen)
     piped = rank_label_errors(make_pipeline(StandardScaler(), Posterior()), X, y, random_state=0)
     np.testing.assert_allclose(piped.probability, issues.probability, atol=1e-6)
@@ -121,13 +121,77 @@ def test_trusted_rows_are_passed_on_by_fold_and_not_ranked():
         Posterior.seen = ()
         issues = rank_label_errors(model, X, y, y_true=gold, random_state=0)
         assert sorted(issues.row.tolist()) == list(range(60, 300))
-        assert sum(len(known) for *_, known in Posterior.seen) == 60 * 4
+        assert [len(known) for *_, known in Posterior.seen] == [60] * 15  # in every fold
         for n_rows, labels, truths, known in Posterior.seen:
             assert n_rows == len(labels) == len(truths)
             assert set(truths[known]) == {0, 1, 2}
     plain = rank_label_errors(GaussianNB(), X, y, y_true=gold, random_state=0)
     assert sorted(plain.row.tolist()) == list(range(60, 300))
     assert precision(plain, truth, y) > 0.9
+
+
+def test_a_class_with_one_trusted_row_is_in_every_fold():
+    X, truth, y = blobs()
+    kept = np.sort(np.r_[np.flatnonzero(truth != 2), np.flatnonzero(truth == 2)[:8]])
+    X, truth, y = X[kept], truth[kept], y[kept]
+    gold = np.where(np.arange(len(y)) % 5 == 0, truth, np.nan)
+    gold[truth == 2] = np.nan
+    gold[np.flatnonzero(truth == 2)[0]] = 2
+    model = UnconfusedLogisticRegression(l2=1e-3, noisy_weight=1.0, relabel=0)
+    issues = rank_label_errors(model, X, y, y_true=gold, random_state=0)
+    assert len(issues) == np.isnan(gold).sum() and issues.criterion == "posterior"
+    assert precision(issues, truth, y) > 0.9
+
+
+def test_a_single_row_of_a_label_needs_a_trusted_row_beside_it():
+    X, truth, y = blobs()
+    y = np.where(y == 2, 0, y)
+    y[5] = 2
+    with pytest.raises(ValueError, match="only one row of class 2"):
+        rank_label_errors(GaussianNB(), X, y)
+    gold = np.full(300, np.nan)
+    gold[np.flatnonzero(truth == 2)[:3]] = 2
+    assert len(rank_label_errors(GaussianNB(), X, y, y_true=gold)) == 297 - (truth[5] == 2)
+
+
+def learnable_mistakes(seed=0, n=600):
+    """Labels of a coarse linear rule: mistakes are where the rows are, and can be learnt."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, 3))
+    truth = (X[:, 0] + 0.7 * X[:, 1] > 0).astype(int)
+    return X, truth, (X[:, 0] - 0.3 * X[:, 1] + 0.2 * rng.standard_normal(n) > 0).astype(int)
+
+
+@pytest.mark.parametrize("guess", [False, True])
+def test_a_guess_that_explains_nothing_gives_way_to_confidence(guess):
+    X, truth, y = learnable_mistakes()
+    given = from_noisy(X, y, random_state=0) if guess else None
+    model = UnconfusedLogisticRegression(given, l2=1e-3)
+    issues = rank_label_errors(model, X, y, random_state=0)
+    assert issues.criterion == "self_confidence" == issues[:3].criterion
+    assert "ranked by self-confidence" in repr(issues)
+    plain = rank_label_errors(model, X, y, method="self_confidence", random_state=0)
+    assert plain.criterion == "self_confidence"
+    assert precision(issues, truth, y) > precision(plain, truth, y) - 0.01
+    forced = rank_label_errors(model, X, y, method="posterior", random_state=0)
+    assert forced.criterion == "posterior"
+
+
+@pytest.mark.parametrize("model", [UnconfusedLogisticRegression(), LogisticRegression()])
+def test_a_guess_that_explains_the_labels_is_used(model):
+    X, truth, y = blobs(n=600)
+    issues = rank_label_errors(model, X, y, random_state=0)
+    assert issues.criterion == "posterior"
+    assert precision(issues, truth, y) > 0.95
+    assert issues.expected_errors == pytest.approx(np.sum(y != truth), rel=0.2)
+
+
+def test_repeated_folds_are_averaged():
+    X, _, y = blobs()
+    rank_label_errors(Posterior(), X, y, n_repeats=1, random_state=0)
+    assert len(Posterior.seen) == 5
+    with pytest.raises(ValueError, match="n_repeats must be at least 1"):
+        rank_label_errors(GaussianNB(), X, y, n_repeats=0)
 
 
 def test_missing_labels_are_not_ranked():
@@ -157,7 +221,7 @@ def test_without_cross_fitting_there_is_one_fit():
     X, truth, y = blobs()
     issues = rank_label_errors(Posterior(), X, y, cross_fit=False)
     assert [entry[0] for entry in Posterior.seen] == [300]
-    assert precision(issues, truth, y) > 0.9
+    assert precision(issues, truth, y) > 0.85
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion
+from unconfused import UnconfusedLogisticRegression, confusion
 from unconfused.confusion import votes_from_long, votes_from_wide
 from unconfused.estimators.annotators.crowd import crowd_of
 from unconfused.estimators.dask.align import cut_votes
@@ -201,9 +201,27 @@ def test_silent_annotators_answer_on_every_item():
     assert silent.toarray().tolist() == [[1, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 
-def test_fits_to_votes_of_rules_warn():
+def test_fits_take_the_silence_of_rules_for_an_answer():
     truth, votes = rules()
-    spoken = np.isfinite(votes).any(axis=1)
-    X = truth[spoken, np.newaxis] + np.random.default_rng(0).standard_normal((spoken.sum(), 2))
-    with pytest.warns(ConfusionWarning, match=r"6 of 6 annotators.*from_annotators"):
-        UnconfusedLogisticRegression(max_iter=20).fit(X, votes[spoken])
+    X = truth[:, np.newaxis] + np.random.default_rng(0).standard_normal((len(truth), 2))
+    clf = UnconfusedLogisticRegression(l2=0.01, relabel=0).fit(X, votes)  # rows without votes too
+    clean = UnconfusedLogisticRegression(l2=0.01).fit(X, truth)
+    assert clf.score(X, truth) > clean.score(X, truth) - 0.03
+    # A rule is mostly silent about the class it does not know.
+    assert clf.annotator_silence_.shape == (6, 2)
+    assert clf.annotator_silence_[0, 1] > clf.annotator_silence_[0, 0] + 0.2
+    np.testing.assert_allclose(clf.annotator_confusion_.sum(axis=2), 1)
+    sure = clf.label_posterior(X, votes)
+    assert (sure.argmax(axis=1) == truth).mean() > clf.score(X, truth)
+
+
+def test_who_answers_with_every_label_is_silent_for_no_reason():
+    truth, votes = rules()
+    rng = np.random.default_rng(1)
+    person = np.where(rng.random(len(truth)) < 0.5, truth.astype(float), np.nan)
+    X = truth[:, np.newaxis] + rng.standard_normal((len(truth), 2))
+    clf = UnconfusedLogisticRegression(l2=0.01, relabel=0)
+    clf.fit(X, np.column_stack([votes, person]))
+    assert np.isnan(clf.annotator_silence_[6]).all()
+    assert not np.isnan(clf.annotator_silence_[:6]).any()
+    assert clf.annotator_confusion_[6].diagonal().min() > 0.9

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from unconfused.datasets._circle import make_circle
 
 
+@pytest.mark.parametrize("margin_of", ["distance", "score"])
 @settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -15,17 +16,26 @@ from unconfused.datasets._circle import make_circle
     margin=st.floats(0, 0.05),
     n_samples=st.integers(1, 400),
 )
-def test_what_is_promised(seed, n_classes, margin, n_samples):
+def test_what_is_promised(margin_of, seed, n_classes, margin, n_samples):
     X, y, weights = make_circle(
-        n_samples, n_classes=n_classes, margin=margin, random_state=seed, return_weights=True
+        n_samples,
+        n_classes=n_classes,
+        margin=margin,
+        margin_of=margin_of,
+        random_state=seed,
+        return_weights=True,
     )
     assert X.shape == (n_samples, 2) and y.shape == (n_samples,)
     assert weights.shape == (n_classes, 2)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1)
     np.testing.assert_allclose(np.linalg.norm(weights, axis=1), 1)
-    scores = np.sort(X @ weights.T, axis=1)
     np.testing.assert_array_equal(y, (X @ weights.T).argmax(axis=1))
-    assert np.all(scores[:, -1] - scores[:, -2] >= margin)
+    for x, own in zip(X, y, strict=True):
+        rivals = np.delete(weights, own, axis=0)
+        ahead = (weights[own] - rivals) @ x
+        if margin_of == "distance":
+            ahead /= np.linalg.norm(weights[own] - rivals, axis=1)
+        assert ahead.min() >= margin * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -54,7 +64,7 @@ def test_a_test_set_of_the_same_problem():
 
 def test_points_are_uniform_where_the_margin_is_kept():
     # Two opposite classes: what remains are two equal arcs, symmetric about the weights.
-    X, y = make_circle(20_000, weights=[[1, 0], [-1, 0]], margin=0.5, random_state=0)
+    X, y = make_circle(20_000, weights=[[1, 0], [-1, 0]], margin=0.25, random_state=0)
     assert np.abs(X[:, 0]).min() >= 0.25
     assert y.mean() == pytest.approx(0.5, abs=0.02)
     assert X[:, 1].mean() == pytest.approx(0, abs=0.02)
@@ -70,6 +80,8 @@ def test_invalid_arguments():
         make_circle(10, n_classes=1)
     with pytest.raises(ValueError, match="margin"):
         make_circle(10, margin=-0.1)
+    with pytest.raises(ValueError, match="margin_of"):
+        make_circle(10, margin_of="angle")
     with pytest.raises(ValueError, match="two columns"):
         make_circle(10, weights=np.ones((3, 3)))
     with pytest.raises(ValueError, match="n_classes is 4"):

@@ -97,7 +97,7 @@ def test_as_frame_gives_pandas(small_digits):
 
 def test_as_frame_without_pandas_says_how_to_get_it(small_digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'pip install "unconfused\[data\]"'):
+    with pytest.raises(ImportError, match=r'pip install .*\[data\]"'):
         fetch_optdigits(data_home=small_digits, as_frame=True)
     assert fetch_optdigits(data_home=small_digits).data.shape == (4, 64)
 

@@ -154,10 +154,9 @@ def small_music(tmp_path, monkeypatch):
     train = write(folder / "train.csv", songs_text({"a": "jazz", "b": "rock", "c": "pop"}))
     test = write(folder / "test.csv", songs_text({"d": "rock"}))
     answers = write(folder / "answers.csv", "annotator,song,label\n7,b,pop\n2,a,jazz\n7,a,rock\n")
-    for part, checksum in (("train", train), ("test", test)):
+    for part, checksum in (("train", train), ("test", test), ("answers", answers)):
         table = replace(_music_genre.FILES[part], sha256=checksum)
         monkeypatch.setitem(_music_genre.FILES, part, table)
-    monkeypatch.setattr(_music_genre, "ANSWERS", replace(_music_genre.ANSWERS, sha256=answers))
     return tmp_path
 
 

@@ -21,11 +21,19 @@ QUICK = (
     "index.md",
     "saved_models.md",
     "theory.md",
+    "guide/only_probabilities.md",
+    "guide/other_labels.md",
     "extending/step_rule.md",
     "extending/selection.md",
     "extending/engine.md",
 )
-SLOW = ("choosing_a_model.md", "guide/choosing_a_learner.md")
+SLOW = (
+    "review.md",
+    "from_cleanlab.md",
+    "choosing_a_model.md",
+    "guide/choosing_a_learner.md",
+    "guide/any_classifier.md",
+)
 RUN = [*QUICK, *(pytest.param(page, marks=pytest.mark.slow) for page in SLOW)]
 
 # Made by `make docs` or by experiments, so not there in a fresh clone.

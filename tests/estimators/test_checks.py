@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unconfused import (
+    KernelUMAClassifier,
     SelfLabelingClassifier,
     UltraconservativeClassifier,
     UMAClassifier,
+    UnconfusedClassifier,
     UnconfusedDiscriminantAnalysis,
     UnconfusedLogisticRegression,
 )
@@ -19,13 +22,18 @@ pytestmark = pytest.mark.slow
 LIKELIHOOD = UnconfusedLogisticRegression(refine=False)
 DEFAULTS = [
     UMAClassifier(),
+    KernelUMAClassifier(),
     UnconfusedDiscriminantAnalysis(),
     UnconfusedLogisticRegression(),
     UltraconservativeClassifier(),
     SelfLabelingClassifier(),
+    UnconfusedClassifier(LogisticRegression()),
 ]
 VARIANTS = [
+    UnconfusedClassifier(GaussianNB(), "auto", max_rounds=2),
+    UnconfusedClassifier(HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2)),
     UMAClassifier(init="means", average=True, tol=1e-3, max_iter=200),
+    KernelUMAClassifier(kernel="linear", average=True, tol=1e-3, max_iter=200),
     UnconfusedDiscriminantAnalysis(shrinkage=0.1),
     UnconfusedLogisticRegression(refine=True),
     UnconfusedLogisticRegression(relabel=2),

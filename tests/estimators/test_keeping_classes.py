@@ -9,7 +9,7 @@ from problems import make_problem
 from unconfused import UnconfusedLogisticRegression, confusion, noise
 from unconfused.confusion.estimation.pooled import drawn_together, steadied_counts
 from unconfused.confusion.noisy import guess_counts
-from unconfused.estimators.relabel import pseudo_labels as _relabel
+from unconfused.estimators.relabel import rounds as _relabel
 from unconfused.solvers import likelihood
 
 counts = st.integers(0, 2**16).map(

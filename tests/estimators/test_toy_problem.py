@@ -34,6 +34,6 @@ def test_uma_beats_the_perceptron_on_the_circle():
     mean = differences.mean(axis=0)
     error = differences.std(axis=0, ddof=1) / np.sqrt(SEEDS)
     level = np.arange(1, 21)
-    middle = (level >= 3) & (level <= 8)
+    middle = (level >= 4) & (level <= 8)
     assert np.all(mean[middle] < -2 * error[middle]), mean / error
     assert np.all(mean[~middle] <= 2 * error[~middle]), mean / error

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from problems import make_noisy_blobs, make_problem
+from problems import make_noisy_blobs, make_problem, plain_uma
 from scipy import sparse
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.model_selection import train_test_split
 
+import unconfused
 from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
@@ -121,7 +122,7 @@ def test_trusted_rows_give_the_matrix(blobs):
     np.testing.assert_allclose(clf.confusion_, counts / counts.sum(axis=1, keepdims=True))
     ignoring = UMAClassifier().fit(X, y)
     assert clf.score(X, y, y_true=true) > 0.97
-    assert ignoring.score(X, y, y_true=true) < 0.9
+    assert ignoring.score(X, y, y_true=true) < 0.94
 
 
 def test_labels_may_be_missing_where_the_truth_is_known(blobs):
@@ -207,11 +208,14 @@ def test_weights_are_never_all_zero():
     rng = np.random.RandomState(0)
     X, y = rng.randn(12, 2), np.arange(12) % 3
     matrix = np.full((3, 3), 0.33) + np.diag([0.01] * 3)
-    with pytest.warns(ConfusionWarning, match=r"made no update.*too ill-conditioned"):
-        clf = UMAClassifier(matrix).fit(X, y)
+    with (
+        pytest.warns(ConfusionWarning, match=r"is ill-conditioned \(condition number 100\)"),
+        pytest.warns(ConfusionWarning, match=r"made no update.*too ill-conditioned"),
+    ):
+        clf = plain_uma(matrix).fit(X, y)
     assert clf.coef_.any()
     with pytest.warns(ConfusionWarning, match=r"above tol=1e\+06; lower it"):
-        clf = UMAClassifier(tol=1e6).fit(X, y)
+        clf = plain_uma(tol=1e6).fit(X, y)
     assert clf.coef_.any()
 
 
@@ -238,11 +242,11 @@ def test_entries_stored_in_two_parts_are_one_entry(blobs):
 
 def test_the_start_at_the_means_is_on_record(blobs):
     X, _, y, C = blobs
-    fell_back = [UMAClassifier(C, step=step).fit(X, y).means_at_ for step in ("mira", "perceptron")]
+    fell_back = [plain_uma(C, step=step).fit(X, y).means_at_ for step in ("mira", "perceptron")]
     assert all(at is None or at >= 0 for at in fell_back)
     with pytest.warns(ConfusionWarning, match="made no update"):
-        assert UMAClassifier(C, tol=1e6).fit(X, y).means_at_ == 0
-    assert UMAClassifier(C, tol=1e-3).fit(X, y).means_at_ is None
+        assert plain_uma(C, tol=1e6).fit(X, y).means_at_ == 0
+    assert plain_uma(C, tol=1e-3).fit(X, y).means_at_ is None
 
 
 def test_a_margin_no_row_has_is_warned_of(blobs):
@@ -384,3 +388,32 @@ def test_many_classes_and_features_stay_small_in_memory(tmp_path):
 def test_resource_units_are_kilobytes():
     # The memory test above reads kilobytes: a process of this kind takes at least tens of MB.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 30_000
+
+
+def test_kept_updates_are_unmixed_sums_with_their_true_classes(tmp_path):
+    problem = make_problem(9, n=200)
+    settings = {"tol": 1e-9, "max_iter": 25, "fit_intercept": False, "keep_updates": True}
+    clf = plain_uma(problem.C, warm_start=True, **settings).fit(problem.X, problem.y)
+    assert clf.updates_.shape == (25, 4)
+    np.testing.assert_allclose(np.linalg.norm(clf.updates_, axis=1), clf.history_["norm"])
+    # The first one is of all rows: nothing is predicted yet.
+    unmix = np.linalg.inv(problem.C)[problem.y, clf.history_["true"][0]]
+    np.testing.assert_allclose(clf.updates_[0], unmix @ problem.X / 200)
+    weights = np.zeros((4, 4))
+    for z, p, q in zip(
+        clf.updates_, *(clf.history_[n] for n in ("predicted", "true")), strict=True
+    ):
+        rival = p if weights[p] @ z >= weights[q] @ z - 1e-12 else None
+        if rival is None:
+            rival = max((r for r in range(4) if r != q), key=lambda r: weights[r] @ z)
+        weights[q] += z
+        weights[rival] -= z
+    np.testing.assert_allclose(clf.coef_, weights, atol=1e-12)
+    unconfused.save(clf, tmp_path / "model")
+    np.testing.assert_array_equal(unconfused.load(tmp_path / "model").updates_, clf.updates_)
+    clf.fit(problem.X, problem.y)
+    assert clf.updates_.shape == (50, 4)
+    clf.set_params(keep_updates=False, warm_start=False).fit(problem.X, problem.y)
+    assert not hasattr(clf, "updates_")
+    with_intercept = UMAClassifier(problem.C, keep_updates=True, tol=1e-9, max_iter=3)
+    assert with_intercept.fit(problem.X, problem.y).updates_.shape == (3, 4)

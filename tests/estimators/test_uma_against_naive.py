@@ -3,10 +3,9 @@
 import naive
 import numpy as np
 import pytest
-from problems import make_problem
+from problems import make_problem, plain_uma
 from scipy import sparse
 
-from unconfused import UMAClassifier
 from unconfused.selection import SELECTIONS
 from unconfused.steps import STEPS
 
@@ -41,7 +40,7 @@ def test_same_pairs_and_weights(selection, step, alpha):
         )  # fmt: skip
         assert len(pairs) > 5
         for X in (problem.X, sparse.csr_matrix(problem.X), np.asfortranarray(problem.X)):
-            clf = UMAClassifier(
+            clf = plain_uma(
                 problem.C, selection=selection, step=step, alpha=alpha, fit_intercept=False,
                 random_state=3, **SETTINGS,
             )  # fmt: skip
@@ -54,7 +53,7 @@ def test_the_intercept_is_a_constant_feature(storage):
     problem = make_problem(3)
     with_ones = np.hstack([problem.X, np.ones((len(problem.X), 1))])
     weights, pairs = naive.uma(with_ones, problem.y, problem.C, alpha=0.01, **SETTINGS)
-    clf = UMAClassifier(problem.C, alpha=0.01, **SETTINGS).fit(storage(problem.X), problem.y)
+    clf = plain_uma(problem.C, alpha=0.01, **SETTINGS).fit(storage(problem.X), problem.y)
     assert_same(clf, weights, pairs)
 
 
@@ -62,13 +61,13 @@ def test_several_threads(monkeypatch):
     problem = make_problem(5, n=200)
     weights, pairs = naive.uma(problem.X, problem.y, problem.C, **SETTINGS)
     monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
-    clf = UMAClassifier(problem.C, fit_intercept=False, n_jobs=4, **SETTINGS)
+    clf = plain_uma(problem.C, fit_intercept=False, n_jobs=4, **SETTINGS)
     assert_same(clf.fit(problem.X, problem.y), weights, pairs)
 
 
 def test_a_start_other_than_zero():
     problem = make_problem(1)
-    clf = UMAClassifier(problem.C, init="means", fit_intercept=False, **SETTINGS)
+    clf = plain_uma(problem.C, init="means", fit_intercept=False, **SETTINGS)
     clf.fit(problem.X, problem.y)
     inverse = np.array(naive.inverse(problem.C))
     share = inverse[problem.y]
@@ -82,7 +81,7 @@ def test_float32_rows_are_used_as_they_are():
     problem = make_problem(7)
     X = problem.X.astype(np.float32)
     weights, pairs = naive.uma(X, problem.y, problem.C, **SETTINGS)
-    clf = UMAClassifier(problem.C, fit_intercept=False, **SETTINGS).fit(X, problem.y)
+    clf = plain_uma(problem.C, fit_intercept=False, **SETTINGS).fit(X, problem.y)
     assert_same(clf, weights, pairs)
     assert clf.coef_.dtype == np.float32
 
@@ -96,7 +95,7 @@ def test_two_classes_are_the_noise_tolerant_perceptron(seed):
     flips = {0: 0.1, 1: 0.3}
     y = np.where(rng.rand(400) < np.where(true, flips[1], flips[0]), 1 - true, true)
     C = [[1 - flips[0], flips[0]], [flips[1], 1 - flips[1]]]
-    clf = UMAClassifier(C, fit_intercept=False, tol=1e-3, max_iter=60).fit(X, y)
+    clf = plain_uma(C, fit_intercept=False, tol=1e-3, max_iter=60).fit(X, y)
     direct = naive.noise_tolerant_perceptron(X, 2 * y - 1, {-1: flips[0], 1: flips[1]}, 60, 1e-3)
     assert clf.n_iter_ > 5
     np.testing.assert_allclose(clf.coef_[0], 2 * direct, atol=1e-9)

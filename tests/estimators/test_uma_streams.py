@@ -40,9 +40,10 @@ def test_partial_fit_counts_trusted_rows_over_all_chunks(blobs):
 
 def test_partial_fit_on_the_first_chunk_is_the_first_update(blobs):
     X, _, y, C = blobs
-    one = UMAClassifier(C, max_iter=1).fit(X, y)
-    chunk = UMAClassifier(C).partial_fit(X, y, classes=range(4))
-    np.testing.assert_array_equal(one.coef_, chunk.coef_)
+    for whiten in (False, True):
+        one = UMAClassifier(C, whiten=whiten, init="zero", max_iter=1).fit(X, y)
+        chunk = UMAClassifier(C, whiten=whiten).partial_fit(X, y, classes=range(4))
+        np.testing.assert_allclose(one.coef_, chunk.coef_, rtol=1e-9)
     with pytest.raises(ValueError, match="first call to partial_fit"):
         UMAClassifier(C).partial_fit(X, y)
     assert UMAClassifier(C, classes=range(4)).partial_fit(X, y).n_iter_ == 1

@@ -39,12 +39,16 @@ def tiny(monkeypatch, tmp_path):
         for name, setting in small.items():
             monkeypatch.setitem(scale, name, setting)
             monkeypatch.setitem(data.LOADERS, name, small_problem)
-    monkeypatch.setattr(module("paper.figure5"), "N_LABELLED", 6)
-    monkeypatch.setattr(module("paper.figure7"), "N_UPDATES", 35)
+    monkeypatch.setattr(module("paper.figure3"), "N_LABELLED", 6)
+    monkeypatch.setattr(module("paper.figure5"), "N_UPDATES", 35)
     monkeypatch.setattr(module("paper.self_labeling"), "N_RUNS", 1)
     toy = module("paper.toy")
-    for name, value in {"N_TRAIN": 300, "N_TEST": 400, "N_UPDATES": 30}.items():
+    for name, value in {"N_TRAIN": 300, "N_TEST": 400, "CHECKPOINTS": (10, 30)}.items():
         monkeypatch.setattr(toy, name, value)
+    style = module("paper.style")
+    monkeypatch.setattr(style, "SHADES", style.SHADES[:2])
+    monkeypatch.setattr(data, "all_reuters", lambda: small_problem(small["reuters"], 0))
+    monkeypatch.setattr(module("paper.kernel_forms"), "N_COMPONENTS", 20)
     _in_this_process(monkeypatch, main)
     data.raw.cache_clear()
     data.load.cache_clear()
@@ -91,8 +95,10 @@ def test_noise_hurts_the_perceptron_more_than_uma():
     found = summary("toy_noise")
     assert sum(found["n_matrices"]) == 20 and len(found["noise"]) < 20
     assert found["noise"] == sorted(found["noise"])
-    for method in ("uma", "perceptron"):
-        check_curve(found[method], len(found["noise"]), most=10**0.5)
+    for curves in found["updates"].values():
+        for method in ("uma", "perceptron"):
+            check_curve(curves[method], len(found["noise"]), most=10**0.5)
+    assert "UMA confuses less than the Perceptron" in Path("docs/paper.md").read_text()
     check_figure("toy_noise")
 
 
@@ -101,7 +107,10 @@ def test_a_wrong_matrix_is_told_from_the_true_one():
     assert run("toy_wrong_matrix") == 0
     found = summary("toy_wrong_matrix")
     np.testing.assert_allclose(found["factor"], np.linspace(-1, 1, 21), atol=1e-9)
-    check_curve(found["uma"], 21, most=10**0.5)
+    for curves in found["updates"].values():
+        check_curve(curves["uma"], 21, most=10**0.5)
+        assert curves["excess"]["mean"][10] == 0
+    assert "the true matrix is the best one" in Path("docs/paper.md").read_text()
     check_figure("toy_wrong_matrix")
 
 
@@ -121,13 +130,15 @@ def test_table1_has_every_column_beside_the_papers():
     for name in ("digits", "letter", "reuters"):
         ours = found[name]["ours"]
         expected = {*table1.COLUMNS, *table1.TODAY, table1.OURS, table1.EXACT}
-        expected |= {table1.TWIN, "label_noise", "condition_number"}
+        expected |= {table1.TWIN, table1.ONLINE, table1.WHITENED, "label_noise", "condition_number"}
+        assert found[name]["differences"]["uma - f_y"]["n_runs"] == 2
         assert set(ours) == expected
         assert all(ours[column]["n_runs"] == 2 for column in ours)
         assert ours["f_full"]["mean"] < 0.25 > ours["logistic"]["mean"]
         assert found[name]["paper"] == table1.PAPER[name]
     assert found["reuters"]["ours"]["s3vm"] == found["reuters"]["ours"]["s3vm_kernel"]
-    assert "| Letter | paper | 0.35 | 0.36 | 0.23 | 0.49 | 0.33 | 0.18 |" in page
+    assert "| Letter | paper | 0.35 | 0.36 | 0.23 | 0.49 | 0.33 |" in page
+    assert "UMA always errs less than f_y | Digits" in page
     assert "means over 2 runs" in page
     assert "The same machine without the unlabelled rows: Digits" in page
 
@@ -146,33 +157,33 @@ def test_options_of_self_labeling():
 
 
 @pytest.mark.slow
-def test_figures_5_and_6():
-    assert run("figure5") == 0 and run("figure6") == 0
-    five, six = summary("figure5"), summary("figure6")
-    assert five["sizes"] == [48, 96] == six["letter"]["sizes"]
-    for curve in (five["uma"], five["f_conf"], six["digits"]["s3vm"], six["letter"]["uma"]):
+def test_figures_3_and_4():
+    assert run("figure3") == 0 and run("figure4") == 0
+    three, four = summary("figure3"), summary("figure4")
+    assert three["sizes"] == [48, 96] == four["letter"]["sizes"]
+    for curve in (three["uma"], three["f_conf"], four["digits"]["s3vm"], four["letter"]["uma"]):
         check_curve(curve, 2)
-    check_figure("figure5")
-    check_figure("figure6")
+    check_figure("figure3")
+    check_figure("figure4")
 
 
 @pytest.mark.slow
-def test_figure_7_follows_every_update():
-    assert run("figure7") == 0
-    found = summary("figure7")
+def test_figure_5_follows_every_update():
+    assert run("figure5") == 0
+    found = summary("figure5")
     for measure, most in (("error", 1.0), ("confusion_norm", 2.0)):
         for strategy in ("error", "confusion", "random"):
             check_curve(found[measure][strategy], 35, most)
     by_error = found["error"]["error"]["mean"]
     assert by_error[-1] < by_error[0]
-    check_figure("figure7")
+    check_figure("figure5")
 
 
 def test_updates_followed_one_by_one_are_those_of_the_classifier():
-    figure7, protocol, data = map(module, ("paper.figure7", "paper.protocol", "paper.data"))
+    figure5, protocol, data = map(module, ("paper.figure5", "paper.protocol", "paper.data"))
     problem = data.load("reuters", 0, False)
     scene = protocol.set_scene(problem, 5, [48], seed=0)
-    followed = figure7.followed(scene, 48, "error", 0)
+    followed = figure5.followed(scene, 48, "error", 0)
     whole = protocol.fit_uma(
         scene.confusion(48), problem.X, scene.observed, problem.n_classes, max_iter=35
     )
@@ -191,26 +202,26 @@ def test_choices_name_the_lowest_error():
 
 
 def test_finished_runs_are_kept_and_failed_ones_tried_again(monkeypatch, capsys):
-    figure5 = module("paper.figure5")
-    experiment = module("paper.main").EXPERIMENTS["figure5"]
+    figure3 = module("paper.figure3")
+    experiment = module("paper.main").EXPERIMENTS["figure3"]
     done = []
 
     def once_broken(task):
         done.append(task.run)
         if len(done) == 2:
             raise ArithmeticError("struck by lightning")
-        return figure5.work(task)
+        return figure3.work(task)
 
     monkeypatch.setitem(
-        module("paper.main").EXPERIMENTS, "figure5", replace(experiment, work=once_broken)
+        module("paper.main").EXPERIMENTS, "figure3", replace(experiment, work=once_broken)
     )
-    assert run("figure5") == 1
+    assert run("figure3") == 1
     assert "struck by lightning" in capsys.readouterr().out
-    assert summary("figure5")["uma"]["n_runs"] == 1
-    assert run("figure5") == 0
+    assert summary("figure3")["uma"]["n_runs"] == 1
+    assert run("figure3") == 0
     assert done == [0, 1, 1]
-    assert summary("figure5")["uma"]["n_runs"] == 2
-    assert run("figure5") == 0 and len(done) == 3
+    assert summary("figure3")["uma"]["n_runs"] == 2
+    assert run("figure3") == 0 and len(done) == 3
 
 
 def test_results_under_other_settings_are_not_taken(monkeypatch):
@@ -285,3 +296,34 @@ def test_words_for_two_curves():
     assert along([10, 20, 40], {"UMA": falling, "it": flat}).endswith("more at the largest size.")
     never = {"mean": [0.1, 0.1, 0.05]}
     assert along([10, 20, 40], {"UMA": falling, "it": never}).endswith("errs less at every size.")
+
+
+@pytest.mark.slow
+def test_what_is_beyond_the_paper():
+    for name in ("monotonic", "confusion_risk", "kernel_forms"):
+        assert run(name) == 0
+    page = Path("docs/paper.md").read_text()
+    for words in ("### Monotonic noise", "### Error, or confusion rate", "### UMA with a kernel"):
+        assert words in page
+    for one in summary("monotonic")["errors"].values():
+        assert one["uma"]["uniform"]["n_runs"] == 2
+    methods = module("paper.confusion_risk").METHODS
+    assert list(summary("confusion_risk")["table"]) == list(methods)
+    forms = module("paper.kernel_forms").FORMS
+    for kinds in summary("kernel_forms")["errors"].values():
+        assert all(set(by_form) == set(forms) for by_form in kinds.values())
+
+
+def test_a_claim_needs_two_standard_errors():
+    claims = module("paper.claims")
+    values = [{"mean": mean, "standard_error": 0.01} for mean in (-0.03, -0.015, 0.03)]
+    assert [claims.sign(value) for value in values] == [-1, 0, 1]
+    assert claims.verdict([-1, -1], -1) == claims.AGREES
+    assert claims.verdict([-1, 0], -1) == claims.OPEN
+    assert claims.verdict([-1, 0, 1], -1) == claims.NOT
+    table = {
+        name: {"differences": {"uma - f_y": value}}
+        for name, value in zip(("digits", "letter", "reuters"), values, strict=True)
+    }
+    (line,) = [one for one in claims.claim_lines({"table1": table}) if "f_y" in one[1]]
+    assert line[2].startswith("Digits -0.030 ± 0.010") and line[3] == claims.NOT

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from unconfused import noise
+from unconfused import UMAClassifier, noise
 
 
 @dataclass
@@ -50,3 +50,8 @@ def make_moves(rng, n_moves, Q, d):
             steps[up] = 1.0 - (up in rivals) / len(rivals)
         direction = rng.randn(d) / (1.0 + t) ** 1.5
         yield steps, np.round(direction, 2) if t % 5 == 0 else direction
+
+
+def plain_uma(C=None, **settings):
+    """Return UMA in the features' own geometry, as in the paper."""
+    return UMAClassifier(C, whiten=False, **settings)

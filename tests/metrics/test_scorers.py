@@ -304,5 +304,5 @@ def test_the_page_runs_and_shows_what_it_says(capsys):
     assert chosen["noisy labels"] < 0.7
     assert chosen["likelihood through C"] > 0.84
     assert chosen["accuracy corrected through C"] > 0.84
-    assert names["soft"] > names["plain"] + 0.1
+    assert names["through"] > names["plain"] + 0.1
     assert "against the truth" in capsys.readouterr().out

@@ -19,6 +19,7 @@ from unconfused import (
     datasets,
     noise,
 )
+from unconfused._extras import pip_install
 from unconfused.plot import (
     ConfusionEstimateDisplay,
     ConvergenceDisplay,
@@ -42,7 +43,7 @@ def closed_figures():
 
 @pytest.fixture(scope="module")
 def uma():
-    return UMAClassifier(C).fit(X, SEEN)
+    return UMAClassifier(C, init="zero").fit(X, SEEN)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,16 @@ def test_convergence_without_noise_and_of_the_likelihood(logistic):
         ConvergenceDisplay.from_estimator(GaussianNB().fit(X, SEEN))
 
 
+def test_convergence_without_updates():
+    """The unmixed class means may leave nothing to do."""
+    none = np.empty(0, dtype=int)
+    history = {"norm": np.empty(0), "noise": np.empty(0), "predicted": none, "true": none}
+    display = ConvergenceDisplay(history).plot()
+    assert display.pairs_ == []
+    assert [text.get_text() for text in display.ax_.texts] == ["no updates"]
+    display.figure_.canvas.draw()
+
+
 def test_reliability_against_labels_and_truth(logistic):
     rows, seen, true = X[1::2], SEEN[1::2], TRUE[1::2]
     against_labels = ReliabilityDisplay.from_estimator(logistic, rows, seen)
@@ -165,4 +176,4 @@ def test_without_matplotlib_the_extra_is_named():
         "except ImportError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "unconfused[plot]"' in done.stdout
+    assert pip_install("plot") in done.stdout

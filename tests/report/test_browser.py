@@ -1,12 +1,14 @@
 """The report in a browser: sorting, filtering, themes, keys, and labels that would like to run."""
 
 import shutil
+import time
 
 import numpy as np
 import pytest
 from reports import HOSTILE, confused_digits, some_truth
 
 from unconfused import UnconfusedLogisticRegression, write_report
+from unconfused.review import match_verdicts, read_verdicts
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -272,3 +274,50 @@ def test_printing(page):
         assert page.find_element(By.TAG_NAME, "h1").is_displayed()
     finally:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def downloaded(page, folder, button, name):
+    page.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
+    )
+    page.find_element(By.ID, button).click()
+    deadline = time.monotonic() + 20
+    while not (folder / name).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return folder / name
+
+
+def test_decisions_are_downloaded_as_a_verdict_file(page, path, tmp_path):
+    X, _, seen, _ = confused_digits()
+    assert not page.find_element(By.ID, "verdicts").is_enabled()
+    rows = page.find_elements(By.CSS_SELECTOR, "#suspects tbody tr")[:4]
+    numbers = [int(one.find_element(By.TAG_NAME, "th").text) for one in rows]
+
+    def press(row, text):
+        buttons = row.find_elements(By.CSS_SELECTOR, ".decide button")
+        next(one for one in buttons if one.text == text).click()
+
+    press(rows[0], "Keep")
+    press(rows[1], "Change")
+    press(rows[2], "Skip")
+    press(rows[3], "Other")
+    Select(page.switch_to.active_element).select_by_index(2)
+    assert page.find_element(By.ID, "decided").text.startswith("4 decided")
+    page.get(path.as_uri())
+    assert page.find_element(By.ID, "decided").text.startswith("4 decided"), "kept in the page"
+    file = downloaded(page, tmp_path, "verdicts", "verdicts.csv")
+    found = read_verdicts(file)
+    names = [f"<i>row</i> {one}" for one in range(len(X))]
+    checked = match_verdicts(found, X, HOSTILE[seen], keys=names)
+    assert checked.notes == [] and np.flatnonzero(checked.known).tolist() == sorted(
+        numbers[i] for i in (0, 1, 3)
+    )
+    assert checked.y_true[numbers[0]] == HOSTILE[seen][numbers[0]]
+    assert checked.y_true[numbers[1]] != HOSTILE[seen][numbers[1]]
+    assert checked.y_true[numbers[3]] == sorted(HOSTILE)[1]
+    assert checked.skipped.tolist() == [numbers[2]]
+    assert not checked.representative.any(), "they were chosen for looking wrong"
+    labels = downloaded(page, tmp_path, "corrected", "corrected_labels.csv").read_text()
+    assert labels.startswith("key,label_before,label,label_source\n") and labels.count("\n") == 5
+    page.find_element(By.ID, "forget").click()
+    assert not page.find_element(By.ID, "verdicts").is_enabled()

@@ -173,3 +173,28 @@ def test_a_hundred_thousand_rows_stay_small(tmp_path):
         sensitivity=False, random_state=0,
     )  # fmt: skip
     assert path.stat().st_size < 2_000_000, path.stat().st_size
+
+
+def test_rows_show_their_columns_and_votes(tmp_path):
+    import pandas as pd
+    from sklearn.datasets import load_iris
+
+    X, truth = load_iris(return_X_y=True, as_frame=True)
+    rng = np.random.RandomState(0)
+    votes = pd.DataFrame(
+        {who: np.where(rng.rand(150) < 0.2, rng.randint(3, size=150), truth) for who in "abc"}
+    ).astype(object)
+    model = UnconfusedLogisticRegression(relabel=0, l2=1e-3).fit(X, votes)
+    path = unconfused.write_report(
+        model, X, votes, tmp_path / "r.html", sensitivity=False, random_state=0
+    )
+    text = path.read_text(encoding="utf-8")
+    assert "<i>sepal length (cm)</i>" in text
+    assert text.count('class="cell vote"') == 3 * 150
+    other = pd.DataFrame({"flower": [f"no. {i}" for i in range(150)]})
+    path = unconfused.write_report(
+        model, X, votes, tmp_path / "o.html", row_columns=other, sensitivity=False, random_state=0
+    )
+    assert "<bdi>no. 7</bdi>" in path.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="row_columns has 3 rows"):
+        unconfused.write_report(model, X, votes, tmp_path / "x.html", row_columns=other[:3])

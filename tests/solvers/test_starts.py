@@ -24,7 +24,7 @@ def test_it_is_the_best_multiple_of_the_unmixed_means(seed):
     weights = means / np.sqrt((means**2).sum() / 4)
     start = start_at_scaled_means(engine, SETTINGS, problem.C)
     states = [LikelihoodState(scale * weights, problem.C) for scale in SCALES]
-    objective = _Objective(SETTINGS, engine, 4)
+    objective = _Objective(SETTINGS, engine, (4, 4))
     objective.matrix = problem.C
     values = [objective(state.weights)[0] for state in states]
     np.testing.assert_allclose(SETTINGS.values(engine, problem.C, weights, SCALES), values)

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from unconfused._typing import FloatArray, Labels
 
-DAY = 24 * 3600.0
+DAY = 24 * 3600 * 1_000_000
+"""In microseconds."""
 PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 """Days until it begins anew."""
 
@@ -40,10 +41,13 @@ class DateParts(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return seven numbers for every date."""
         dates = _dates(X)
-        days = (dates - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-        parts = [days]
+        since = dates - np.datetime64(0, "us")
+        parts = [since / np.timedelta64(1, "D")]
         for period in PERIODS.values():
-            angle = 2 * np.pi * (days / period)
+            # In whole microseconds: dates without a time of day must all lie at the same place. The
+            # sine of a rounded angle differs by 1e-12, which scaling would make a feature.
+            whole = np.timedelta64(round(period * DAY), "us")
+            angle = 2 * np.pi * (since % whole / whole)
             parts += [np.sin(angle), np.cos(angle)]
         # The parts of the first date, then those of the second.
         return np.stack(parts, axis=2).reshape(len(dates), -1)

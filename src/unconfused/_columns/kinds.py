@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,14 +63,21 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
 
 
 def begin_summaries(
-    frame: Any, *, reserved: Collection[str], text: Collection[str], categories: Collection[str]
+    frame: Any,
+    *,
+    reserved: Collection[str],
+    text: Collection[str],
+    categories: Collection[str],
+    numbers: Collection[str] = (),
 ) -> list[ColumnSummary]:
     """Return an empty summary of every column that may be learnt from."""
-    require(frame, [*reserved, *text, *categories])
-    clash = (set(text) & set(categories)) | (set(reserved) & {*text, *categories})
+    named = [*dict.fromkeys(reserved), *text, *categories, *numbers]
+    require(frame, named)
+    clash = {name for name, times in Counter(named).items() if times > 1}
     if clash:
         raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
     roles: dict[str, Any] = dict.fromkeys(text, "text") | dict.fromkeys(categories, "categories")
+    roles |= dict.fromkeys(numbers, "numbers")
     kept_out = set(reserved)
     names = [str(name) for name in frame.columns if name not in kept_out]
     return [ColumnSummary(name, roles.get(name)) for name in names]
@@ -106,7 +114,7 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
             raise ColumnError(f"{name!r} has more than {MOST_DISTINCT:,} different values.")
         plan.categories.append(name)
     elif summary.kind == "dates":
-        plan.dates.append(name)
+        _place_dates(plan, summary)
     elif summary.kind == "numbers":
         _place_numbers(plan, summary)
     else:
@@ -116,15 +124,47 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.values[name] = list(summary.levels)
 
 
+COUNTS_UP = (
+    "it rises with every row, as identifiers and time stamps do. To use it, name it as numbers."
+)
+
+
+def _place_dates(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    if summary.role is None and _enough(summary) and summary.counts_up:
+        plan.left_out[summary.name] = COUNTS_UP
+    else:
+        plan.dates.append(summary.name)
+
+
 def _place_numbers(plan: ColumnPlan, summary: ColumnSummary) -> None:
-    if summary.n_present >= FEWEST_ROWS_FOR_IDS and summary.points:
-        plan.left_out[summary.name] = "a number of its own for every row, as identifiers have."
+    if summary.role is None and _enough(summary) and summary.points:
+        plan.left_out[summary.name] = (
+            "a number of its own for every row, as identifiers have. To use it, name it as numbers."
+        )
+    elif summary.role is None and _enough(summary) and summary.counts_up:
+        plan.left_out[summary.name] = COUNTS_UP
     else:
         plan.numbers.append(summary.name)
 
 
+def looks_like_text(summary: ColumnSummary) -> bool:
+    """Return whether a column of words is a text, on enough rows to tell."""
+    return _enough(summary) and summary.is_text
+
+
+def _enough(summary: ColumnSummary) -> bool:
+    return summary.n_present >= FEWEST_ROWS_FOR_IDS
+
+
 def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
     name, present = summary.name, summary.n_present
+    if summary.role == "numbers":
+        raise ColumnError(
+            f"The column {name!r} is named as numbers, but holds {_short(summary.odd)}."
+        )
+    if looks_like_text(summary):
+        plan.text.append(name)
+        return
     hint = " To learn from its words, name it as text." * (summary.n_spaced > 0.5 * present)
     if summary.levels is None:
         plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnPlan, begin_summaries, plan_columns
@@ -32,14 +33,17 @@ def build_pipeline(
     label: str | None,
     text: Collection[str] = (),
     categories: Collection[str] = (),
+    numbers: Collection[str] = (),
     leave_out: Collection[str] = (),
+    for_trees: bool = False,
 ) -> tuple[Pipeline, ColumnPlan]:
     """Make a pipeline that takes frames like this one and ends in `learner`.
 
     Numbers and truth values are imputed (median) and scaled; words are categories, one feature
     each, a missing one a level of its own, those never seen ignored; dates become days, and their
-    place in year, week and day; columns named as text go through TF-IDF. Columns that cannot help
-    (constant, empty, identifiers) are left out, and the plan says so.
+    place in year, week and day; text (named so, or long cells that mostly differ) goes through
+    TF-IDF. Columns that cannot help (constant, empty, identifiers, what rises with every row) are
+    left out, and the plan says so.
 
     Parameters
     ----------
@@ -48,7 +52,9 @@ def build_pipeline(
     label : the column to predict, if it is one of the frame
     text : columns of free text
     categories : columns of numbers that are codes
+    numbers : columns of numbers or dates to use even if they look like identifiers
     leave_out : columns not to be used: the truth, weights, names of annotators
+    for_trees : leave numbers as they are, gaps included, and give every category a number
 
     Returns
     -------
@@ -78,9 +84,12 @@ def build_pipeline(
         reserved=[*leave_out, *([] if label is None else [label])],
         text=list(text),
         categories=list(categories),
+        numbers=list(numbers),
     )
     plan = plan_columns(_filled(frame, summaries))
-    return Pipeline([("columns", column_transformer(plan)), ("learner", learner)]), plan
+    return Pipeline(
+        [("columns", column_transformer(plan, for_trees=for_trees)), ("learner", learner)]
+    ), plan
 
 
 def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummary]:
@@ -92,8 +101,10 @@ def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummar
         yield summary
 
 
-def column_transformer(plan: ColumnPlan) -> ColumnTransformer:
+def column_transformer(plan: ColumnPlan, *, for_trees: bool = False) -> ColumnTransformer:
     """Return the step that makes features of the columns, not fitted."""
+    if for_trees:
+        return _for_trees(plan)
     parts: list[tuple[str, Any, Any]] = []
     if plan.numbers:
         parts.append((NUMBERS, _numbers(), Named(plan.numbers)))
@@ -105,6 +116,21 @@ def column_transformer(plan: ColumnPlan) -> ColumnTransformer:
     parts += [
         (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
     ]
+    return ColumnTransformer(parts, verbose_feature_names_out=False)
+
+
+def _for_trees(plan: ColumnPlan) -> ColumnTransformer:
+    """Return the step for trees, which split any column by order, and gaps off it."""
+    parts: list[tuple[str, Any, Any]] = []
+    if plan.numbers:
+        parts.append((NUMBERS, "passthrough", Named(plan.numbers)))
+    if plan.dates:
+        parts.append((DATES, DateParts(), Named(plan.dates)))
+    if plan.categories:
+        levels = OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=math.nan
+        )
+        parts.append((CATEGORIES, levels, Named(plan.categories)))
     return ColumnTransformer(parts, verbose_feature_names_out=False)
 
 

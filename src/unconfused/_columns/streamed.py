@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from unconfused._columns.cells import cells_as_text
 from unconfused._columns.dates import DateParts
-from unconfused._columns.kinds import ColumnPlan, begin_summaries, plan_columns
+from unconfused._columns.kinds import ColumnPlan, begin_summaries, looks_like_text, plan_columns
 from unconfused._columns.number_store import NumberStore
 from unconfused._columns.pipeline import (
     CATEGORIES,
@@ -39,7 +39,8 @@ class ColumnsInBlocks:
     ----------
     names : an empty frame with all columns
     file : open for reading and writing bytes, empty: numbers are kept there meanwhile
-    reserved, text, categories : names of columns, as for `build_pipeline`
+    reserved, text, categories, numbers : names of columns, as for `build_pipeline`. Text that is
+        not named is recognised by the first block
 
     Examples
     --------
@@ -63,8 +64,11 @@ class ColumnsInBlocks:
         reserved: Collection[str] = (),
         text: Collection[str] = (),
         categories: Collection[str] = (),
+        numbers: Collection[str] = (),
     ) -> None:
-        found = begin_summaries(names, reserved=reserved, text=text, categories=categories)
+        found = begin_summaries(
+            names, reserved=reserved, text=text, categories=categories, numbers=numbers
+        )
         self._summaries = {one.name: one for one in found}
         self._words = {one.name: WordCounts(MOST_WORDS) for one in found if one.role == "text"}
         self._store, self._n_rows = NumberStore(file), 0
@@ -75,10 +79,14 @@ class ColumnsInBlocks:
         numbers: dict[str, FloatArray] = {}
         for name, summary in self._summaries.items():
             column = part[name]
+            first = summary.n_present == 0
             summary.add(column)
+            if first and summary.role is None and looks_like_text(summary):
+                summary.role, self._words[name] = "text", WordCounts(MOST_WORDS)
+                self._words[name].add([""] * (self._n_rows - len(part)))
             if name in self._words:
                 self._words[name].add(cells_as_text(column, missing=""))
-            elif summary.role is None:
+            elif summary.role in (None, "numbers"):
                 numbers |= _numbers_of(column, name)
         self._store.add(numbers, len(part))
 

@@ -19,6 +19,10 @@ ID_NAME = re.compile(r"(?i)(.*[_\W])?(id|uuid|guid|key|index)|unnamed_\d+")
 MOST_DISTINCT = 2**20
 """Different words that are counted; a column with more of them is none of categories."""
 
+WORDS_IN_TEXT = 4.0
+"""Words per cell, on average, from which words that are mostly different are a text: names have
+two or three."""
+
 FEW_NUMBERS = 1000
 """Different numbers that are remembered; more of them are measurements."""
 
@@ -35,6 +39,7 @@ class ColumnSummary:
     first : the first cell that is not empty
     levels : how often each value occurs, those of numbers not counted; None if they are too many
     n_spaced : cells of several words
+    n_words : words of all cells
     n_numeric : words that are numbers
     odd : the first word that is none
 
@@ -49,21 +54,28 @@ class ColumnSummary:
     """
 
     name: str
-    role: Literal["text", "categories"] | None = None
+    role: Literal["text", "categories", "numbers"] | None = None
     n_rows: int = 0
     n_present: int = 0
     first: Any = None
     levels: Counter[Any] | None = field(default_factory=Counter)
     n_spaced: int = 0
+    n_words: int = 0
     n_numeric: int = 0
     odd: str | None = None
     _kinds: set[Kind] = field(default_factory=set)
     _whole: bool = True
     _whole_numbers: list[Any] = field(default_factory=list)
+    _last: Any = None
+    _counts_up: bool = True
 
     def add(self, column: Any) -> None:
         """Take in some more rows of the column."""
-        if self.role is None and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+        if (
+            self.role in (None, "numbers")
+            and isinstance(column.dtype, np.dtype)
+            and column.dtype.kind in "iufb"
+        ):
             self._add_numbers(column.to_numpy())
             return
         present = column.dropna()
@@ -86,7 +98,9 @@ class ColumnSummary:
     def _add_words(self, words: Any) -> None:
         import pandas as pd
 
-        self.n_spaced += int(words.str.strip().str.contains(r"\s", regex=True).sum())
+        gaps = words.str.strip().str.count(r"\s+")
+        self.n_spaced += int((gaps > 0).sum())
+        self.n_words += int(gaps.sum()) + len(words)
         numeric = pd.to_numeric(words, errors="coerce").notna()
         self.n_numeric += int(numeric.sum())
         if self.odd is None and not numeric.all():
@@ -107,6 +121,7 @@ class ColumnSummary:
         if self.first is None:
             self.first = present[0]
         self._kinds.add("numbers")
+        self._go_on(present)
         if self._whole and ID_NAME.fullmatch(self.name):
             self._whole_numbers.append(present)
         if self.levels is not None:
@@ -116,7 +131,16 @@ class ColumnSummary:
             if len(self.levels) > FEW_NUMBERS or (measured and (present % 1 != 0).any()):
                 self.levels = None
 
+    def _go_on(self, values: np.ndarray[Any, Any]) -> None:
+        """Note whether values still only count up."""
+        if not self._counts_up:
+            return
+        joined = values if self._last is None else np.concatenate([[self._last], values])
+        self._counts_up = bool(np.all(joined[1:] > joined[:-1]))
+        self._last = values[-1]
+
     def _add_values(self, present: Any) -> None:
+        self._go_on(present.to_numpy())
         if self._whole and ID_NAME.fullmatch(self.name):
             self._whole_numbers.append(present.to_numpy())
         if self.levels is not None:
@@ -139,6 +163,19 @@ class ColumnSummary:
     def is_unique(self) -> bool:
         """Whether no word occurs twice; false if there were too many to remember."""
         return self.levels is not None and len(self.levels) == self.n_present
+
+    @property
+    def is_text(self) -> bool:
+        """Whether these words are sentences: long, and mostly different from one another."""
+        if self.kind != "words" or self.n_words < WORDS_IN_TEXT * self.n_present:
+            return False
+        return self.levels is None or len(self.levels) > 0.5 * self.n_present
+
+    @property
+    def counts_up(self) -> bool:
+        """Whether whole numbers or dates rise with every row, as counters and time stamps do."""
+        whole = self._whole if self.kind == "numbers" else self.kind == "dates"
+        return whole and self._counts_up and self.n_present == self.n_rows
 
     @property
     def points(self) -> bool:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from unconfused._extras import pip_install
 from unconfused._files.delimited import iter_delimited, read_delimited
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
@@ -177,5 +178,5 @@ def _need_pandas() -> None:
             importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f'Reading tables needs pandas and pyarrow: pip install "unconfused[files]" ({error})'
+            f"Reading tables needs pandas and pyarrow: {pip_install('files')} ({error})"
         ) from None

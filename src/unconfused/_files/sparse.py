@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import TableFile
+from unconfused._atomic import whole_file
+from unconfused._files.errors import DataFileError, reading, writing
+from unconfused._files.formats import TableFile, find_format
 from unconfused._typing import Labels, Rows
 
 SPARSE_PARTS = {"format", "data", "shape"}
@@ -52,6 +54,33 @@ def read_svmlight(source: TableFile) -> LabelledRows:
             raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
         refuse_extremes(X)
         return LabelledRows(X, plain_labels(y))
+
+
+def write_rows(rows: LabelledRows, path: Path, *, force: bool = False) -> Path:
+    """Write rows without column names as svmlight (numbers as labels) or NPZ, whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.svm"
+    >>> rows = LabelledRows(np.array([[0.0, 2.0], [1.0, 0.0]]), np.array([3, 4]))
+    >>> write_rows(rows, path).read_text().splitlines()
+    ['3 1:2', '4 0:1']
+    """
+    found, packing = find_format(path)
+    if found not in ("svmlight", "npz") or packing is not None:
+        raise DataFileError(f"{path}: rows without column names are written as .svm or .npz.")
+    if found == "svmlight" and (rows.y is None or np.asarray(rows.y).dtype.kind not in "iuf"):
+        raise DataFileError(f"{path}: svmlight holds numbers as labels; write these as .npz.")
+    with writing(path), whole_file(path, force=force) as scratch:
+        if found == "svmlight":
+            dump_svmlight_file(rows.X, rows.y, str(scratch), zero_based=True)
+        else:
+            X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
+            with scratch.open("wb") as stream:
+                arrays = {"X": X} | ({} if rows.y is None else {"y": rows.y})
+                np.savez_compressed(stream, **arrays)
+    return path
 
 
 def refuse_extremes(X: Any, begun: int = 0) -> None:

@@ -19,28 +19,6 @@ LONGEST_NAME = 24
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
-def noise_in_words(
-    matrix: FloatArray, prior: FloatArray, classes: Sequence[object]
-) -> tuple[str, str]:
-    """Say how many labels are wrong by a matrix and class shares, and which most often.
-
-    Examples
-    --------
-    >>> noise_in_words(np.array([[0.9, 0.1], [0.0, 1.0]]), np.array([0.5, 0.5]), ["a", "b"])
-    ('5 %', 'of the labels wrong; most often a → b')
-    """
-    joint = np.asarray(prior)[:, np.newaxis] * matrix
-    wrong = joint * ~np.eye(len(matrix), dtype=bool)
-    share = float(wrong.sum() / joint.sum())
-    if share == 0:
-        return "0 %", "of the labels wrong: taken as they are"
-    true, label = divmod(int(np.argmax(wrong)), len(matrix))
-    number = f"{100 * share:.0f} %" if share >= 0.0095 else f"{100 * share:.1g} %"
-    return number, (
-        f"of the labels wrong; most often {_name(classes[true])} → {_name(classes[label])}"
-    )
-
-
 def confusion_card(
     headline: tuple[str, str],
     matrix: FloatArray,

@@ -22,6 +22,27 @@ class Headline:
     certain: bool
     """False for a guess without any truth behind it."""
 
+    model: str = ""
+    """How often the model is right, in words."""
+
+
+@dataclass(frozen=True)
+class CheckedAccuracy:
+    """How often the model and the labels are right on checked rows the model has not seen."""
+
+    rows: int
+    model: tuple[float, float, float]
+    """Share that the model predicts rightly, and its 95 % interval."""
+
+    labels: tuple[float, float, float] | None
+    """The same of the labels; None if no checked row has one."""
+
+    gain: float = 0.0
+    """By how much the model is right more often than the labels, on rows that have both."""
+
+    gain_error: float = 0.0
+    """Its standard error."""
+
 
 @dataclass(frozen=True)
 class MixUp:
@@ -60,6 +81,8 @@ class Confusion:
     """Whether it is good enough, in words."""
 
     condition_number: float
+    whole: list[list[float]] = field(default_factory=list)
+    """The matrix of all classes, where only some are shown."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +109,18 @@ class SuspectRow:
     posterior: list[tuple[int, float]]
     """The likeliest classes with their probabilities."""
 
+    key: str = ""
+    """What a verdict calls the row."""
+
+    row_hash: str = ""
+    """Of the row's content; empty if it is not known."""
+
+    cells: list[tuple[str, str]] = field(default_factory=list)
+    """Some of the row's own columns."""
+
+    votes: list[tuple[str, int]] = field(default_factory=list)
+    """Who voted what, if several annotators did."""
+
 
 @dataclass(frozen=True)
 class PairUse:
@@ -98,10 +133,10 @@ class PairUse:
 
 @dataclass(frozen=True)
 class Convergence:
-    """How the fit came to rest."""
+    """Convergence of the fit."""
 
     kind: str
-    """ "uma" or "likelihood"."""
+    """ "uma", "likelihood" or "rounds"."""
 
     words: str
     steps: list[int]
@@ -119,6 +154,9 @@ class Reliability:
     """Predicted chances beside how often it came so."""
 
     words: str
+    answer: str
+    """Whether they can be believed."""
+
     against: str
     """ "truth" or "labels"."""
 
@@ -175,7 +213,11 @@ class ReportData:
     """Labels expected to be wrong."""
 
     classes: list[str]
+    class_values: list[str]
+    """The classes as they are written in files, not cut."""
+
     verdict: Headline
+    accuracy: CheckedAccuracy | None
     confusion: Confusion
     mix: list[ClassShare]
     rows: list[SuspectRow]

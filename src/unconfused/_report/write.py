@@ -6,10 +6,25 @@ import os
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils import _safe_indexing, indexable
+
 from unconfused._atomic import refuse_target, whole_file
+from unconfused._report.analysis.contents import RowContents
 from unconfused._report.analysis.gather import gather
 from unconfused._report.html.page import render
 from unconfused._typing import ArrayLike, Seed
+
+
+def _contents(X: Any, row_columns: Any) -> RowContents | None:
+    if row_columns is False:
+        return None
+    rows = X if row_columns is None else row_columns
+    if isinstance(rows, RowContents):
+        return rows
+    (rows,) = indexable(rows)
+    if row_columns is not None and len(rows) != (X.shape[0] if hasattr(X, "shape") else len(X)):
+        raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")
+    return RowContents(lambda some: _safe_indexing(rows, some))
 
 
 def write_report(
@@ -21,6 +36,7 @@ def write_report(
     y_true: ArrayLike | None = None,
     row_names: ArrayLike | None = None,
     row_text: ArrayLike | None = None,
+    row_columns: Any = None,
     title: str | None = None,
     force: bool = False,
     max_rows: int = 1000,
@@ -30,11 +46,12 @@ def write_report(
 ) -> Path:
     """Write one HTML file that shows how wrong the labels are, where, and which rows to check.
 
-    The file needs nothing else, and no network: the verdict, the confusion matrix, the mix of
-    classes before and after, the rows to check first (sortable and filterable), how the fit came
-    to rest, whether its probabilities can be believed, how much the answer would move if the
-    matrix is a little wrong, and the settings to repeat it. Labels, names and texts are shown as
-    text, whatever they hold.
+    Rows can be kept, changed or skipped in the page; what was decided is downloaded as a verdict
+    file (see ``docs/review.md``). The file needs nothing else, and no network: the verdict, the
+    confusion matrix, the mix of classes before and after, the rows to check first (sortable and
+    filterable), how the fit converged, whether its probabilities can be believed, how much the
+    answer would move if the matrix is a little wrong, and the settings to repeat it. Labels, names
+    and texts are shown as text, whatever they hold.
 
     Each row is judged by a model fitted without it, which takes five more fits; the matrix stays
     as the model has it. Where the model was fitted as if all labels were right, the matrix is
@@ -50,6 +67,9 @@ def write_report(
     y_true : the truth where known, missing elsewhere
     row_names : a name for each row; by default the index of a frame, if it has one of its own
     row_text : something to read for each row, such as the text that was labelled; cut if long
+    row_columns : frame with a line for each row: what it shows is put beside the suggestion (the
+        first eight columns), and verdicts recognise rows by it. By default `X`, if it has columns
+        with names
     title : shown at the top
     force : replace an existing file
     max_rows : most rows to list
@@ -77,12 +97,12 @@ def write_report(
     ...     print("of the labels are probably wrong" in path.read_text(encoding="utf-8"))
     True
     """
-    target = Path(path)
-    refuse_target(target, force=force)  # before the work, not after it
-    data = gather(
-        model,
-        X,
-        y,
+    return write_gathered(
+        path,
+        force=force,
+        model=model,
+        X=X,
+        y=y,
         y_true=y_true,
         row_names=row_names,
         row_text=row_text,
@@ -91,7 +111,15 @@ def write_report(
         cross_fit=cross_fit,
         sensitivity=sensitivity,
         random_state=random_state,
+        contents=_contents(X, row_columns),
     )
+
+
+def write_gathered(path: str | os.PathLike[str], *, force: bool, **given: Any) -> Path:
+    """Write the report of what `gather` finds; `given` are its arguments."""
+    target = Path(path)
+    refuse_target(target, force=force)  # before the work, not after it
+    data = gather(**given)
     with whole_file(target, force=force) as scratch:
         scratch.write_text(render(data), encoding="utf-8", newline="\n")
     return target

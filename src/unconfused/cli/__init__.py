@@ -8,6 +8,7 @@ import sys
 import traceback
 from typing import Any
 
+from unconfused._extras import pip_install
 from unconfused._printable import printable
 from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, TERMINATED
 
@@ -21,7 +22,7 @@ file on a slow disk, which the second signal would interrupt."""
 def main() -> None:
     """Run the command line, or say which package it needs."""
     if importlib.util.find_spec("typer") is None:
-        print('The command line needs typer: pip install "unconfused[cli]"', file=sys.stderr)
+        print(f"The command line needs typer: {pip_install('cli')}", file=sys.stderr)
         raise SystemExit(BAD_INPUT)
     try:
         signal.signal(signal.SIGTERM, _end)

@@ -15,7 +15,19 @@ from unconfused import __version__
 from unconfused._printable import printable
 from unconfused.cli.errors import EXIT_CODES
 
-COMMANDS = ("fit", "predict", "estimate", "audit", "corrupt", "export", "demo", "info")
+COMMANDS = (
+    "fit",
+    "predict",
+    "evaluate",
+    "estimate",
+    "audit",
+    "review",
+    "apply",
+    "corrupt",
+    "export",
+    "demo",
+    "info",
+)
 """Each is a function in the module of its name, under `commands`."""
 
 NO_ARGUMENTS = ("demo", "info")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,22 +14,32 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
+from unconfused import (
+    GuessedConfusionWarning,
+    UMAClassifier,
+    UnconfusedLogisticRegression,
+    noise,
+)
 from unconfused._typing import FloatArray, Labels, Rows
 from unconfused.kernels import kernel_projection
 
 N_CLASSES = 10
 RATE = 0.4
-N_RUNS = 5
+N_RUNS = 3
 N_FEATURES = 300
-L2 = 1 / 1257
-"""The penalty of LogisticRegression's default, C = 1, on the 1,257 training rows."""
 TEST_SHARE = 0.3
-PATH_UPDATES = 100
-PATH_STRIDE = 2
+LOWER_RATES = (0.0, 0.1, 0.2, 0.3)
+"""Other shares of wrong labels, for the curves of the figure."""
+CURVE_RUNS = 2
+"""Splits on which the curves are computed."""
 
-CLEAN, BELIEVED, TOLD = "clean labels", "noisy labels", "noisy labels and C"
+CLEAN, BELIEVED = "clean labels", "noisy labels"
+ESTIMATED, TOLD = "noisy labels, C estimated", "noisy labels and C"
 """What a learner was given."""
+
+PLAIN, OURS = "LogisticRegression", "UnconfusedLogisticRegression"
+CURVES = [(PLAIN, BELIEVED), (f"{OURS}(C)", TOLD)]
+"""Learners in the figure's last panel."""
 
 NOISES: dict[str, Callable[[int, float], FloatArray]] = {
     "pairwise": noise.pairwise,
@@ -71,13 +82,17 @@ class Learner:
         """Standard deviation of the test error over the runs."""
         return float(np.std(self.errors, ddof=1)) if len(self.errors) > 1 else 0.0
 
-    def run(self, problem: Problem) -> None:
-        """Fit once and note the error and the time."""
+    def run(self, problem: Problem) -> Any:
+        """Fit once, note the error and the time, and return the fitted model."""
         model = self.make()
         begun = time.perf_counter()
-        model.fit(problem.X_train, problem.clean if self.given == CLEAN else problem.noisy)
+        with warnings.catch_warnings():
+            # That the matrix is estimated is what this learner is there to show.
+            warnings.simplefilter("ignore", GuessedConfusionWarning)
+            model.fit(problem.X_train, problem.clean if self.given == CLEAN else problem.noisy)
         self.seconds.append(time.perf_counter() - begun)
         self.errors.append(problem.test_error(model))
+        return model
 
 
 def confusion_for(kind: str) -> FloatArray:
@@ -86,25 +101,24 @@ def confusion_for(kind: str) -> FloatArray:
 
 
 def make_learners(confusion: FloatArray) -> list[Learner]:
-    """Return the contestants; all but the first see the same noisy labels."""
+    """Return the contestants; all but the first see the same noisy labels.
 
-    def logistic() -> Any:
-        return LogisticRegression(max_iter=1000)
-
+    The first is the learner that is recommended: it chooses its penalty on clean labels as on noisy
+    ones, so that no difference between them is one of penalties.
+    """
     return [
-        Learner("LogisticRegression", CLEAN, logistic),
-        Learner("LogisticRegression", BELIEVED, logistic),
+        Learner(f"{OURS}()", CLEAN, lambda: UnconfusedLogisticRegression(random_state=0)),
+        Learner(PLAIN, BELIEVED, lambda: LogisticRegression(max_iter=1000)),
         Learner("Perceptron", BELIEVED, lambda: Perceptron(random_state=0)),
-        Learner("UMAClassifier()", BELIEVED, UMAClassifier),
+        Learner(
+            f'{OURS}("auto")',
+            ESTIMATED,
+            lambda: UnconfusedLogisticRegression("auto", random_state=0),
+        ),
+        Learner(
+            f"{OURS}(C)", TOLD, lambda: UnconfusedLogisticRegression(confusion, random_state=0)
+        ),
         Learner("UMAClassifier(C)", TOLD, lambda: UMAClassifier(confusion)),
-        Learner(
-            'UMAClassifier(C, init="means")', TOLD, lambda: UMAClassifier(confusion, init="means")
-        ),
-        Learner(
-            "UnconfusedLogisticRegression(C)",
-            TOLD,
-            lambda: UnconfusedLogisticRegression(confusion, l2=L2),
-        ),
     ]
 
 
@@ -122,16 +136,13 @@ def problems(confusion: FloatArray, seed: int, n_runs: int) -> Iterator[Problem]
         )
 
 
-def error_path(problem: Problem, confusion: FloatArray | None) -> FloatArray:
-    """Follow the test error of UMA over its updates; where it stops, it stays."""
-    model = UMAClassifier(confusion, max_iter=PATH_STRIDE, warm_start=True)
-    errors: list[float] = []
-    while len(errors) < PATH_UPDATES // PATH_STRIDE:
-        model.fit(problem.X_train, problem.noisy)
-        errors.append(problem.test_error(model))
-        if model.n_iter_ < PATH_STRIDE * len(errors):
-            break
-    return np.pad(errors, (0, PATH_UPDATES // PATH_STRIDE - len(errors)), mode="edge")
+@dataclass(frozen=True)
+class ErrorCurve:
+    """Errors of a learner by the share of wrong labels (columns) in some runs (rows)."""
+
+    learner: Learner
+    rates: tuple[float, ...]
+    errors: FloatArray
 
 
 @dataclass(frozen=True)
@@ -142,24 +153,27 @@ class Outcome:
     seed: int
     confusion: FloatArray
     learners: list[Learner]
-    paths: dict[str, FloatArray]
-    """Error by update (columns) in every run (rows)."""
+    estimate: FloatArray
+    """The confusion matrix that was estimated from the noisy labels of the first run."""
+    curves: list[ErrorCurve]
 
     def best(self, given: str) -> Learner:
         """Return the learner with the lowest mean error among those given this."""
         return min((one for one in self.learners if one.given == given), key=lambda one: one.mean)
 
-    def default_uma(self) -> Learner:
-        """Return UMA with C and otherwise its defaults."""
+    def recommended(self) -> Learner:
+        """Return the learner to use where C is known, whichever came out best here."""
         return next(one for one in self.learners if one.given == TOLD)
 
     def in_words(self) -> str:
         """Say what the table means, whichever way it came out."""
-        told, rival, ceiling = self.best(TOLD), self.best(BELIEVED), self.best(CLEAN)
+        told, rival, ceiling = self.recommended(), self.best(BELIEVED), self.best(CLEAN)
+        guessed = self.best(ESTIMATED)
         facts = (
-            f"Told how labels go wrong, {told.name} errs on {told.mean:.1%} of unseen digits; the "
-            f"best that believes the labels ({rival.name}) on {rival.mean:.1%}; clean labels "
-            f"would give {ceiling.mean:.1%}."
+            f"Told how labels go wrong, {told.name} errs on {told.mean:.1%} of unseen digits; "
+            f"{guessed.name}, which estimates that, on {guessed.mean:.1%}; the best that believes "
+            f"the labels ({rival.name}) on {rival.mean:.1%}; clean labels would give "
+            f"{ceiling.mean:.1%}."
         )
         if told.mean < rival.mean:
             return facts + " Here knowing the noise pays."
@@ -170,6 +184,7 @@ class Outcome:
         return {
             "data": "scikit-learn digits",
             "noise": {"kind": self.kind, "rate": RATE, "confusion": self.confusion.tolist()},
+            "estimated_confusion": self.estimate.tolist(),
             "seeds": list(range(self.seed, self.seed + len(self.learners[0].errors))),
             "learners": [
                 {
@@ -186,31 +201,42 @@ class Outcome:
         }
 
 
-def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_paths: bool = True) -> Outcome:
+def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = True) -> Outcome:
     """Let every learner run on every split."""
     confusion = confusion_for(kind)
     learners = make_learners(confusion)
-    paths: dict[str, list[FloatArray]] = {"UMAClassifier()": [], "UMAClassifier(C)": []}
+    estimate = confusion
     # Small matrices: one thread is faster than several, and times are alike on any machine.
     with threadpool_limits(1):
-        _run_all(learners, paths, problems(confusion, seed, n_runs), confusion, with_paths)
-    kept = {name: np.array(runs) for name, runs in paths.items() if runs}
-    return Outcome(kind, seed, confusion, learners, kept)
+        for run, problem in enumerate(problems(confusion, seed, n_runs)):
+            if run == 0:
+                # Loops are compiled on first use and then kept; that is no time of any learner.
+                UMAClassifier(confusion).fit(problem.X_train, problem.noisy)
+                UnconfusedLogisticRegression(confusion, l2=1e-3, relabel=0).fit(
+                    problem.X_train, problem.noisy
+                )
+            for learner in learners:
+                model = learner.run(problem)
+                if run == 0 and learner.given == ESTIMATED:
+                    estimate = np.asarray(model.confusion_)
+        curves = _error_curves(kind, seed, learners) if with_curves else []
+    return Outcome(kind, seed, confusion, learners, estimate, curves)
 
 
-def _run_all(
-    learners: list[Learner],
-    paths: dict[str, list[FloatArray]],
-    splits: Iterator[Problem],
-    confusion: FloatArray,
-    with_paths: bool,
-) -> None:
-    for problem in splits:
-        if not learners[0].errors:
-            # The loops are compiled on first use and then kept; that is no time of any learner.
-            UMAClassifier(confusion, max_iter=PATH_STRIDE).fit(problem.X_train, problem.noisy)
-        for learner in learners:
-            learner.run(problem)
-        if with_paths:
-            paths["UMAClassifier()"].append(error_path(problem, None))
-            paths["UMAClassifier(C)"].append(error_path(problem, confusion))
+def _error_curves(kind: str, seed: int, learners: list[Learner]) -> list[ErrorCurve]:
+    """Repeat the first runs with fewer wrong labels, for logistic regression without and with C."""
+    shown = [one for one in learners if (one.name, one.given) in CURVES]
+    n_runs = min(CURVE_RUNS, len(shown[0].errors))
+    columns: list[list[list[float]]] = []
+    for rate in LOWER_RATES:
+        confusion = NOISES[kind](N_CLASSES, rate)
+        again = [one for one in make_learners(confusion) if (one.name, one.given) in CURVES]
+        for problem in problems(confusion, seed, n_runs):
+            for one in again:
+                one.run(problem)
+        columns.append([one.errors for one in again])
+    columns.append([one.errors[:n_runs] for one in shown])
+    return [
+        ErrorCurve(one, (*LOWER_RATES, RATE), np.array([column[place] for column in columns]).T)
+        for place, one in enumerate(shown)
+    ]

@@ -26,12 +26,18 @@ OPTIONS = {
     r"Say which encoding it has": "Say which it is with --encoding",
     r"or name the format": "or name it with --format",
     r"name it as text": "name it with --text",
+    r"name it as numbers": "name it with --numbers",
+    r"is named as numbers": "is named with --numbers",
     r" If -1 is a class and not a missing label, say so with `classes`, or with "
     r"missing_label=None\.": "",
     r"meanwhile (.*); choose another place": r"meanwhile \1; choose another place with --scratch",
-    r"unconfused\[(files|save)\]": "unconfused[cli]",  # what the commands need, at once
+    r'\[(files|save)\]"': '[cli]"',  # what the commands need, at once
     r"`classes`": "--classes",
     r"Fit with relabel=4": "Fit with --relabel 4",
+    r"Pass confusion='auto' to use an estimated one\.": "Drop --trust-labels to estimate one.",
+    r"pass their true labels as `y_true`, or pass a known matrix as `confusion`": (
+        "name the column of their true labels with --truth, or pass a known matrix with --confusion"
+    ),
     r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
     r"raise max_iter, loosen `tol`": "raise --max-iter",
 }

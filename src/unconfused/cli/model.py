@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -17,11 +18,26 @@ from sklearn.preprocessing import FunctionTransformer
 from unconfused._columns.kinds import ColumnPlan
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
+from unconfused._matrix import GuessedConfusionWarning
 from unconfused._typing import IntArray
 from unconfused.cli.errors import in_options
+from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.task import Task
 from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
-from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
+from unconfused.confusion.estimate import is_guess
+from unconfused.estimators import (
+    UMAClassifier,
+    UnconfusedClassifier,
+    UnconfusedLogisticRegression,
+)
+
+BELIEVED = (
+    "The model took the labels as right: held-out labels are not predicted better through the "
+    "estimated confusion matrix."
+)
+
+ROWS_TO_CHOOSE_FROM = 10_000
+"""Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
 
 ROWS_TO_GUESS_FROM = 10_000
 """Rows used to estimate the matrix without trusted rows; more are slower, and no better."""
@@ -32,15 +48,18 @@ class Settings:
     """Learner and column options."""
 
     learner: str = "logistic"
-    l2: float = 1e-4
+    l2: float | None = None
+    """None: chosen by the learner."""
+
     max_iter: int | None = None
     text: list[str] = field(default_factory=list)
     categories: list[str] = field(default_factory=list)
     ignore: list[str] = field(default_factory=list)
     smoothing: float = 0.0
     seed: int = 0
-    relabel: int = 0
+    relabel: int | None = None
     as_is: bool = False
+    numbers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,9 @@ class Plan:
     """Set if the rows are on disk: they are features then, and all steps but the learner are
     fitted."""
 
+    notes: list[str] = field(default_factory=list)
+    """What to tell the user of the choice of the learner."""
+
     @property
     def learner(self) -> Any:
         """The classifier at the end of the pipeline."""
@@ -86,15 +108,40 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    said = [in_options(str(one.message)) for one in caught if issubclass(one.category, UserWarning)]
+    # That a matrix is a guess is said wherever it is shown.
+    told = [one for one in caught if not issubclass(one.category, GuessedConfusionWarning)]
+    said = [in_options(str(one.message)) for one in told if issubclass(one.category, UserWarning)]
     notes += [line for line in dict.fromkeys(said) if line not in notes]
 
 
 def make_plan(task: Task, settings: Settings) -> Plan:
-    """Build the pipeline for the task's columns."""
-    learner = make_learner(task, settings)
+    """Build the pipeline for the task's columns; where the learner is left open, compare two."""
+    from unconfused.cli import trees
+
+    linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
+    plan = _plan_for(task, settings, make_learner(task, linear))
+    if settings.learner not in ("auto", "trees"):
+        return plan
+    why_not = trees.refusal(task, plan)
+    if settings.learner == "trees" and why_not is not None:
+        raise ValueError(
+            f"{why_not}. Use --learner logistic, or leave such columns out with --ignore."
+        )
+    if settings.learner == "auto" and (why_not is not None or not trees.enough_rows(task)):
+        return plan
+    boosted = _plan_for(task, settings, trees.make_trees(task, settings), for_trees=True)
+    if settings.learner == "trees":
+        return boosted
+    words = trees.comparison(task, plan, boosted, settings.seed)
+    return plan if words is None else replace(boosted, notes=[words])
+
+
+def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:
+    """Build the pipeline that ends in a learner."""
     if not task.is_frame:
         refuse_column_options(settings)
+        if for_trees:  # gaps are as good as any value to them, and scales do not matter
+            return Plan(_unscaled_pipeline(learner), task.table, None)
         return Plan(_plain_pipeline(task.table, learner, settings.as_is), task.table, None)
     refuse_as_is(settings)
     model, columns = build_pipeline(
@@ -103,16 +150,19 @@ def make_plan(task: Task, settings: Settings) -> Plan:
         label=None,
         text=settings.text,
         categories=settings.categories,
+        numbers=settings.numbers,
         leave_out=[*task.reserved, *settings.ignore],
+        for_trees=for_trees,
     )
     return Plan(model, prepare_frame(model, task.table), columns)
 
 
 def refuse_column_options(settings: Settings) -> None:
     """Raise if options name columns of a file without column names."""
-    if settings.text or settings.categories or settings.ignore:
+    if settings.text or settings.categories or settings.numbers or settings.ignore:
         raise ValueError(
-            "This file has no column names, so --text, --categories and --ignore do not apply."
+            "This file has no column names, so --text, --categories, --numbers and --ignore do not "
+            "apply."
         )
 
 
@@ -126,7 +176,7 @@ def refuse_as_is(settings: Settings) -> None:
 
 
 def make_learner(task: Task, settings: Settings) -> Any:
-    """Return the classifier, not fitted."""
+    """Return the linear classifier, not fitted."""
     shared: dict[str, Any] = {
         "classes": None if task.classes is None else task.classes.tolist(),
         "missing_label": None,
@@ -134,9 +184,14 @@ def make_learner(task: Task, settings: Settings) -> Any:
     }
     if settings.max_iter is not None:
         shared["max_iter"] = settings.max_iter
-    if settings.learner == "logistic":
+    if settings.learner == "trees":
+        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
+    if settings.learner != "uma":
         return UnconfusedLogisticRegression(
-            task.confusion, l2=settings.l2, relabel=settings.relabel, **shared
+            "auto" if task.kind == "nothing" else task.confusion,
+            l2="auto" if settings.l2 is None else settings.l2,
+            relabel="auto" if settings.relabel is None else settings.relabel,
+            **shared,
         )
     if settings.relabel:
         raise ValueError("--relabel needs probabilities: use --learner logistic.")
@@ -157,20 +212,74 @@ def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
     return Pipeline([("fill", fill), *steps])
 
 
+def _unscaled_pipeline(learner: Any) -> Pipeline:
+    from unconfused.cli.scaling import as_they_are
+
+    return Pipeline([("scale", as_they_are()), ("learner", learner)])
+
+
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
     """Return the matrix to pass to the learner; None if the learner determines it."""
-    if task.kind == "nothing":
+    if task.checked is not None and task.kind == "trusted":
+        return confusion_with_verdicts(task, plan, settings)
+    if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
+        return None
+    if task.kind == "nothing" and (settings.learner == "uma" or settings.smoothing > 0):
         return guess_confusion(task, plan, settings.seed, settings.smoothing)
     if task.kind == "trusted" and settings.smoothing > 0:
         return count_confusion(task, settings.smoothing)
     return None
 
 
+def choose_on_sample(task: Task, plan: Plan) -> None:
+    """Choose what is left open for many rows on disk on some of them, in memory.
+
+    Only the penalty, the weight of noisy rows and the matrix are chosen, and no rounds of
+    relabelling are made: each would take dozens of passes over the file.
+    """
+    learner = plan.learner
+    if not isinstance(learner, UnconfusedLogisticRegression):
+        return
+    if learner.relabel == "auto":
+        learner.set_params(relabel=0)
+    settings = (learner.l2, learner.noisy_weight, learner.confusion)
+    if not any(isinstance(one, str) for one in settings):
+        return
+    known = np.zeros(len(task.place), dtype=bool)
+    if task.y_true is not None:
+        known = present_labels(task.y_true)
+    order = np.random.RandomState(learner.random_state).permutation(len(known))
+    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:ROWS_TO_CHOOSE_FROM])
+    y = task.y.take_items(rows) if task.kind == "votes" else task.y[rows]
+    truth = None if task.y_true is None else task.y_true[rows]
+    chosen = clone(learner).set_params(relabel=0).fit(plan.rows[rows], y, y_true=truth)
+    learner.set_params(l2=chosen.l2_, noisy_weight=chosen.noisy_weight_)
+    if isinstance(learner.confusion, str):
+        learner.set_params(confusion=getattr(chosen, "guessed_confusion_", None))
+
+
+def believed_without_knowing(task: Task, learner: Any) -> bool:
+    """Return whether a fit that knew nothing of the noise took the labels as right."""
+    guessed = hasattr(learner, "guessed_confusion_") or is_guess(learner.confusion)
+    return task.kind == "nothing" and not guessed
+
+
 def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
     """Count the labels of the trusted rows."""
     assert task.y_true is not None
+    if task.checked is not None:
+        return task.verdicts().confusion(task.y, classes=task.classes, smoothing=smoothing)
     return from_trusted(
         task.y_true, task.y, classes=task.classes, smoothing=smoothing, missing_label=None
+    )
+
+
+def confusion_with_verdicts(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
+    """Estimate the matrix from verdicts on rows drawn by chance, and a guess beside them."""
+    from unconfused.review.fit import confusion_of_checked
+
+    return confusion_of_checked(
+        plan.features(), task.y, task.verdicts(), classes=task.classes, random_state=settings.seed
     )
 
 
@@ -195,8 +304,28 @@ def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
     """Fit the pipeline."""
     if confusion is not None:
         plan.model.set_params(learner__confusion=confusion)
+    if task.checked is not None and task.kind != "votes":
+        return _fit_verdicts(task, plan)
     if plan.sample is not None:
+        if len(task.place) > ROWS_TO_CHOOSE_FROM:
+            choose_on_sample(task, plan)
         plan.learner.fit(plan.rows, task.y, y_true=task.y_true)
         return plan.model
     truth = {} if task.y_true is None else {"learner__y_true": task.y_true}
     return plan.model.fit(plan.rows, task.y, **truth)
+
+
+def _fit_verdicts(task: Task, plan: Plan) -> Pipeline:
+    """Fit with verdicts: all are learnt from, those on rows drawn by chance are counted."""
+    from unconfused.review.fit import fit_checked
+
+    checked = task.verdicts()
+    if plan.sample is not None:
+        plan.model.steps[-1] = (
+            "learner",
+            fit_checked(plan.learner, plan.rows, task.y, checked),
+        )
+        return plan.model
+    fitted = fit_checked(plan.model, plan.rows, task.y, checked)
+    plan.model.steps = fitted.steps
+    return plan.model

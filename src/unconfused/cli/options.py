@@ -17,8 +17,25 @@ CHANCE = "Randomness"
 class Learner(StrEnum):
     """Which learner is at the end of the pipeline."""
 
+    auto = "auto"
     logistic = "logistic"
+    trees = "trees"
     uma = "uma"
+
+
+class AuditLearner(StrEnum):
+    """Which learner judges rows."""
+
+    auto = "auto"
+    logistic = "logistic"
+    trees = "trees"
+
+
+class Predicts(StrEnum):
+    """What probabilities are of."""
+
+    label = "label"
+    true_class = "class"
 
 
 class Duplicates(StrEnum):
@@ -62,8 +79,9 @@ Truth = Annotated[
     typer.Option(
         "--truth",
         "-t",
-        metavar="COLUMN",
-        help="Column with the true class of some rows, empty elsewhere.",
+        metavar="COLUMN|VERDICTS.csv",
+        help="Column with the true class of some rows, empty elsewhere; or a file of verdicts from "
+        "`unconfused review` or a report.",
         rich_help_panel=KNOWN,
     ),
 ]
@@ -131,12 +149,21 @@ Smoothing = Annotated[
         rich_help_panel=KNOWN,
     ),
 ]
+L2 = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="L2 penalty (logistic); without it, chosen by cross-validation.",
+        show_default="automatic",
+    ),
+]
 Relabel = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=0,
-        help="Rounds of refitting to the probable classes of the rows (logistic): 4 is often "
-        "better than 0, and takes up to 40 times as long.",
+        help="Rounds of refitting to the probable classes of the rows (logistic); 0 for none. "
+        "Without it, up to 4, where held-out labels show that they help.",
+        show_default="automatic",
     ),
 ]
 Identity = Annotated[
@@ -151,7 +178,10 @@ Identity = Annotated[
 Text = Annotated[
     list[str] | None,
     typer.Option(
-        "--text", metavar="COL,COL,...", help="Columns of free text.", rich_help_panel=COLUMNS
+        "--text",
+        metavar="COL,COL,...",
+        help="Columns of free text; long cells that mostly differ are recognised.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Categories = Annotated[
@@ -160,6 +190,15 @@ Categories = Annotated[
         "--categories",
         metavar="COL,COL,...",
         help="Numeric columns that hold codes.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Numbers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--numbers",
+        metavar="COL,COL,...",
+        help="Columns of numbers or dates to use although they look like identifiers.",
         rich_help_panel=COLUMNS,
     ),
 ]

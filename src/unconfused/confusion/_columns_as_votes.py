@@ -8,8 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from unconfused._labels import is_missing, label_array
-from unconfused._typing import ArrayLike, Labels
+from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.votes import Votes, votes_from_wide
+
+FEWEST_ROWS = 30
+"""From so many rows on it shows whether columns answer the same question."""
 
 
 def columns_as_votes(
@@ -51,10 +54,29 @@ def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
             "row as y. For several models give a Votes object with a column per model: "
             "confusion.votes_from_wide(classes_by_model, weight=confidences). " + settle
         )
-    one_hot = np.isin(numbers, (0.0, 1.0)).all() and bool(np.all(numbers.sum(axis=1) == 1))
     # Who names the classes 0 and 1 has said what the entries are.
-    if one_hot and classes is None:
+    if classes is not None or not np.isin(numbers, (0.0, 1.0)).all():
+        return
+    if np.all(numbers.sum(axis=1) == 1):
         raise ValueError(
             "y looks like an indicator matrix: every row holds one 1, in the column of its class. "
             "Give one label per row, as in classes[y.argmax(axis=1)]. " + settle
         )
+    if len(numbers) >= FEWEST_ROWS and not _agree(numbers):
+        raise ValueError(
+            "y looks like a multi-label problem: its columns of 0 and 1 agree no more than by "
+            "chance, so they do not answer the same question. Fit one model per column, each with "
+            "a confusion matrix of its own; where all columns share one, "
+            "sklearn.multioutput.MultiOutputClassifier(UnconfusedLogisticRegression(C)) does so. "
+            + settle
+        )
+
+
+def _agree(table: FloatArray) -> bool:
+    """Return whether columns correlate, in the mean, by more than a standard error."""
+    varied = table[:, np.ptp(table, axis=0) > 0]
+    if varied.shape[1] < 2:
+        return True
+    correlation = np.atleast_2d(np.corrcoef(varied, rowvar=False))
+    pairs = correlation[np.triu_indices(varied.shape[1], k=1)]
+    return bool(pairs.mean() > 1.0 / np.sqrt(len(table) * len(pairs)))

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from unconfused._labels import encode_labels, label_array
 from unconfused._matrix import ConfusionWarning
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._wrong_labels import Basis, WrongLabels
 from unconfused.confusion._columns_as_votes import columns_as_votes
 from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted
@@ -52,6 +53,10 @@ class AnnotatorEstimate(ConfusionEstimate):
         """Share of wrong answers to expect of each annotator on items drawn from all classes."""
         right = np.einsum("aqq,q->a", self.annotator_matrices, np.asarray(self.class_prior))
         return np.asarray(np.maximum(0.0, 1.0 - right))
+
+    def wrong_labels(self, basis: Basis | None = None) -> WrongLabels:
+        """Return the share of wrong answers with its interval, and the most frequent mix-up."""
+        return super().wrong_labels(basis or "votes")
 
     def _summary(self) -> str:
         crowd = f"{len(self.annotators)} annotators, {len(self.consensus)} items, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def from_audit(
     class, as `from_trusted` does, is wrong. With the labels' frequencies in the whole data, Bayes'
     rule turns the one into the other. Among the rows of one label, those checked must be drawn at
     random, or with known probabilities. Rows checked for looking suspicious, with no known
-    probability, cannot be used here; a learner still can, as `y_true`.
+    probability, are not counted; a learner still can use them, as `y_true`.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def from_audit(
         labels, or an array in the order of `classes` (sorted if None). By default counted in `y`,
         which must then hold the unchecked rows too, unless there is a `probability`
     probability : with what chance each row was drawn to be checked; read where the truth is known.
-        None: by chance alone among the rows with the same label
+        NaN: not known, and the row is not counted. None: by chance alone among the rows with the
+        same label
     classes : all classes, if the labels may not show every one
     smoothing : added to every count of checked rows. With 0, a label that was not checked, or a
         class that no checked row is of, is an error
@@ -86,6 +88,7 @@ def from_audit(
     """
     refuse_negative(smoothing)
     labels = _encode(y_true, y, label_counts, classes, missing_label)
+    labels = _without_unknown_chances(labels, probability)
     n_classes = len(labels.classes)
     checked = (labels.truth != MISSING) & (labels.observed != MISSING)
     if not checked.any():
@@ -125,6 +128,16 @@ def _encode(
         named = [label for label in shown if label not in _as_mapping(label_counts)]
         classes = sorted_classes([*_as_mapping(label_counts), *named])
     return encode_labels(y, y_true, classes=classes, missing_label=missing)
+
+
+def _without_unknown_chances(labels: EncodedLabels, probability: ArrayLike | None) -> EncodedLabels:
+    """Drop the truth of rows that were drawn with a chance nobody knows."""
+    if probability is None:
+        return labels
+    unknown = np.isnan(np.asarray(probability, dtype=np.float64))
+    if unknown.shape != labels.truth.shape or not unknown.any():
+        return labels
+    return replace(labels, truth=np.where(unknown, MISSING, labels.truth))
 
 
 def _as_mapping(label_counts: Any) -> dict[Any, Any]:

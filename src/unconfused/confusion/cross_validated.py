@@ -114,25 +114,30 @@ def refuse_other_length(X: Rows, labels: Labels, name: str) -> None:
         raise ValueError(f"X has {n_rows} rows but {name} has {len(labels)} labels.")
 
 
-def make_folds(codes: IntArray, classes: Labels, cv: Any, seed: Seed) -> list[Split]:
+def make_folds(
+    codes: IntArray, classes: Labels, cv: Any, seed: Seed, anchored: IntArray | None = None
+) -> list[Split]:
     """Split rows into training and test parts, each row tested once.
 
     A class with fewer rows than folds is absent from some test parts, never from training.
+    `anchored` are codes of further rows that the caller adds to every training part.
     """
     sizes = np.bincount(codes, minlength=len(classes))
-    if not len(codes) or np.count_nonzero(sizes) < 2:
+    rows_besides = np.bincount(() if anchored is None else anchored, minlength=len(classes))
+    if not len(codes) or np.count_nonzero(sizes + rows_besides) < 2:
         raise ValueError(
             f"Cross-validation needs labelled rows of at least two classes; there are {len(codes)} "
             f"labelled rows, of {name_classes(classes[sizes > 0]) if len(codes) else 'no class'}."
         )
     if not isinstance(cv, Integral):
         splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
-        return _tested_once(splits, len(codes))
+        return tested_once(splits, len(codes))
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; got {cv}.")
-    if np.any(sizes == 1):
+    alone = (sizes == 1) & (rows_besides == 0)
+    if np.any(alone):
         raise ValueError(
-            f"There is only one row of {name_classes(classes[sizes == 1])}: left out for testing, "
+            f"There is only one row of {name_classes(classes[alone])}: left out for testing, "
             "it leaves none to learn from. Add rows of that class, or leave that row out."
         )
     # A class that cannot fill every fold is no harm here, and scikit-learn would warn of it.
@@ -144,7 +149,8 @@ def make_folds(codes: IntArray, classes: Labels, cv: Any, seed: Seed) -> list[Sp
         return list(folds.split(np.zeros(len(codes)), codes))
 
 
-def _tested_once(splits: list[Split], n_rows: int) -> list[Split]:
+def tested_once(splits: list[Split], n_rows: int) -> list[Split]:
+    """Return splits as places of rows; refuse those that do not test every row once."""
     rows = np.arange(n_rows)
     places = [(rows[train], rows[test]) for train, test in splits]
     if not np.array_equal(np.sort(np.concatenate([test for _, test in places])), rows):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from unconfused._html import confusion_card, noise_in_words
+from unconfused._html import confusion_card
 from unconfused._matrix import (
     ILL_CONDITIONED_BEYOND,
     SINGULAR_BEYOND,
@@ -16,6 +16,7 @@ from unconfused._matrix import (
     dependent_classes,
 )
 from unconfused._typing import FloatArray, Labels
+from unconfused._wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
 
 JEFFREYS = 0.5
 """Pseudo-count of the prior behind the credible intervals."""
@@ -97,6 +98,17 @@ class ConfusionEstimate:
         # Rounding must not make noise-free labels worse than perfect.
         return max(0.0, 1.0 - float(share @ np.diag(self.matrix)) / total)
 
+    def wrong_labels(self, basis: Basis | None = None) -> WrongLabels:
+        """Return the share of wrong labels with its interval, and the most frequent mix-up.
+
+        `basis` says what the counts are; by default a guess for an estimate with a caveat.
+        """
+        if basis is None:
+            basis = "guessed" if self.caveat else "estimated"
+        if self.class_prior is None or basis == "votes" or not self.counts.any():
+            return wrong_labels(self.counts, basis)
+        return wrong_labels(joint_table(self.matrix, self.class_prior, self.counts), basis)
+
     @property
     def rare_classes(self) -> Labels:
         """Classes counted fewer than 20 times: their rows are little more than a guess."""
@@ -112,7 +124,8 @@ class ConfusionEstimate:
 
         It is not if the matrix is singular; weak if its condition number is beyond 100; and
         doubtful if a class is rare (`rare_classes`) or has an entry whose 95 % interval reaches
-        further than 0.15 to either side.
+        further than 0.15 to either side. Of a guess made without any truth only the sampling error
+        can be told, which says nothing of how far the guessed truth is off.
         """
         sentence = f"{self._judge()}."
         return f"{sentence} {self.caveat}" if self.caveat else sentence
@@ -139,9 +152,15 @@ class ConfusionEstimate:
                 f"Doubtful: too few counts of {name_classes(self.classes[unsure])}, entries known "
                 f"to within {margin[unsure].max():.2f} only"
             )
+        magnified = f"sampling errors magnified up to {inflation:.1f} times"
+        if self.caveat:
+            return (
+                f"A guess: the sampling error of an entry is at most {margin.max():.2f}, the error "
+                f"of guessing the truth comes on top; {magnified}"
+            )
         return (
-            f"Good enough to learn with: every entry known to within {margin.max():.2f}, sampling "
-            f"errors magnified up to {inflation:.1f} times"
+            f"Good enough to learn with: every entry known to within {margin.max():.2f}, "
+            f"{magnified}"
         )
 
     def _margins(self) -> FloatArray:
@@ -183,11 +202,11 @@ class ConfusionEstimate:
 
     def _repr_html_(self) -> str:
         """Show a card in a notebook."""
-        share = self.counts.sum(axis=1) if self.class_prior is None else self.class_prior
         classes = self.classes.tolist()
-        headline = ("?", "nothing was counted")
-        if share.sum() > 0:
-            headline = noise_in_words(self.matrix, share, classes)
+        found = self.wrong_labels()
+        headline = (found.number, found.claim(classes))
+        if not self.counts.any():
+            headline = ("?", "nothing was counted")
         return confusion_card(headline, self.matrix, classes, [self.verdict, self._summary()])
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix import loses_a_class
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
     Split,
     aligned_columns,
@@ -23,9 +23,10 @@ from unconfused.confusion.cross_validated import (
     out_of_fold,
     refuse_other_length,
 )
-from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
+from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
 from unconfused.confusion.estimation.neighbours import foretelling, from_neighbours
 from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
@@ -37,6 +38,10 @@ JUDGED = "which foretell left-out labels better ({better:.3f} a row) than {other
 
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
+
+TOLD_APART = 0.75
+"""Mean probability of a class among the rows predicted to be of it, below which the class overlaps
+others. Settled on Digits and Reuters."""
 
 UNMIXING_STEPS = 30
 """Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
@@ -82,7 +87,10 @@ def from_noisy(
       better than their shares do, the thresholds separate nothing;
     - if classes overlap, rows of one that look like another are taken for wrong labels.
 
-    Intervals and verdict treat the guessed truth as known. With trusted rows, use `from_trusted`.
+    Intervals show the sampling error only, as if the guessed truth were known: the error of an
+    entry can be several times as large. The verdict names classes to doubt above all, those that
+    are rare beside the wrong labels of another class and those that are not told apart from others.
+    With trusted rows, use `from_trusted`.
 
     Parameters
     ----------
@@ -136,24 +144,56 @@ def from_noisy(
     splits = make_folds(observed, labels.classes, cv, random_state)
     probability = left_out_probabilities(estimator, X, observed, labels.classes, splits, n_jobs)
     counts = guess_counts(probability, observed, n_rounds)
-    matrix, caveat = drawn_together(counts, smoothing), CAVEAT
+    matrix, which = drawn_together(counts, smoothing), ""
     if near is not None:
         score = foretelling(unmix_probabilities(probability, matrix), matrix, observed)
-        caveat = _say_which(score, near.score)
+        which = _say_which(score, near.score)
         if near.score > score:
             matrix, counts = drawn_together(near.counts, smoothing), near.counts
+    doubted = labels.classes[_doubted(probability, observed, counts, matrix)]
+    caveat = " ".join(filter(None, [CAVEAT, _say_doubt(doubted), which]))
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no row stands out as one of it.")
     return ConfusionEstimate(matrix, counts, labels.classes, caveat=caveat)
 
 
 def _say_which(confident: float, neighbours: float) -> str:
-    """Return the caveat, with which estimate was taken, and why."""
+    """Say which estimate was taken, and why."""
     scores = {"confident": confident, "neighbours": neighbours}
     best = "neighbours" if neighbours > confident else "confident"
     other = "a model's probabilities" if best == "neighbours" else "neighbours"
     judged = JUDGED.format(better=max(scores.values()), worse=min(scores.values()), other=other)
-    return f"{CAVEAT} {BY_METHOD[best].format(judged=judged)}"
+    return BY_METHOD[best].format(judged=judged)
+
+
+def _say_doubt(doubted: Labels) -> str:
+    if not len(doubted):
+        return ""
+    return (
+        f"Doubt the rows of {name_classes(doubted)} above all: rare beside the wrong labels of "
+        "another class, or not told apart from other classes."
+    )
+
+
+def _doubted(
+    probability: FloatArray, observed: IntArray, counts: FloatArray, matrix: FloatArray
+) -> BoolArray:
+    """Return the classes whose rows of the matrix may be far off, whatever their counts.
+
+    If more labels of some other class are wrong than a class has rows, those may be what was taken
+    for it. If rows predicted to be of a class are hardly more likely of it than of others, counts
+    of the two are mixed.
+    """
+    n_classes = len(counts)
+    wrong = counts.sum(axis=1) - np.diag(counts)
+    others = np.where(np.eye(n_classes) > 0, 0.0, wrong).max(axis=1)
+    truth, evidence = unmix_probabilities(probability, matrix), matrix[:, observed].T
+    sure = sharpen(truth, best_power(truth, evidence))
+    predicted = sure.argmax(axis=1)
+    total = np.bincount(predicted, sure.max(axis=1), n_classes)
+    overlaps = total < TOLD_APART * np.bincount(predicted, minlength=n_classes)
+    never = np.bincount(predicted, minlength=n_classes) == 0
+    return np.asarray((others > counts.sum(axis=1)) | overlaps | never)
 
 
 def left_out_probabilities(

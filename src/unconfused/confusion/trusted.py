@@ -53,11 +53,15 @@ def from_trusted(
 
 
 def count_pairs(
-    truth: IntArray, observed: IntArray, n_classes: int, weight: FloatArray | None = None
+    truth: IntArray,
+    observed: IntArray,
+    n_classes: int,
+    weight: FloatArray | None = None,
+    n_labels: int | None = None,
 ) -> FloatArray:
     """Count (true, observed) code pairs, over the rows where neither is missing."""
     known = (truth >= 0) & (observed >= 0)
-    counts = np.zeros((n_classes, n_classes))
+    counts = np.zeros((n_classes, n_classes if n_labels is None else n_labels))
     np.add.at(counts, (truth[known], observed[known]), 1.0 if weight is None else weight[known])
     return counts
 

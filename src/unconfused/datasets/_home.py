@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from unconfused._extras import pip_install
 from unconfused._typing import FloatArray, Labels
 
 DATA_VARIABLE = "UNCONFUSED_DATA"
@@ -146,7 +147,7 @@ def _check_content(path: Path, content: bytes, table: TableFile) -> None:
         f"{path} is not the copy of this file that published results come from: its SHA-256 is "
         f"{found}, not {table.sha256}.",
         UserWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 
@@ -171,7 +172,7 @@ def import_pandas() -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError('as_frame=True needs pandas: pip install "unconfused[data]"') from error
+        raise ImportError(f"as_frame=True needs pandas: {pip_install('data')}") from error
     return pd
 
 

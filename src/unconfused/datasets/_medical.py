@@ -6,17 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from unconfused.datasets._home import (
-    DataHome,
-    TableFile,
-    as_numbers,
-    empty_as_none,
-    find_data_home,
-    hand_over,
-    has_files,
-    not_found,
-    read_columns,
-)
+from unconfused.datasets._answers import SuppliedSet, supplied_file
+from unconfused.datasets._home import DataHome, as_numbers, empty_as_none, hand_over
 
 COLUMNS = [
     "id",
@@ -29,12 +20,17 @@ COLUMNS = [
     "truth",
 ]
 
-FILE = TableFile(
-    "cause.csv",
-    len(COLUMNS),
-    None,
-    "0f24ae0aee08fc8f6f277c2229216d5bc8b1a3c0f25cd85257242576c7f7b624",
-    own_copies=True,
+SET = SuppliedSet(
+    "medical_relations",
+    "medical relations",
+    COLUMNS,
+    {
+        "all": supplied_file(
+            "cause.csv", COLUMNS, "0f24ae0aee08fc8f6f277c2229216d5bc8b1a3c0f25cd85257242576c7f7b624"
+        )
+    },
+    "No licence is stated. It comes from the CrowdTruth project's medical relation extraction. "
+    f"Expected columns: {', '.join(COLUMNS)}.",
 )
 
 DESCRIPTION = """\
@@ -84,15 +80,9 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
     >>> medical.data.shape  # doctest: +SKIP
     (3984,)
     """
-    folder = find_data_home(data_home) / "medical_relations"
-    if not has_files(folder, [FILE.name]):
-        raise FileNotFoundError(
-            f"{not_found('medical relations', folder, [FILE.name])} It cannot be downloaded: no "
-            "licence is stated. It comes from the CrowdTruth project's medical relation "
-            f"extraction. Expected columns: {', '.join(COLUMNS)}."
-        )
-    columns = read_columns(folder, FILE, COLUMNS)
-    scores = as_numbers(folder / FILE.name, np.array(columns["crowd_score"]))
+    rows = SET.read(data_home, ["all"])
+    columns = rows.columns
+    scores = as_numbers(rows.folder, np.array(columns["crowd_score"]))
     distant, crowd = np.array(columns["distant_label"]), np.array(columns["crowd_label"])
     return hand_over(
         np.array(columns["sentence"], dtype=object),

@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unconfused._typing import FloatArray, Labels
-from unconfused.datasets._answers import read_answers
-from unconfused.datasets._home import (
-    DataHome,
-    Subset,
-    TableFile,
-    as_numbers,
-    find_data_home,
-    hand_over,
-    has_files,
-    not_found,
-    parts_of,
-    read_columns,
-)
+from unconfused.datasets._answers import ANSWERS, SuppliedSet, supplied_file
+from unconfused.datasets._home import DataHome, Subset, as_numbers, hand_over, parts_of
 
 N_FEATURES = 124
 FEATURE_NAMES = [f"feature{number}" for number in range(N_FEATURES)]
 SONG_COLUMNS = ["id", *FEATURE_NAMES, "class"]
-ANSWER_COLUMNS = ["annotator", "song", "label"]
+ANSWER_COLUMNS = ("annotator", "song", "label")
 
 FILES = {
-    "train": TableFile(
+    "train": supplied_file(
         "train.csv",
-        len(SONG_COLUMNS),
-        None,
+        SONG_COLUMNS,
         "28cd73e9bf555e5847de0b0fc4c4998264d4a272d657c452edf2c93c206bda64",
-        own_copies=True,
     ),
-    "test": TableFile(
+    "test": supplied_file(
         "test.csv",
-        len(SONG_COLUMNS),
-        None,
+        SONG_COLUMNS,
         "952b423483bef4e0aa38b628815232b600a745d028fc8dfe8addd49e616931b8",
-        own_copies=True,
+    ),
+    ANSWERS: supplied_file(
+        "answers.csv",
+        [*ANSWER_COLUMNS],
+        "b23dfbde216ce7a36d143ec6c1619d396cbf85b2b076dcfc84a8e1bd1511ef6e",
     ),
 }
-ANSWERS = TableFile(
-    "answers.csv",
-    len(ANSWER_COLUMNS),
-    None,
-    "b23dfbde216ce7a36d143ec6c1619d396cbf85b2b076dcfc84a8e1bd1511ef6e",
-    own_copies=True,
+SET = SuppliedSet(
+    "music_genre",
+    "music genre",
+    SONG_COLUMNS,
+    FILES,
+    f"Expected columns: id, feature0 to feature{N_FEATURES - 1}, class in train.csv and test.csv; "
+    f"{', '.join(ANSWER_COLUMNS)} in answers.csv.",
+    ANSWER_COLUMNS,
 )
 
 DESCRIPTION = """\
@@ -110,48 +100,19 @@ def fetch_music_genre(
     >>> music.votes.shape  # doctest: +SKIP
     (700, 44)
     """
-    folder = find_data_home(data_home) / "music_genre"
-    parts = parts_of(subset)
-    _check_files(folder, parts)
-    songs, data, target = _read_songs(folder, parts)
-    more = {}
-    if not return_X_y and parts != ["test"]:
-        more = read_answers(folder, ANSWERS, ANSWER_COLUMNS, songs, as_frame=as_frame)
+    rows = SET.read(data_home, parts_of(subset))
+    songs = np.array(rows.columns["id"])
+    if len(set(rows.columns["id"])) != len(songs):
+        raise ValueError(f"A song is listed twice in the files of {rows.folder}.")
+    features = np.array([rows.columns[name] for name in FEATURE_NAMES]).T
     return hand_over(
-        data,
-        target,
+        as_numbers(rows.folder, features),
+        rows.target,
         feature_names=FEATURE_NAMES,
-        target_names=np.unique(target),
+        target_names=np.unique(rows.target),
         description=DESCRIPTION,
         return_X_y=return_X_y,
         as_frame=as_frame,
         songs=songs,
-        **more,
+        **({} if return_X_y else rows.votes(as_frame=as_frame)),
     )
-
-
-def _check_files(folder: Path, parts: list[str]) -> None:
-    names = [FILES[part].name for part in parts]
-    if "train" in parts:
-        names.append(ANSWERS.name)
-    if not has_files(folder, names):
-        raise FileNotFoundError(
-            f"{not_found('music genre', folder, names)} It cannot be downloaded. Expected columns: "
-            f"id, feature0 to feature{N_FEATURES - 1}, class in train.csv and test.csv; "
-            f"{', '.join(ANSWER_COLUMNS)} in answers.csv."
-        )
-
-
-def _read_songs(folder: Path, parts: list[str]) -> tuple[Labels, FloatArray, Labels]:
-    songs: list[str] = []
-    target: list[str] = []
-    data = []
-    for part in parts:
-        columns = read_columns(folder, FILES[part], SONG_COLUMNS)
-        songs += columns["id"]
-        target += columns["class"]
-        features = np.array([columns[name] for name in FEATURE_NAMES]).T
-        data.append(as_numbers(folder / FILES[part].name, features))
-    if len(set(songs)) != len(songs):
-        raise ValueError(f"A song is listed twice in the files of {folder}.")
-    return np.array(songs), np.concatenate(data), np.array(target)

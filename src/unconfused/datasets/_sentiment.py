@@ -6,44 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from unconfused.datasets._answers import read_answers
-from unconfused.datasets._home import (
-    DataHome,
-    Subset,
-    TableFile,
-    find_data_home,
-    hand_over,
-    has_files,
-    not_found,
-    parts_of,
-    read_columns,
-)
+from unconfused.datasets._answers import ANSWERS, SuppliedSet, supplied_file
+from unconfused.datasets._home import DataHome, Subset, hand_over, parts_of
 
 COLUMNS = ["id", "text", "class"]
-ANSWER_COLUMNS = ["annotator", "item", "label"]
+ANSWER_COLUMNS = ("annotator", "item", "label")
 
 FILES = {
-    "train": TableFile(
-        "train.csv",
-        len(COLUMNS),
-        None,
-        "7aa5432ae8e797ef19f5cd2e8662a65693cd8cd841acf636e76cba3d3c7f9ed0",
-        own_copies=True,
+    "train": supplied_file(
+        "train.csv", COLUMNS, "7aa5432ae8e797ef19f5cd2e8662a65693cd8cd841acf636e76cba3d3c7f9ed0"
     ),
-    "test": TableFile(
-        "test.csv",
-        len(COLUMNS),
-        None,
-        "cbcf61c816a09d615811f4a167f8b683a4dfc5e9f5e02e4894ea229c3ae94076",
-        own_copies=True,
+    "test": supplied_file(
+        "test.csv", COLUMNS, "cbcf61c816a09d615811f4a167f8b683a4dfc5e9f5e02e4894ea229c3ae94076"
+    ),
+    ANSWERS: supplied_file(
+        "answers.csv",
+        [*ANSWER_COLUMNS],
+        "984aa13bdd4c3f5383df35919546ad514d14bfa1f67808875f62b62df79a515c",
     ),
 }
-ANSWERS = TableFile(
-    "answers.csv",
-    len(ANSWER_COLUMNS),
-    None,
-    "984aa13bdd4c3f5383df35919546ad514d14bfa1f67808875f62b62df79a515c",
-    own_copies=True,
+SET = SuppliedSet(
+    "sentiment_polarity",
+    "sentiment polarity",
+    COLUMNS,
+    FILES,
+    "No licence is stated. It comes from F. Rodrigues, F. Pereira and B. Ribeiro (2013). Expected "
+    f"columns: {', '.join(COLUMNS)} in train.csv and test.csv; {', '.join(ANSWER_COLUMNS)} in "
+    "answers.csv.",
+    ANSWER_COLUMNS,
 )
 
 DESCRIPTION = """\
@@ -99,31 +89,13 @@ def fetch_sentiment_polarity(
     >>> reviews.votes.shape  # doctest: +SKIP
     (4999, 203)
     """
-    folder = find_data_home(data_home) / "sentiment_polarity"
-    parts = parts_of(subset)
-    names = [FILES[part].name for part in parts]
-    names += [ANSWERS.name] if "train" in parts else []
-    if not has_files(folder, names):
-        raise FileNotFoundError(
-            f"{not_found('sentiment polarity', folder, names)} It cannot be downloaded: no licence "
-            "is stated. It comes from F. Rodrigues, F. Pereira and B. Ribeiro (2013). Expected "
-            f"columns: {', '.join(COLUMNS)} in train.csv and test.csv; "
-            f"{', '.join(ANSWER_COLUMNS)} in answers.csv."
-        )
-    tables = [read_columns(folder, FILES[part], COLUMNS) for part in parts]
-    texts = [text for table in tables for text in table["text"]]
-    target = np.array([label for table in tables for label in table["class"]])
-    more = {}
-    if "train" in parts and not return_X_y:
-        # The parts number their sentences alike; only those of the training part have answers.
-        items = np.array(tables[0]["id"] + [""] * (len(texts) - len(tables[0]["id"])))
-        more = read_answers(folder, ANSWERS, ANSWER_COLUMNS, items)
+    rows = SET.read(data_home, parts_of(subset))
     return hand_over(
-        np.array(texts, dtype=object),
-        target,
+        rows.texts,
+        rows.target,
         feature_names=None,
-        target_names=np.unique(target),
+        target_names=np.unique(rows.target),
         description=DESCRIPTION,
         return_X_y=return_X_y,
-        **more,
+        **({} if return_X_y else rows.votes()),
     )

@@ -6,38 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from unconfused.datasets._home import (
-    DataHome,
-    Subset,
-    TableFile,
-    empty_as_none,
-    find_data_home,
-    hand_over,
-    has_files,
-    not_found,
-    parts_of,
-    read_columns,
-)
+from unconfused.datasets._answers import SuppliedSet, supplied_file
+from unconfused.datasets._home import DataHome, Subset, empty_as_none, hand_over, parts_of
 
 RULES = [f"rule_{number}" for number in range(1, 11)]
 COLUMNS = ["id", "text", "class", *RULES]
 
 FILES = {
-    "train": TableFile(
-        "train.csv",
-        len(COLUMNS),
-        None,
-        "ba63d2f3a2e7d22ff3efd34b074ee9608a455a7216470ec1abf3b4f3339ef4ba",
-        own_copies=True,
+    "train": supplied_file(
+        "train.csv", COLUMNS, "ba63d2f3a2e7d22ff3efd34b074ee9608a455a7216470ec1abf3b4f3339ef4ba"
     ),
-    "test": TableFile(
-        "test.csv",
-        len(COLUMNS),
-        None,
-        "2d47873f34fe6a71f8b0779bc5dd5730337e5b0ad187f63e80061d314de93d52",
-        own_copies=True,
+    "test": supplied_file(
+        "test.csv", COLUMNS, "2d47873f34fe6a71f8b0779bc5dd5730337e5b0ad187f63e80061d314de93d52"
     ),
 }
+SET = SuppliedSet(
+    "youtube_spam",
+    "YouTube spam",
+    COLUMNS,
+    FILES,
+    "The texts are UCI's 'YouTube Spam Collection' (CC BY 4.0), the rules those of the WRENCH "
+    "collection (data set 'youtube'). Expected columns: id, text, class, rule_1 to rule_10, empty "
+    "where a rule abstains.",
+)
 
 DESCRIPTION = """\
 Comments under YouTube videos, spam or ham (T. C. Alberto, J. V. Lochter and T. A. Almeida, 2015;
@@ -89,26 +80,14 @@ def fetch_youtube_spam(
     >>> comments.votes.shape  # doctest: +SKIP
     (1586, 10)
     """
-    folder = find_data_home(data_home) / "youtube_spam"
-    parts = parts_of(subset)
-    names = [FILES[part].name for part in parts]
-    if not has_files(folder, names):
-        raise FileNotFoundError(
-            f"{not_found('YouTube spam', folder, names)} It cannot be downloaded in this form. The "
-            "texts are UCI's 'YouTube Spam Collection' (CC BY 4.0), the rules those of the WRENCH "
-            "collection (data set 'youtube'). Expected columns: id, text, class, rule_1 to "
-            "rule_10, empty where a rule abstains."
-        )
-    tables = [read_columns(folder, FILES[part], COLUMNS) for part in parts]
-    joined = {name: [entry for table in tables for entry in table[name]] for name in COLUMNS}
-    target = np.array(joined["class"])
+    rows = SET.read(data_home, parts_of(subset))
     return hand_over(
-        np.array(joined["text"], dtype=object),
-        target,
+        rows.texts,
+        rows.target,
         feature_names=None,
-        target_names=np.unique(target),
+        target_names=np.unique(rows.target),
         description=DESCRIPTION,
         return_X_y=return_X_y,
-        votes=np.stack([empty_as_none(joined[rule]) for rule in RULES], axis=1),
+        votes=np.stack([empty_as_none(rows.columns[rule]) for rule in RULES], axis=1),
         annotators=np.array(RULES),
     )

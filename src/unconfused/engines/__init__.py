@@ -5,7 +5,7 @@ from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
 from unconfused.engines.choose import make_engine
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.local.blas_threads import thread_pools
+from unconfused.engines.local.blas_threads import blas_threads_for, thread_pools
 
 __all__ = [
     "ArrayEngine",
@@ -15,6 +15,7 @@ __all__ = [
     "LikelihoodPass",
     "LocalEngine",
     "Partition",
+    "blas_threads_for",
     "make_engine",
     "thread_pools",
 ]

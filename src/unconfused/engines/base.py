@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
@@ -57,6 +59,59 @@ class LikelihoodPass:
             self.gradient + other.gradient,
             self.posterior + other.posterior,
         )
+
+
+@dataclass(frozen=True)
+class RowMap:
+    """Linear change of the features of all rows, without the intercept.
+
+    Rows x become ``(x - centre) @ matrix``, or ``x * matrix`` if `matrix` is a vector: a scaling,
+    which keeps rows sparse and does not centre them.
+    """
+
+    matrix: FloatArray
+    """(d, d) or (d,)."""
+
+    inverse: FloatArray
+    """Inverse of the matrix, or of the scales."""
+
+    centre: FloatArray
+    """(d,); zeros without an intercept."""
+
+    def apply(self, rows: Any) -> Any:
+        """Return the new rows, (n, d); sparse ones stay sparse if they are only scaled."""
+        if self.matrix.ndim == 1:
+            return rows * self.matrix
+        product = rows @ self.matrix
+        product -= self.centre @ self.matrix
+        return product
+
+    def to_mapped(self, weights: FloatArray) -> FloatArray:
+        """Return weights, (Q, features), that score the new rows as these score the old ones."""
+        d = len(self.centre)
+        if self.matrix.ndim == 1:
+            return np.hstack([weights[:, :d] * self.inverse, weights[:, d:]])
+        offsets = (weights[:, :d] @ self.centre)[:, np.newaxis]
+        return np.hstack([weights[:, :d] @ self.inverse.T, weights[:, d:] + offsets])
+
+    def from_mapped(self, weights: FloatArray) -> FloatArray:
+        """Undo `to_mapped`."""
+        d = len(self.centre)
+        if self.matrix.ndim == 1:
+            return np.hstack([weights[:, :d] * self.matrix, weights[:, d:]])
+        features = weights[:, :d] @ self.matrix.T
+        offsets = (features @ self.centre)[:, np.newaxis]
+        return np.hstack([features, weights[:, d:] - offsets])
+
+    def sums_from_mapped(self, vector: FloatArray) -> FloatArray:
+        """Return a weighted sum of the old rows, (features,), given that of the new ones."""
+        d = len(self.centre)
+        if self.matrix.ndim == 1:
+            return np.append(vector[:d] * self.inverse, vector[d:])
+        features = vector[:d] @ self.inverse
+        if len(vector) > d:  # the last entry of a sum is its weight
+            features = features + vector[d] * self.centre
+        return np.append(features, vector[d:])
 
 
 class Partition(Protocol):
@@ -129,6 +184,15 @@ class Engine(Protocol):
 
     def code_sums(self) -> FloatArray:
         """Return the weighted sum of the rows with each label code, (S, features)."""
+        ...
+
+    @property
+    def density(self) -> float:
+        """Share of the entries of the rows that are stored; 1 for arrays."""
+        ...
+
+    def mapped(self, change: RowMap) -> Engine:
+        """Return an engine over changed copies of these rows."""
         ...
 
     def feature_squares(self) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,50 @@ from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._scores import class_scores, fits_into
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):
+class ScoredByTruth(ClassifierMixin, BaseEstimator):
+    """A classifier whose score is against the truth, where that is known."""
+
+    classes_: Labels
+    predict: Callable[..., Labels]
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
+
+        Against noisy labels this is the agreement with the noise, not the accuracy a user cares
+        for. With `y_true`, only rows whose truth is known count.
+        """
+        predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
+        if y_true is None:
+            labels = one_column(y)
+            self._refuse_no_classes(labels)
+            return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+        missing_label = getattr(self, "missing_label", "auto")
+        truth, missing = known_truth(one_column(y_true), self.classes_, missing_label)
+        check_consistent_length(predicted, truth, sample_weight)
+        if missing.all():
+            raise ValueError("y_true holds no known truth to score against.")
+        weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
+        hits = truth[~missing] == predicted[~missing]
+        return float(np.average(hits, weights=weight))
+
+    def _refuse_no_classes(self, labels: Labels) -> None:
+        """Raise if these are labels that no prediction can agree with."""
+        if hasattr(self, "labels_"):
+            strange = np.setdiff1d(np.unique(labels.astype(str)), self.classes_.astype(str))
+            if len(strange):
+                raise ValueError(
+                    f"A prediction cannot agree with labels such as {strange.tolist()[:3]}, which "
+                    "are no classes. Pass the truth: score(X, y, y_true=...)."
+                )
+
+
+class LinearClassifier(ScoredByTruth):
     """A classifier that predicts the class whose weights score highest."""
 
     classes_: Labels
@@ -132,31 +176,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         predicted: Labels = space.xp.take(like(self.classes_, scores), best, axis=0)
         return predicted
 
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
-
-        Against noisy labels this is the agreement with the noise, not the accuracy a user cares
-        for. With `y_true`, only rows whose truth is known count.
-        """
-        predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
-        if y_true is None:
-            labels = one_column(y)
-            return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
-        missing_label = getattr(self, "missing_label", "auto")
-        truth, missing = known_truth(one_column(y_true), self.classes_, missing_label)
-        check_consistent_length(predicted, truth, sample_weight)
-        if missing.all():
-            raise ValueError("y_true holds no known truth to score against.")
-        weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
-        hits = truth[~missing] == predicted[~missing]
-        return float(np.average(hits, weights=weight))
-
 
 def one_column(labels: Any) -> Labels:
     """Return labels as a one-dimensional array; refuse several columns in words."""
@@ -172,7 +191,8 @@ def one_column(labels: Any) -> Labels:
     if array.ndim != 1:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {array.shape} instead. For labels of "
-            "several annotators, combine them into one label per row first."
+            "several annotators, combine them into one label per row first; for several labels per "
+            "row (multi-label), use sklearn.multioutput.MultiOutputClassifier around this one."
         )
     return array
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._html import confusion_card, noise_in_words
-from unconfused._labels import EncodedLabels, encode_labels
-from unconfused._matrix import align_confusion, aligned_counts, confusion_classes
+from unconfused._confusion_names import confusion_labels, is_rectangular
+from unconfused._html import confusion_card
+from unconfused._labels import EncodedLabels, encode_labels, split_missing
+from unconfused._matrix import (
+    ConfusionWarning,
+    align_confusion,
+    aligned_counts,
+    confusion_classes,
+)
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
+from unconfused._wrong_labels import joint_table, wrong_labels
 from unconfused.confusion._random_sample import warn_unless_random
-from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
 from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
 from unconfused.engines.dask.engine import DaskRest, DaskRows
@@ -36,6 +44,9 @@ class NoisyData:
     metric: Preconditioner | None = field(default=None, kw_only=True)
     """Coordinates for fits of the likelihood, once they were found."""
 
+    unlabelled: FloatArray | None = field(default=None, kw_only=True)
+    """Weights of rows without a label or truth, 0 for others; in `sample_weight` these count 0."""
+
     @property
     def known(self) -> BoolArray:
         """Which rows' truth is known."""
@@ -48,16 +59,19 @@ class NoisyData:
 
     @property
     def codes(self) -> IntArray:
-        """Label codes: the observed class, or Q + the true class where it is known."""
+        """Label codes: the observed label, or S + the true class where it is known.
+
+        Rows with neither have any code: they count 0.
+        """
+        observed = np.maximum(self.labels.observed, 0)
         if not self.trusted:
-            return self.labels.observed
-        n_classes = len(self.labels.classes)
-        return np.where(self.known, n_classes + self.labels.truth, self.labels.observed)
+            return observed
+        return np.where(self.known, len(self.labels.labels) + self.labels.truth, observed)
 
     @property
     def n_codes(self) -> int:
         """Number of label codes in use."""
-        return len(self.labels.classes) * (2 if self.trusted else 1)
+        return len(self.labels.labels) + len(self.labels.classes) * self.trusted
 
     @property
     def in_memory(self) -> bool:
@@ -66,8 +80,10 @@ class NoisyData:
 
     def pair_counts(self) -> FloatArray:
         """Count how the trusted rows were labelled."""
-        labels = self.labels
-        return count_pairs(labels.truth, labels.observed, len(labels.classes), self.sample_weight)
+        labels, n_classes = self.labels, len(self.labels.classes)
+        return count_pairs(
+            labels.truth, labels.observed, n_classes, self.sample_weight, len(labels.labels)
+        )
 
     @property
     def eligible(self) -> NoisyData:
@@ -96,6 +112,9 @@ class KnownConfusion:
     counts: FloatArray | None = None
     """The (true, observed) counts behind it; None if it was given as known."""
 
+    source: Literal["given", "guessed", "trusted", "believed"] = "given"
+    """Passed as known; estimated without any truth; counted on trusted rows; labels are right."""
+
 
 def encode_noisy(
     y: Labels,
@@ -106,10 +125,15 @@ def encode_noisy(
 ) -> EncodedLabels:
     """Encode labels; the classes are those named, those of a labelled C, or those seen."""
     named = classes
-    if classes is None and confusion is not None:
+    if classes is None and not is_open(confusion):
         named = confusion_classes(confusion)
-    labels = encode_labels(y, y_true, classes=named, missing_label=missing_label)
-    _refuse_rows_without_label(labels)
+    others = (
+        _other_labels(y, confusion, named, missing_label) if is_rectangular(confusion) else None
+    )
+    labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
+    _refuse_no_label(labels)
+    if isinstance(missing_label, str):
+        _warn_of_minus_one(y, labels)
     if len(labels.classes) < 2:
         raise ValueError(
             "A classifier needs at least two classes; the labels show only one class "
@@ -118,13 +142,58 @@ def encode_noisy(
     return labels
 
 
-def _refuse_rows_without_label(labels: EncodedLabels) -> None:
-    bare = np.flatnonzero((labels.observed < 0) & (labels.truth < 0))
+def _other_labels(y: Labels, confusion: Any, classes: ArrayLike | None, missing: Any) -> Labels:
+    """Return the labels of a rectangular matrix: its columns, or those that y shows."""
+    labels = confusion_labels(confusion)
+    if labels is not None:
+        return labels
+    n_classes, n_labels = np.shape(confusion)
+    shown = encode_labels(y, missing_label=missing).classes
+    if classes is None or len(shown) != n_labels:
+        raise ValueError(
+            f"The confusion matrix has {n_classes} rows (classes) and {n_labels} columns (labels), "
+            f"and the labels are {shown.tolist()[:10]}: which is which is not clear. Pass a "
+            "DataFrame with the classes as its index and the labels as its columns; or an array "
+            "with a column for each label that occurs, in sorted order, and name the rows with "
+            "`classes`."
+        )
+    return shown
+
+
+def without_label(labels: EncodedLabels) -> BoolArray:
+    """Return which rows have neither an observed label nor a truth."""
+    return np.asarray((labels.observed < 0) & (labels.truth < 0))
+
+
+def refuse_rows_without_label(labels: EncodedLabels) -> None:
+    """Raise if rows have neither a label nor a truth, for learners that make no use of them."""
+    bare = np.flatnonzero(without_label(labels))
     if len(bare):
         raise ValueError(
             f"{len(bare)} rows have neither an observed label nor a truth (the first is row "
             f"{bare[0]}). Drop them. If -1 is a class and not a missing label, say so with "
             "`classes`, or with missing_label=None."
+        )
+
+
+def _refuse_no_label(labels: EncodedLabels) -> None:
+    if without_label(labels).all():
+        raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
+
+
+def _warn_of_minus_one(y: Labels, labels: EncodedLabels) -> None:
+    """Warn if rows count as unlabelled only because of a -1, which may have been a class."""
+    bare = without_label(labels)
+    if not bare.any():
+        return
+    _, missing = split_missing(y, "y", None)
+    if not missing[bare].all():
+        n_rows = int(np.count_nonzero(bare & ~missing))
+        warnings.warn(
+            f"{n_rows} rows labelled -1 are taken as unlabelled. If so, say it with "
+            "missing_label=-1; if -1 is a class, with `classes` or missing_label=None.",
+            ConfusionWarning,
+            stacklevel=6,
         )
 
 
@@ -138,6 +207,16 @@ def refuse_extreme_weights(total: float) -> None:
         )
 
 
+def checked_weight(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Return weights as NumPy's floats, one per row and none negative, whatever the rows are."""
+    weight: FloatArray = _check_sample_weight(
+        to_numpy(sample_weight), np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
+    )
+    with np.errstate(over="ignore"):
+        refuse_extreme_weights(weight.sum())
+    return weight
+
+
 def confusion_for(
     data: NoisyData,
     confusion: Any,
@@ -146,27 +225,46 @@ def confusion_for(
 ) -> KnownConfusion:
     """Find C: what is passed comes first, then the trusted rows, then labels as they are.
 
+    "auto" is left to the caller where there are no trusted rows: labels are believed here.
     `counts` are those of the trusted rows gathered so far, if not of these rows alone; a class
     that has none yet is believed as labelled.
     """
     classes = data.labels.classes
-    if confusion is not None:
-        matrix = align_confusion(confusion, classes, order)
+    if not is_open(confusion):
+        matrix = align_confusion(confusion, classes, order, data.labels.other_labels)
         counts = aligned_counts(confusion, classes)
         if counts is not None:
             # An estimate may be steadier than its counts: as many rows, told apart as it does.
             counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
-        return KnownConfusion(matrix, counts)
+        return KnownConfusion(matrix, counts, "guessed" if is_guess(confusion) else "given")
+    believed = KnownConfusion(np.eye(len(classes)), source="believed")
     if counts is None:
         counts = data.pair_counts()
         if data.known.all() or not data.trusted:
             # Either no label goes through C, or all are believed as they are.
-            return KnownConfusion(np.eye(len(classes)))
+            return believed
         refuse_empty_rows(counts, classes)
         warn_unless_random(counts, data.labels.observed, data.sample_weight)
     if not counts.any():
-        return KnownConfusion(np.eye(len(classes)))
-    return KnownConfusion(ConfusionEstimate.from_counts(counts, classes).matrix, counts)
+        return believed
+    matrix = ConfusionEstimate.from_counts(counts, classes).matrix
+    return KnownConfusion(matrix, counts, "trusted")
+
+
+def is_open(confusion: Any) -> bool:
+    """Whether a user passed no matrix: None, or "auto"."""
+    if isinstance(confusion, str) and confusion != "auto":
+        raise ValueError(
+            f"confusion must be a matrix, an estimate, None or 'auto'; got {confusion!r}."
+        )
+    return confusion is None or isinstance(confusion, str)
+
+
+def passed_confusion(model: Any) -> Any:
+    """Return what a fitted model's matrix comes from: what was passed, or guessed; or None."""
+    return (
+        getattr(model, "guessed_confusion_", None) if is_open(model.confusion) else model.confusion
+    )
 
 
 class NoisyLabelClassifier(LinearClassifier):
@@ -178,6 +276,7 @@ class NoisyLabelClassifier(LinearClassifier):
     n_jobs: int | None
     confusion_: FloatArray
     class_prior_: FloatArray
+    labels_: Labels
 
     def _repr_html_inner(self) -> str:
         """Show a card above scikit-learn's diagram once fitted."""
@@ -191,15 +290,31 @@ class NoisyLabelClassifier(LinearClassifier):
         return bundle
 
     def _with_card(self, diagram: str) -> str:
-        if not hasattr(self, "class_prior_"):
-            return diagram
+        if not hasattr(self, "class_prior_") or hasattr(self, "labels_"):
+            return diagram  # a card shows one label per class
         classes = self.classes_.tolist()
-        headline = noise_in_words(self.confusion_, self.class_prior_, classes)
+        headline = self._noise_headline(classes)
         steps = f"{type(self).__name__}, {len(classes)} classes"
         if hasattr(self, "n_iter_"):  # a model in closed form has none
             steps += f", fitted in {self.n_iter_:,} steps"
         more = "unconfused.write_report shows which rows, and how sure this is"
         return confusion_card(headline, self.confusion_, classes, [steps, more]) + diagram
+
+    def _noise_headline(self, classes: list[object]) -> tuple[str, str]:
+        """Say how many labels are wrong, by the same numbers as reports and the command line."""
+        passed = passed_confusion(self)
+        if isinstance(passed, ConfusionEstimate):
+            found = passed.wrong_labels()
+            return found.number, found.claim(passed.classes.tolist())
+        counts = getattr(self, "_pair_counts", None)
+        if passed is None and counts is not None and np.any(counts):
+            found = wrong_labels(counts, "trusted")
+        elif np.array_equal(self.confusion_, np.eye(len(classes))):
+            return "0 %", "of the labels wrong: taken as they are"
+        else:
+            table = joint_table(np.asarray(self.confusion_), self.class_prior_)
+            found = wrong_labels(table, "fitted")
+        return found.number, found.claim(classes)
 
     def _check_data(
         self,
@@ -220,19 +335,26 @@ class NoisyLabelClassifier(LinearClassifier):
         labels = encode_noisy(
             observed, to_numpy(y_true), self.confusion, classes, self.missing_label
         )
-        return NoisyData(X, labels, self._check_weight(sample_weight, X))
+        weight, bare = self._check_weight(sample_weight, X), without_label(labels)
+        if not bare.any():
+            return NoisyData(X, labels, weight)
+        counted = np.ones(len(bare)) if weight is None else weight
+        refuse_extreme_weights(float(counted[~bare].sum()))
+        return NoisyData(
+            X, labels, np.where(bare, 0.0, counted), unlabelled=np.where(bare, counted, 0.0)
+        )
+
+    def _publish_labels(self, labels: EncodedLabels) -> None:
+        """Set `classes_`, and `labels_` where the labels are not the classes."""
+        self.classes_ = labels.classes
+        self.__dict__.pop("labels_", None)
+        if labels.other_labels is not None:
+            self.labels_ = labels.other_labels
 
     def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
         if sample_weight is None:
             return None
-        # Weights are NumPy's, whatever the rows are: the check needs to know how many there are.
-        rows = np.empty((X.shape[0], 0))
-        weight: FloatArray = _check_sample_weight(
-            to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
-        )
-        with np.errstate(over="ignore"):
-            refuse_extreme_weights(weight.sum())
-        return weight
+        return checked_weight(sample_weight, X.shape[0])
 
     def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
         """Wrap rows, label codes and weights for the solvers."""

@@ -8,18 +8,37 @@ import numpy as np
 
 from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
-from unconfused._typing import ArrayLike, FloatArray
+from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.engines.array_api.likelihood import logarithms, posterior, softmax
 from unconfused.estimators._array_input import array_space, like, to_numpy
 from unconfused.estimators._base import one_column
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._noisy import NoisyLabelClassifier
+from unconfused.solvers.costs import class_costs
 
 
 class SoftmaxClassifier(NoisyLabelClassifier):
     """A classifier of noisy labels with probabilities: the softmax of the scores."""
 
     confusion_: FloatArray
+    class_weight: Any = None
+    classes: ArrayLike | None
+
+    @lazy_on_dask
+    def predict(self, X: Any) -> Labels:
+        """Predict the class of every row: the likeliest, or with `class_weight` the cheapest."""
+        if self.class_weight is None:
+            return super().predict(X)
+        shares = self.predict_proba(X)
+        costs = class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes)
+        space = array_space(shares)
+        expected = to_numpy(shares) @ costs
+        best = expected.argmin(axis=1)
+        predicted = np.asarray(self.classes_[best])
+        if space is None or predicted.dtype.kind not in "iufb":  # only NumPy has arrays of strings
+            return predicted
+        found: Labels = like(predicted, shares)
+        return found
 
     @lazy_on_dask
     def predict_proba(self, X: Any) -> FloatArray:
@@ -58,9 +77,8 @@ class SoftmaxClassifier(NoisyLabelClassifier):
             lazily: FloatArray = lazy_label_posterior(self, X, y)
             return lazily
         scores = self._scores(X)
-        labels = encode_labels(
-            one_column(y), classes=self.classes_, missing_label=self.missing_label
-        )
+        names = getattr(self, "labels_", self.classes_)
+        labels = encode_labels(one_column(y), classes=names, missing_label=self.missing_label)
         # No label says nothing of the classes; it is found at -1, the last.
         chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
         log_chances = logarithms(chances)[labels.observed]

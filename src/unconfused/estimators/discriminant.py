@@ -27,7 +27,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
 
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
+    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, ConfusionEstimate or None
         As for `UMAClassifier`. A singular matrix raises an error.
     shrinkage : "auto" or float in [0, 1)
         Weight of a scaled identity in the within-class covariance, as in scikit-learn's
@@ -40,7 +40,8 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_ : as for scikit-learn's LogisticRegression
-    confusion_ : (Q, Q), the confusion matrix used, in the order of `classes_`
+    confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
+    labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows, shrunk towards
         equal shares by the amount of label noise
     means_ : (Q, d), unmixed class means
@@ -126,7 +127,8 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         unmixing.prior(engine.code_counts)  # warns about labels that do not match the matrix
         shrinkage = None if isinstance(self.shrinkage, str) else float(self.shrinkage)
         found = fit_discriminant(engine, unmixing, shrinkage)
-        self.classes_, self.confusion_ = data.labels.classes, unmixing.matrix
+        self._publish_labels(data.labels)
+        self.confusion_ = unmixing.matrix
         self.class_prior_, self.shrinkage_ = found.prior, found.shrinkage
         self.means_ = like(found.means, data.X, data.X.dtype)
         self._publish_weights(found.weights, data.X, self.fit_intercept)

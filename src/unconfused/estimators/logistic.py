@@ -12,105 +12,137 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
+from unconfused.engines import blas_threads_for
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
-from unconfused.estimators._noisy import (
-    KnownConfusion,
-    NoisyData,
-    confusion_for,
-)
+from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for, is_open
 from unconfused.estimators._used_columns import UsedColumns
-from unconfused.estimators.annotators.crowd import (
-    STEPS_PER_ROUND,
-    are_votes,
-    evidence_of,
-    fit_votes,
-    posterior_of_votes,
-)
-from unconfused.estimators.annotators.voted_rows import LocalVotes, check_votes
-from unconfused.estimators.relabel.evidence import seen_in_votes, seen_through
+from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
+from unconfused.estimators.annotators.fit import fit_model_to_votes
+from unconfused.estimators.automatic.choose import Choice
+from unconfused.estimators.relabel.evidence import seen_through
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):
-    """Logistic regression for labels seen through a confusion matrix.
+    """Logistic regression for noisy labels, through a confusion matrix.
 
-    Maximises the likelihood of the labels that were observed: the true class follows the softmax
-    of the scores, and the label follows the true class's row of the confusion matrix. Rows whose
-    truth is known count with their truth. Nothing is inverted, so the noise is not magnified as
-    it is by UMA; the probabilities are those of the true classes, and `label_posterior` says
-    which labels are probably wrong. Without a matrix and without known truths it is multinomial
-    logistic regression.
+    Maximises the likelihood of the observed labels: the true class follows the softmax of the
+    scores, and the label follows the true class's row of the confusion matrix. Rows whose truth is
+    known enter with their truth. Nothing is inverted, so noise is not amplified as it is by UMA;
+    probabilities are those of the true classes, and `label_posterior` tells which labels are
+    probably wrong. With ``confusion=None`` and no known truths this is multinomial logistic
+    regression.
+
+    Without settings, the penalty, the weight of noisy rows and rounds of relabelling are chosen by
+    cross-validation, without clean labels; see Notes.
 
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        As for `UMAClassifier`. A singular one, or nearly so, is warned of, not refused.
+    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, estimate, None, "auto"
+        ``confusion[t, k]`` is the probability that a row of true class t is labelled k; rows sum to
+        1. An array follows `classes`, or sorted order; frames, whose columns may be labels that are
+        not classes ("unsure"), and estimates are aligned by their labels. None: counted on the rows
+        with a known truth; without any, labels are taken as right, with a `LabelNoiseWarning` if
+        held-out labels show that they are not. "auto": as None, but without known truths the matrix
+        is estimated from features and labels alone (`confusion.from_noisy`) and used if it predicts
+        held-out labels better than believing them, with a `GuessedConfusionWarning`.
     refine : "auto" or bool
-        Find the matrix in turn with the weights, held to the counts it comes from. "auto" does
-        so for a matrix counted from few labels, and leaves a given one alone. With votes, False
-        holds the annotators' matrices that the votes alone give.
+        Re-estimate the matrix together with the weights, starting from the one given or counted.
+        "auto" does so if the matrix was counted on fewer than 1,000 labels in some row, and keeps a
+        matrix given without counts. With votes, False keeps the annotators' matrices estimated from
+        the votes alone.
     prior_strength : float
-        How many times each of those counts counts.
+        Weight of the counts behind the matrix while it is refined: 1 counts each of them as one
+        row, 0 lets the noisy rows alone decide, larger values keep the matrix closer to the counts.
+        With votes, an annotator's matrix is drawn towards that of all annotators with
+        ``5 * prior_strength`` answers per class.
     noisy_weight : float in [0, 1] or "auto"
-        What a noisy row counts beside a trusted one. "auto": the largest weight that predicts
-        held-out trusted rows as well as the best; 1 without trusted rows, and with votes, where
-        each annotator's matrix says what an answer is worth.
+        Weight of a noisy row relative to a trusted one. "auto": the largest weight that predicts
+        held-out trusted rows as well as the best one does; 1 without trusted rows, and with votes.
     relabel : int or "auto"
-        At most so many rounds after the fit, each of which fits anew to the classes that rows
-        probably have, judged by fits that have not seen the row; labels of rows in doubt count
-        less. A round costs six fits, and fifteen go before the first, to see that it does no
-        harm. "auto": 4, but none on Dask collections or fewer than 30 rows per class.
+        Maximum number of rounds of relabelling after the fit. A round refits to the classes that
+        rows probably have, according to models that have not seen the row; labels of rows in doubt
+        count less. Rounds that make held-out labels less likely are not made. A round takes six
+        fits, and trying the first takes fifteen. "auto": 4, but none on Dask collections or with
+        fewer than 30 rows per class.
     l2 : float or "auto"
-        Strength of the penalty on the weights: the objective is the weighted mean loss plus
-        ``l2 / 2`` times the squared weights, the intercept's left out. It is scikit-learn's with
-        ``C = 1 / (l2 * total weight)``. "auto": see Notes.
-    fit_intercept, classes, missing_label, n_jobs : as for `UMAClassifier`
-    max_iter, tol : at most so many steps; stop when neither a derivative nor what is left to gain
-        exceeds `tol`
+        Strength of the penalty: the objective is the weighted mean loss plus ``l2 / 2`` times the
+        sum of squared weights, intercepts not included. This is scikit-learn's objective with
+        ``C = 1 / (l2 * total weight)``. "auto": chosen by cross-validation.
+    class_weight : "balanced", dict, array-like of shape (Q, Q), or None
+        What a mistake costs, by *true* class, as for `UMAClassifier`. `predict` returns the class
+        of the lowest expected cost; probabilities, and the fit, are those of any other model, so
+        that it can be changed without fitting again (`set_params`).
+    fit_intercept : bool
+        Whether to fit an intercept per class.
+    classes : array-like or None
+        All classes, if the labels may not show every one; also the order of a plain `confusion`.
+    missing_label : object
+        A value that marks missing labels, besides None and NaN. "auto": -1 among integer labels,
+        where that is unambiguous; None: no other value.
+    max_iter : int
+        Maximum number of optimizer steps of a fit.
+    tol : float
+        Stop once neither an entry of the gradient nor the estimated remaining gain exceeds this.
     warm_start : bool
-        Start at the weights (and the refined matrix) of the last fit. Votes always start afresh.
+        Continue from the weights of the last fit, with its choices. Votes always start afresh.
+    n_jobs : int or None
+        Threads; -1 for all cores, None for as many as OpenMP may use.
     random_state : int, RandomState or None
-        Chance for the folds; with None they are always the same.
+        Seed of the folds; None always gives the same.
     verbose : int
-        Report progress.
+        How often to report progress; 0 for never.
 
     Attributes
     ----------
-    classes_, coef_, intercept_ : as for scikit-learn's LogisticRegression
-    confusion_ : (Q, Q), the matrix in use, refined or not, in the order of `classes_`
+    classes_ : (Q,), sorted
+    coef_, intercept_ : weights as in scikit-learn's LogisticRegression, after calibration
+    confusion_ : (Q, S), the matrix in use, refined or not, in the order of `classes_`
+    labels_ : (S,), what its columns stand for, only if labels are not the classes
+    guessed_confusion_ : ConfusionEstimate, only if the matrix was estimated from noisy labels alone
+        (``confusion="auto"``). It is a guess: check rows by hand before relying on it
     class_prior_ : (Q,), estimated share of each true class among the training rows
     l2_, noisy_weight_ : float, the penalty and the weight in use
     relabel_ : int, number of rounds made
-    choice_ : dict of arrays, one entry per combination tried where any was: `l2`, `noisy_weight`,
-        `believed` (labels taken as they are), the held-out `loss`, and which was `chosen`
-    annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
-        labels were votes; `confusion_` is then that of all annotators together
+    choice_ : dict of arrays, one entry per combination of settings tried: `l2`, `noisy_weight`,
+        `believed` (labels taken as right), the held-out `loss`, and which was `chosen`. Only if
+        something was chosen
+    annotators_, annotator_confusion_ : the annotators and their matrices, (A, Q, Q), if the labels
+        were votes; `confusion_` is then that of all answers together
+    annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
+        only ever give one label, as rules do: their silence is an answer, too. NaN for the others
     cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
-        that had not seen the row, where there were rounds of relabelling; not saved in files
+        that have not seen the row, if rounds were made; not saved in files
     noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
-        (asked if C was passed, no guess, and labels count in full), and held to C by counts
+        (tested if C was given and noisy rows have weight 1); C is then met on average only
     n_iter_ : number of steps
-    history_ : dict with the `objective` after every step; with `relabel`, `relabelled`:
-        the share of the rows fitted with another class than before in each round that was made
+    history_ : dict with the `objective` after every step and, with `relabel`, `relabelled`: the
+        share of the rows fitted with another class than before in each round
 
     Notes
     -----
-    Settings left at "auto" are chosen together, in five folds, by the log-loss of held-out rows at
-    the temperature that suits their scores best: of the truth of trusted rows, or, where C is given
-    or labels are believed, of every label seen through C; of the votes, where there are several
-    (through the matrices that votes alone give). Penalties tried are from 1e-6 to 0.01 times the
-    mean squared distance of a row from the mean; with votes on Dask collections, or fewer than 3
-    trusted rows or 30 others per class, it is 3e-4 times that. If believing the labels, or the
-    trusted rows alone, predict held-out truths clearly better than the model through C after its
-    rounds, that is the model.
+    Settings left at "auto" are chosen together in five folds by the log-loss of held-out rows, at
+    the best temperature: of the truth of trusted rows; if C is given, or labels are taken as right,
+    of all labels seen through C; with votes, of the votes. Penalties from 1e-6 to 0.01 times the
+    mean squared distance of a row from the mean are tried. With votes on Dask collections, with
+    fewer than 3 trusted rows per class (if C is counted on them) or fewer than 30 rows per class,
+    the penalty is 3e-4 times that distance. If taking labels as right, or the trusted rows alone,
+    predict held-out truths clearly better than the model through C after its rounds, that is the
+    model.
 
-    With noise the objective is not convex. The fit starts at the trusted rows' solution; without
-    trusted rows of every class, at the class means seen through C, where every class stands out of
-    the label noise, or else at 0. Poor optima are then rare while the right
-    label stays the likeliest of its row of C; beyond that, trusted rows are what decides which
-    class is which. See "When a local optimum hurts" in ``docs/choosing_a_model.md``.
+    Where anything was chosen, or rounds were made, the weights are finally scaled to the
+    temperature at which those held-out truths, labels or votes are likeliest, and intercepts are
+    moved so that class shares stay: `predict_proba` is calibrated if mistakes depend on the class
+    alone. With a guessed matrix nothing is promised: temperature and noise cannot be told apart
+    then. With every setting a number the weights minimise the objective, and nothing is scaled.
+
+    With noise the objective is not convex. The fit starts at the solution of the trusted rows;
+    without trusted rows of every class, at the class means seen through C, or at 0 if some class
+    does not stand out of the noise. Poor optima are rare while the right label is the likeliest of
+    its row of C; beyond that, only trusted rows can tell which class is which. See "When a local
+    optimum hurts" in ``docs/choosing_a_model.md``.
 
     Examples
     --------
@@ -132,6 +164,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         "relabel": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
         "classes": ["array-like", None],
         "missing_label": "no_validation",
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -152,6 +185,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     n_iter_: int
     annotators_: Labels
     annotator_confusion_: FloatArray
+    annotator_silence_: FloatArray
     _state: LikelihoodState
 
     def __init__(
@@ -164,6 +198,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         relabel: int | str = "auto",
         l2: float | str = "auto",
         fit_intercept: bool = True,
+        class_weight: Any = None,
         classes: ArrayLike | None = None,
         missing_label: Any = "auto",
         max_iter: int = 500,
@@ -180,6 +215,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self.relabel = relabel
         self.l2 = l2
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.classes = classes
         self.missing_label = missing_label
         self.max_iter = max_iter
@@ -202,8 +238,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         Parameters
         ----------
         X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
-            the result of `confusion.votes_from_long`, are votes, one annotator each
+        y : the observed labels. Two or more columns, or a `confusion.Votes`, are votes, one
+            annotator each. Rows without a label, vote or truth are unlabelled: they do not count
+            in the objective, but rounds of relabelling learn from them
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
         sample_weight : how many rows each row stands for
 
@@ -213,14 +250,23 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
         """
         self._validate_params()
-        stale = ["annotators_", "annotator_confusion_"] + ["choice_"] * (not self._goes_on)
+        stale = ["annotators_", "annotator_confusion_", "annotator_silence_", "_pair_counts"]
+        stale += [] if self._goes_on else ["choice_", "guessed_confusion_"]
         for name in stale:
             self.__dict__.pop(name, None)
-        refuse_relabelling(self.relabel, X)
+        refuse_relabelling(self.relabel, X, self.confusion)
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
-        known = self._steadied(confusion_for(data, self.confusion, self.classes))
+        with blas_threads_for(data.X):
+            return self._fit_labels(data)
+
+    def _fit_labels(self, data: NoisyData) -> Self:
+        """Fit to one label per row, and known truths."""
+        known = confusion_for(data, self.confusion, self.classes)
+        if known.source == "believed" and hasattr(self, "guessed_confusion_"):
+            known = confusion_for(data, self.guessed_confusion_, self.classes)
+        known = self._steadied(known)
         self._warn_of_matrix(data, known)
         whole, used = data.X, UsedColumns.of(data.X)
         if self._goes_on:
@@ -228,12 +274,16 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if used is not None:
             data = replace(data, X=used.take(whole))
         data = self._with_metric(data)
+        last = self._state.calibration if self._goes_on else None
         state = self._first_state(data, known, used)
-        self.classes_ = data.labels.classes
+        self._publish_labels(data.labels)
+        choice = Choice(self, data, known)
         try:
             if state.interrupted:
                 raise KeyboardInterrupt
-            search = self._choose(data, known)
+            choice.choose()
+            if choice.known is not known:
+                known, state = choice.known, self._first_state(data, choice.known, used)
         except KeyboardInterrupt:
             if state.posterior is None:  # of the means: no model yet
                 raise
@@ -242,21 +292,29 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
             state = settings.run(self._engine_without(data, None), state)
-            judged = self._relabel_noisy(data, settings, state, known.matrix)
-            if search is not None:
-                state = self._fall_back(data, known, search, state, judged)
-                self.choice_ = search.table()
+            # What few trusted rows say of C is no match for what they say of the rows themselves.
+            given = known.matrix if known.source == "given" else None
+            judged = self._relabel_noisy(data, settings, state, given)
+            if state.calibration is None and last is not None:
+                state.calibrate(last[0], last[1:], self.fit_intercept)
+            state = choice.conclude(state, judged)
         if used is not None:
             state.weights = used.widen(state.weights)
+        self._pair_counts = data.pair_counts()
         self._publish(whole, state)
         return self
 
     def _relabel_noisy(
-        self, data: NoisyData, settings: Likelihood, state: LikelihoodState, given: FloatArray
+        self,
+        data: NoisyData,
+        settings: Likelihood,
+        state: LikelihoodState,
+        given: FloatArray | None,
     ) -> tuple[FloatArray, FloatArray] | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
-        if not self.relabel or not data.in_memory or nothing_to_mend or data.known.all():
+        no_classes = data.labels.other_labels is not None or data.known.all()
+        if not self.relabel or not data.in_memory or nothing_to_mend or no_classes:
             return None
         fixed = replace(settings, prior_counts=None, verbose=0)
 
@@ -269,60 +327,19 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         prior_counts = settings.prior_counts
         return self._relabel(data.X, seen, state, fit_without, prior_counts, given, data.metric)
 
-    def _first_state(
-        self, data: NoisyData, known: KnownConfusion, used: UsedColumns | None
-    ) -> LikelihoodState:
-        """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
-        if not self._goes_on:
-            return self._trusted_start(data, known)
-        # A copy: whatever happens before the end, the last fit stays as it was.
-        state = replace(self._state, interrupted=False, objective=[*self._state.objective])
-        state.noise_depends_on_rows, state.relabelled, state.row_posterior = False, [], None
-        if used is not None:
-            state.weights = used.narrow(state.weights)
-        if not self._refines(known):
-            state.matrix = known.matrix
-        return state
-
     def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
         """Fit with one confusion matrix per annotator."""
-        if self.confusion is not None:
+        if not is_open(self.confusion):
             raise ValueError(
                 "With votes of several annotators each has a confusion matrix of their own, found "
                 "by the fit: leave confusion=None."
             )
-        # What an answer is worth is in its annotator's matrix: no more is taken off unasked.
-        noisy = 1.0 if isinstance(self.noisy_weight, str) else float(self.noisy_weight)
-        rows = check_votes(self, X, y, y_true, sample_weight, noisy)
-        self.classes_, self.annotators_ = rows.classes, rows.annotators
-        search = self._choose_for_votes(rows, sample_weight)
-        if search is not None:
-            self.choice_ = search.table()
-        settings = Likelihood(
-            self.l2_, 1.0, None, STEPS_PER_ROUND, float(self.tol), int(self.verbose)
-        )
-        found = fit_votes(
-            rows,
-            settings,
-            float(self.prior_strength),
-            refine=bool(self.refine),  # "auto" too: the votes alone know nothing of the rows
-        )
-        self.annotator_confusion_, self.noisy_weight_ = found.matrices, noisy
-        if self.relabel and isinstance(rows, LocalVotes):
-            evidence, _ = evidence_of(rows.crowd, found.matrices)
-
-            def fit_without(held: BoolArray) -> LikelihoodState:
-                start = LikelihoodState(0.0 * found.likelihood.weights, found.likelihood.matrix)
-                kept = np.where(held, 0.0, rows.engine.weights)
-                engine = self._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
-                quiet = replace(found.settings, max_iter=int(self.max_iter), verbose=0)
-                return quiet.run(engine, start, evidence)
-
-            weight = self._check_weight(sample_weight, rows.X)
-            seen = seen_in_votes(evidence, rows.crowd.truth, noisy, weight)
-            metric = found.settings.metric
-            self._relabel(rows.X, seen, found.likelihood, fit_without, metric=metric)
-        self._publish(rows.X, found.likelihood)
+        with blas_threads_for(X):
+            found = fit_model_to_votes(self, X, y, y_true, sample_weight)
+        self.annotator_confusion_ = found.matrices
+        if found.silence is not None:
+            self.annotator_silence_ = found.silence
+        self._publish(found.X, found.likelihood)
         return self
 
     def _publish(self, X: Rows, state: LikelihoodState) -> None:
@@ -345,7 +362,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 f"The fit did not converge (max_iter={self.max_iter}): raise max_iter, loosen "
                 "`tol`, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     @property

@@ -32,7 +32,8 @@ class UltraconservativeClassifier(LinearClassifier):
 
     Parameters
     ----------
-    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive"} or callable
+    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa"} or \
+            callable
         How an update is distributed over the classes. See `unconfused.steps`. A custom rule is
         called from Python for every mistake, which is slow on many rows.
     average : bool

@@ -16,8 +16,12 @@ from unconfused.engines import LocalEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
 from unconfused.selection import SELECTIONS, Selection
+from unconfused.solvers.costs import class_costs
 from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
 from unconfused.steps import STEPS, StepRule
+
+LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
+"""`max_iter="auto"`: updates of every pair (p, q) on average, and updates in all at least."""
 
 
 class UMAClassifier(NoisyLabelClassifier):
@@ -30,33 +34,63 @@ class UMAClassifier(NoisyLabelClassifier):
     misclassified example. With two classes this is the noise-tolerant Perceptron of Bylander and of
     Blum, Frieze, Kannan and Vempala.
 
+    By default the algorithm runs in the geometry of the whitened rows and starts from a linear
+    discriminant. The algorithm of the paper is
+    ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
+    ``error_margin="alpha"`` if `alpha` is positive.
+
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q), DataFrame, or None
+    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, or None
         ``confusion[t, k]`` is the probability that a row of true class t has label k. Rows sum to
         1. A plain array follows the order of `classes`, or of the sorted labels; a DataFrame is
-        aligned by its labels. None estimates it from the rows with a `y_true`; without any, labels
-        are assumed clean, and UMA is a batch Perceptron.
+        aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
+        estimates it from the rows with a `y_true`; without any, labels are assumed clean, and UMA
+        is a batch Perceptron.
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
-    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive"} or callable
+    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa"} or \
+            callable
         How an update is distributed over the classes. See `unconfused.steps`.
     alpha : float
         Minimum margin of a prediction; other rows are ignored.
-    init : {"zero", "means"}
-        Initial weights: 0, as in the paper, or the unmixed class means (a nearest-mean classifier,
-        if there is an intercept).
+    error_margin : float or "alpha"
+        How much higher than the true class a class must score on an update vector to be in its
+        error set. The paper uses `alpha`. The default is 0: update vectors are means over all rows,
+        so their scores are small where the pair is rare, and rare mistakes would never be mended.
+    init : {"auto", "zero", "means"}
+        Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means:
+        with `whiten`, a linear discriminant, refined by unmixing the rows of each predicted class
+        with coefficients that suit the classes found there; otherwise a nearest-mean classifier.
+        "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
-    max_iter : int
-        Maximum number of updates.
+    whiten : bool or "auto"
+        Whether to run in whitened geometry: steps are ``P z`` and norms ``sqrt(z' P z)`` with
+        ``P = (S + ridge)^-1`` and S the covariance of the rows, as in the second-order Perceptron.
+        The ridge is chosen by generalized cross-validation of the unmixed labels. Up to 1,000
+        features, arrays take a whitened copy of the rows; wider or sparse rows are scaled by the
+        variances only, and CSR stays CSR. `partial_fit` uses the covariance of all chunks so far.
+        "auto" is True unless labels are assumed clean, where there is no noise to control. Rows
+        without variance, or of extreme scale, are not whitened.
+    max_iter : int or "auto"
+        Maximum number of updates. "auto" is 10 for each pair of classes, at least 1,000.
     tol : float or "auto"
         Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
-        when no pair is statistically significant; if the unmixed class means have a lower estimated
-        error, training restarts from them.
+        when no pair is statistically significant; if training started at zero and the unmixed class
+        means have a lower estimated error, it restarts from them.
     fit_intercept : bool
         Whether to fit an intercept.
+    keep_updates : bool
+        Whether to keep the update vectors as `updates_`: estimates of sums of rows of one true
+        class, to train any other learner on. Needs 8 bytes for each update and feature.
+    class_weight : "balanced", dict, array-like of shape (Q, Q), or None
+        What a mistake costs, by *true* class: "balanced" weighs every class alike, however rare, so
+        that the confusion rate counts instead of the error; a dict maps classes to weights (1 for
+        others); a matrix has the cost of each prediction (columns) for each true class (rows), in
+        the order of `confusion`. The pair with the costliest mistakes is updated first, and its
+        vector counts as many times as a mistake costs.
     classes : array-like or None
         All classes, if some may be missing from the observed labels; also the order of a plain
         `confusion`.
@@ -76,13 +110,17 @@ class UMAClassifier(NoisyLabelClassifier):
     ----------
     classes_ : the sorted classes
     coef_, intercept_ : the weights; one row per class, or a single row with two classes
-    confusion_ : (Q, Q), the confusion matrix used, in the order of `classes_`
+    confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
+    labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_iter_ : number of updates
     history_ : dict of arrays with one entry per update: `predicted` and `true` (the pair, as
         indices into `classes_`), `norm` of the update vector, `noise` (expected norm of its
         sampling error), `significance` (estimated mass over its standard error), `step` (of the
         true class)
+    updates_ : with ``keep_updates=True``: the update vectors, one row each, each the estimated sum
+        of the rows predicted `predicted` that are truly `true` (see `history_`), divided by the
+        number of all rows
     stopped_ : reason why the fit stopped
     means_at_ : number of updates before the restart from the class means (see `tol`); None without
         one
@@ -99,7 +137,7 @@ class UMAClassifier(NoisyLabelClassifier):
     >>> print(f"{UMAClassifier().fit(X / 16, seen).score(X / 16, y):.1f}")
     0.8
     >>> print(f"{UMAClassifier(C).fit(X / 16, seen).score(X / 16, y):.1f}")
-    0.9
+    1.0
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -107,11 +145,15 @@ class UMAClassifier(NoisyLabelClassifier):
         "selection": [StrOptions(set(SELECTIONS)), callable],
         "step": [StrOptions(set(STEPS)), callable],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"zero", "means"})],
+        "error_margin": [Interval(Real, 0, None, closed="left"), StrOptions({"alpha"})],
+        "init": [StrOptions({"auto", "zero", "means"})],
         "average": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "whiten": ["boolean", StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
+        "keep_updates": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
         "classes": ["array-like", None],
         "missing_label": "no_validation",
         "warm_start": ["boolean"],
@@ -124,6 +166,7 @@ class UMAClassifier(NoisyLabelClassifier):
     class_prior_: FloatArray
     history_: dict[str, FloatArray]
     n_iter_: int
+    updates_: FloatArray
     stopped_: str
     means_at_: int | None
     _state: UMAState
@@ -137,11 +180,15 @@ class UMAClassifier(NoisyLabelClassifier):
         selection: str | Selection = "error",
         step: str | StepRule = "perceptron",
         alpha: float = 0.0,
-        init: str = "zero",
+        error_margin: float | str = 0.0,
+        init: str = "auto",
         average: bool = False,
-        max_iter: int = 1000,
+        whiten: bool | str = "auto",
+        max_iter: int | str = "auto",
         tol: float | str = "auto",
         fit_intercept: bool = True,
+        keep_updates: bool = False,
+        class_weight: Any = None,
         classes: ArrayLike | None = None,
         missing_label: Any = "auto",
         warm_start: bool = False,
@@ -153,11 +200,15 @@ class UMAClassifier(NoisyLabelClassifier):
         self.selection = selection
         self.step = step
         self.alpha = alpha
+        self.error_margin = error_margin
         self.init = init
         self.average = average
+        self.whiten = whiten
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.keep_updates = keep_updates
+        self.class_weight = class_weight
         self.classes = classes
         self.missing_label = missing_label
         self.warm_start = warm_start
@@ -192,12 +243,13 @@ class UMAClassifier(NoisyLabelClassifier):
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
         unmixing = self._unmixing(data, self.classes, None)
-        self.classes_ = data.labels.classes
+        self._publish_labels(data.labels)
         self._order = self.classes
-        # tol="auto" can stop after few updates, where the class means may be better.
-        try_means = self.tol == "auto" and self.init == "zero"
+        n_pairs = len(self.classes_) * (len(self.classes_) - 1)
+        most = max(LEAST_UPDATES, UPDATES_PER_PAIR * n_pairs)
+        max_iter = most if isinstance(self.max_iter, str) else int(self.max_iter)
         try:
-            self._run(data, unmixing, state, self.max_iter, try_means)
+            self._run(data, unmixing, state, max_iter)
         finally:
             # Also after an interrupt. Only now: with many classes this is costly.
             self._pair_counts = data.pair_counts()
@@ -235,9 +287,10 @@ class UMAClassifier(NoisyLabelClassifier):
         order = self.classes if self.classes is not None else classes
         order = order if first else self._order
         unmixing = self._unmixing(data, order, counts)
-        self.classes_, self._pair_counts, self._order = data.labels.classes, counts, order
+        self._publish_labels(data.labels)
+        self._pair_counts, self._order = counts, order
         state = None if first else self._resumed_state(data)
-        self._run(data, unmixing, state, 1, try_means=False)
+        self._run(data, unmixing, state, 1, stream=True)
         return self
 
     def _classes_for_chunks(self, classes: ArrayLike | None, first: bool) -> ArrayLike | None:
@@ -275,30 +328,46 @@ class UMAClassifier(NoisyLabelClassifier):
         unmixing: Unmixing,
         state: UMAState | None,
         max_iter: int,
-        try_means: bool,
+        stream: bool = False,
     ) -> None:
         """Wrap the data in an engine, solve, and set the fitted attributes."""
+        clean = np.array_equal(unmixing.matrix, np.eye(unmixing.n_classes))
+        whiten = (stream or not clean) if self.whiten == "auto" else bool(self.whiten)
+        init = ("means" if whiten and not stream else "zero") if self.init == "auto" else self.init
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         if state is None:
             state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
-        algorithm = UMA(
+        if self.keep_updates and not state.records:
+            state.vectors = []
+        prior = unmixing.prior(engine.code_counts, warn=False)
+        costs = class_costs(self.class_weight, data.labels.classes, prior, self._order)
+        algorithm = UMA.with_costs(
+            costs,
             selection=_named(self.selection, SELECTIONS),
             step=_named(self.step, STEPS),
             tol=None if isinstance(self.tol, str) else float(self.tol),
             max_iter=max_iter,
             average=self.average,
-            init=self.init,
-            try_means=try_means,
+            init=init,
+            # tol="auto" can stop after few updates, where the class means may be better.
+            try_means=self.tol == "auto" and init == "zero" and not stream,
             rng=check_random_state(self.random_state),
+            whiten=whiten,
+            stream=stream,
+            error_margin=float(self.alpha if self.error_margin == "alpha" else self.error_margin),
             verbose=int(self.verbose),
         )
         with engine.at_work() if isinstance(engine, LocalEngine) else nullcontext():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
         self.confusion_ = unmixing.matrix
-        self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
+        self.class_prior_ = prior
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.means_at_ = state.means_at
         self.history_ = state.history()
+        self.__dict__.pop("updates_", None)
+        if self.keep_updates and state.vectors is not None:
+            width = engine.n_features - int(self.fit_intercept)
+            self.updates_ = np.array(state.vectors).reshape(-1, engine.n_features)[:, :width]
         self._state = state
         weights = state.averaged() if self.average else state.weights
         self._publish_weights(weights, data.X, self.fit_intercept)

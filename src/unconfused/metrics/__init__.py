@@ -2,6 +2,7 @@
 
 from unconfused.metrics._confusion_rate import confusion_rate, off_diagonal_norm
 from unconfused.metrics._corrected import corrected_accuracy
+from unconfused.metrics._evaluation import NoisyEvaluation, ScoreInterval
 from unconfused.metrics._scorers import (
     corrected_accuracy_scorer,
     noisy_log_likelihood,
@@ -13,6 +14,8 @@ from unconfused.metrics._scorers import (
 )
 
 __all__ = [
+    "NoisyEvaluation",
+    "ScoreInterval",
     "confusion_rate",
     "corrected_accuracy",
     "corrected_accuracy_scorer",

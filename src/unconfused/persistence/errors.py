@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from unconfused._extras import pip_install
 from unconfused._printable import printable
 
 
@@ -22,7 +23,7 @@ def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f'{purpose} needs {module.split(".")[0]}: pip install "unconfused[{extra}]" ({error})'
+            f"{purpose} needs {module.split('.')[0]}: {pip_install(extra)} ({error})"
         ) from None
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._confusion_names import confusion_labels
+from unconfused._labels import sorted_classes
+from unconfused._matrix import confusion_classes
 from unconfused._typing import FloatArray, Labels
 
 
@@ -29,6 +31,8 @@ class LabelledConfusion:
 
     matrix: FloatArray
     classes: Labels
+    labels: Labels | None = None
+    """The labels of the columns, if they are not the classes."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Let NumPy see the matrix."""
@@ -38,7 +42,8 @@ class LabelledConfusion:
 def without_frames(part: Any) -> Any:
     """Return a model with arrays for frames and series, lists for ranges; the original is kept.
 
-    A square frame with the same labels on both sides is a confusion matrix, and keeps its labels.
+    A square frame with the same labels on both sides is a confusion or cost matrix, and keeps its
+    labels; so does a confusion matrix with other labels than classes.
     """
     if hasattr(part, "columns") and hasattr(part, "index"):
         return _matrix_of(part)
@@ -72,7 +77,15 @@ def _with_parts(estimator: BaseEstimator) -> BaseEstimator:
 def _matrix_of(frame: Any) -> Any:
     rows, columns = list(frame.index), list(frame.columns)
     if len(rows) != len(columns) or set(rows) != set(columns):
-        return frame.to_numpy()
+        labels = confusion_labels(frame)
+        if labels is None or any(kind.kind not in "fiu" for kind in frame.dtypes):
+            return frame.to_numpy()
+        named = sorted_classes(frame.index)
+        places = [[rows.index(one) for one in named.tolist()]]
+        places += [[columns.index(one) for one in labels.tolist()]]
+        table = frame.to_numpy(dtype=np.float64)[np.ix_(*places)]
+        return LabelledConfusion(table, named, labels)
     classes = confusion_classes(frame)
     assert classes is not None
-    return LabelledConfusion(align_confusion(frame, classes), classes)
+    places = [[labels.index(one) for one in classes.tolist()] for labels in (rows, columns)]
+    return LabelledConfusion(frame.to_numpy(dtype=np.float64)[np.ix_(*places)], classes)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._typing import Labels
+from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.persistence.errors import ExportError, import_extra
 from unconfused.persistence.onnx_check import check_graph
 
@@ -79,6 +80,7 @@ def to_onnx(
     core = _exportable(model)
     last = core.steps[-1][1] if isinstance(core, Pipeline) else core
     _refuse_labels(last)
+    _refuse_costs(last)
     from unconfused.persistence.onnx_linear import register_converters
 
     register_converters()
@@ -159,9 +161,23 @@ def _refuse_labels(classifier: Any) -> None:
         )
 
 
+def _refuse_costs(classifier: Any) -> None:
+    weighted = getattr(classifier, "class_weight", None) is not None
+    if weighted and isinstance(classifier, SoftmaxClassifier):
+        raise ExportError(
+            "With class_weight the predicted class is the cheapest, not the likeliest one, which "
+            "the graph cannot say. Export with set_params(class_weight=None), and decide by the "
+            "probabilities."
+        )
+
+
 def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
     """Return the names and types of the graph's inputs."""
-    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+    from skl2onnx.common.data_types import (
+        DoubleTensorType,
+        FloatTensorType,
+        StringTensorType,
+    )
 
     first = model
     while isinstance(first, Pipeline):
@@ -181,8 +197,9 @@ def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
     if missing:
         raise ExportError(f"The example has no column {', '.join(map(repr, missing))}.")
     used = [name for name in model.feature_names_in_ if name in _used_columns(first)]
+    kinds = {"M": DoubleTensorType} | dict.fromkeys("iufb", FloatTensorType)
     return [
-        (name, (FloatTensorType if _is_number(example[name]) else StringTensorType)([None, 1]))
+        (name, kinds.get(np.asarray(example[name]).dtype.kind, StringTensorType)([None, 1]))
         for name in used
     ]
 
@@ -197,16 +214,12 @@ def _used_columns(transformer: ColumnTransformer) -> set[str]:
     return kept
 
 
-def _is_number(column: Any) -> bool:
-    return np.asarray(column).dtype.kind in "iufb"
-
-
 def _why(model: Any, error: Exception) -> str:
     steps = model.steps if isinstance(model, Pipeline) else [("", model)]
     names = " > ".join(type(step).__name__ for _, step in steps)
     text = " ".join(str(error).split()).split(" It usually means")[0]
     return (
-        f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections, dates and "
+        f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections and "
         "functions of your own have no counterpart there; unconfused.save keeps them."
     )
 

@@ -21,8 +21,10 @@ MISSING = "nan"
 def check_graph(model: Any, graph: Any, example: Any) -> None:
     """Run the graph on some rows, and raise if it does not predict what the model does."""
     runtime = import_extra("onnxruntime", "onnx", "Exporting to ONNX")
+    quiet = runtime.SessionOptions()
+    quiet.log_severity_level = 4  # what fails is raised
     session = runtime.InferenceSession(
-        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+        graph.SerializeToString(), quiet, providers=["CPUExecutionProvider"]
     )
     rows = _rows(model, example)
     labels, values = session.run(None, _inputs(session, rows))
@@ -59,10 +61,16 @@ def _inputs(session: Any, rows: Any) -> dict[str, Labels]:
         if "string" in wanted["X"]:
             return {"X": np.asarray(rows, dtype=object).reshape(-1, 1)}
         return {"X": np.ascontiguousarray(rows, dtype=np.float32)}
-    return {
-        name: _text(rows[name]) if "string" in kind else np.asarray(rows[[name]], dtype=np.float32)
-        for name, kind in wanted.items()
-    }
+    return {name: _column(rows, name, kind) for name, kind in wanted.items()}
+
+
+def _column(rows: Any, name: str, kind: str) -> Labels:
+    if "string" in kind:
+        return _text(rows[name])
+    if "double" in kind and np.asarray(rows[name]).dtype.kind == "M":
+        days = np.asarray(rows[name]).astype("datetime64[us]") - np.datetime64(0, "us")
+        return np.asarray(days / np.timedelta64(1, "D")).reshape(-1, 1)
+    return np.asarray(rows[[name]], dtype=np.float32)
 
 
 def _text(column: Any) -> Labels:

@@ -11,10 +11,12 @@ from sklearn.base import BaseEstimator
 
 from unconfused import estimators
 from unconfused.estimators._base import LinearClassifier
+from unconfused.persistence.onnx_dates import register_dates
 
 
 def register_converters() -> None:
-    """Tell skl2onnx about every linear classifier of this package."""
+    """Tell skl2onnx about every linear classifier of this package, and about dates."""
+    register_dates()
     for name in estimators.__all__:
         kind: type[BaseEstimator] = getattr(estimators, name)
         if issubclass(kind, LinearClassifier):

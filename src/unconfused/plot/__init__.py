@@ -12,7 +12,7 @@ from unconfused.plot._demo import (
     confusion_heatmap,
     demo_figure,
     error_bars,
-    error_paths,
+    error_curves,
 )
 from unconfused.plot._files import FORMATS, check_target, save_figure
 from unconfused.plot._regions import RegionsDisplay
@@ -35,6 +35,6 @@ __all__ = [
     "confusion_heatmap",
     "demo_figure",
     "error_bars",
-    "error_paths",
+    "error_curves",
     "save_figure",
 ]

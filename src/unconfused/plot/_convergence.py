@@ -1,4 +1,4 @@
-"""How a fit came to rest."""
+"""Convergence of a fit."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ConvergenceDisplay:
         objective = self.history["objective"]
         steps = np.arange(1, len(objective) + 1)
         self.lines_ = self.ax_.plot(steps, objective, color=BLUE, linewidth=2, label="objective")
-        self.ax_.set(xlabel="step", ylabel="objective", title="How the fit came to rest")
+        self.ax_.set(xlabel="step", ylabel="objective", title="Convergence of the fit")
 
     def _plot_uma(self) -> None:
         norm, noise = self.history["norm"], self.history["noise"]
@@ -87,13 +87,17 @@ class ConvergenceDisplay:
             )
         if np.any(norm > 0):
             self.ax_.set_yscale("log")
+        if not len(updates):
+            self.ax_.text(0.5, 0.5, "no updates", transform=self.ax_.transAxes, ha="center")
         self.ax_.legend(frameon=False, loc="upper right")
         self.ax_.set(
             xlabel="update; marked: when a pair was chosen (predicted → truly)",
             ylabel="length",
-            title="How UMA came to rest",
+            title="Convergence of UMA",
         )
-        self._mark_pairs(updates)
+        self.pairs_: list[str] = []
+        if len(updates):
+            self._mark_pairs(updates)
 
     def _mark_pairs(self, updates: IntArray) -> None:
         """Mark below the curve when each of the most frequent pairs was chosen."""

@@ -1,4 +1,4 @@
-"""The figure of the demo: the noise, the outcome, and the way there."""
+"""The figure of the demo: the noise, the outcome, and the outcome at less noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import FloatArray
-from unconfused.plot._style import GREY, STYLE
+from unconfused.plot._style import STYLE
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,26 @@ class Bar:
 
 @dataclass(frozen=True)
 class Curve:
-    """Errors of one learner after each update (columns) in every run (rows)."""
+    """Errors of one learner at each share of wrong labels (columns) in every run (rows)."""
 
     name: str
+    rates: tuple[float, ...]
     runs: FloatArray
     colour: str
 
 
-def confusion_heatmap(axes: Any, matrix: FloatArray) -> None:
-    """Draw a confusion matrix, every entry above 0 written into its cell."""
+def confusion_heatmap(
+    axes: Any, matrix: FloatArray, estimate: FloatArray | None = None, source: str = "a model"
+) -> None:
+    """Draw a confusion matrix, entries written into their cells.
+
+    With `estimate`, colours show the matrix, the numbers its estimate, and `source` says whose.
+    """
     matrix = np.asarray(matrix)
+    written = matrix if estimate is None else np.asarray(estimate)
     axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.0)
-    for row, column in np.argwhere(matrix > 0):
-        share = matrix[row, column]
+    for row, column in np.argwhere(np.round(written, 2) > 0):
+        share = written[row, column]
         axes.text(
             column,
             row,
@@ -44,10 +51,12 @@ def confusion_heatmap(axes: Any, matrix: FloatArray) -> None:
             ha="center",
             va="center",
             fontsize=7.5,
-            color="white" if share > 0.65 else "black",
+            color="white" if matrix[row, column] > 0.65 else "black",
         )
     axes.set(
-        xlabel="label we saw",
+        xlabel="label we saw"
+        if estimate is None
+        else f"label we saw (numbers: estimates of\n{source})",
         ylabel="true class",
         xticks=range(len(matrix)),
         yticks=range(len(matrix)),
@@ -87,41 +96,30 @@ def error_bars(axes: Any, bars: list[Bar]) -> None:
     axes.set(xlabel="error on clean test labels, %", title="Error after training")
 
 
-def error_paths(axes: Any, curves: list[Curve], stride: int, ceiling: Bar) -> None:
-    """Draw the mean error over the updates, the range over runs shaded; `ceiling` is a level."""
+def error_curves(axes: Any, curves: list[Curve]) -> None:
+    """Draw the mean error over the share of wrong labels, the range over runs shaded."""
     for curve in curves:
-        updates = stride * np.arange(1, curve.runs.shape[1] + 1)
-        percent = 100 * curve.runs
-        axes.plot(updates, percent.mean(axis=0), color=curve.colour, linewidth=2)
+        wrong, percent = 100 * np.array(curve.rates), 100 * curve.runs
+        look = {"color": curve.colour, "linewidth": 2, "marker": "o", "markersize": 4}
+        axes.plot(wrong, percent.mean(axis=0), label=curve.name, **look)
         axes.fill_between(
-            updates, percent.min(axis=0), percent.max(axis=0), color=curve.colour, alpha=0.15, lw=0
+            wrong, percent.min(axis=0), percent.max(axis=0), color=curve.colour, alpha=0.15, lw=0
         )
-        axes.annotate(
-            curve.name,
-            (updates[-1], percent[:, -1].max()),
-            (0, 5),
-            textcoords="offset points",
-            ha="right",
-            color=curve.colour,
-            weight="bold",
-        )
-    axes.axhline(100 * ceiling.mean, color=GREY, linestyle=":", linewidth=1.5)
-    axes.annotate(
-        f"{ceiling.name}, {ceiling.given}",
-        (0, 100 * ceiling.mean),
-        (4, 3),
-        textcoords="offset points",
-        color=GREY,
-        weight="bold",
-    )
-    axes.set(xlim=(0, updates[-1]), ylim=(0, 100))
+    # No labels at the curves: where noise does no harm, they lie upon one another.
+    axes.legend(frameon=False, loc="upper left", labelcolor="linecolor")
+    highest = max(float(curve.runs.max()) for curve in curves)
+    axes.set_ylim(0, max(135 * highest, 1.0))
     axes.set(
-        xlabel="updates made", ylabel="error on clean test labels, %", title="Error while learning"
+        xlabel="wrong labels in training, %",
+        ylabel="error on clean test labels, %",
+        title="Error by noise",
     )
 
 
-def demo_figure(confusion: FloatArray, bars: list[Bar], curves: list[Curve], stride: int) -> Any:
-    """Return the figure of `unconfused demo`: the noise, the outcome, and the way there."""
+def demo_figure(
+    confusion: FloatArray, estimate: FloatArray, source: str, bars: list[Bar], curves: list[Curve]
+) -> Any:
+    """Return the figure of `unconfused demo`: the noise, the errors, and errors at less noise."""
     # No pyplot: a figure of its own needs no display and leaves the user's settings alone.
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -131,7 +129,7 @@ def demo_figure(confusion: FloatArray, bars: list[Bar], curves: list[Curve], str
         spacing: Any = figure.get_layout_engine()
         spacing.set(w_pad=0.12)
         left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1.1, 1.1))
-        confusion_heatmap(left, confusion)
+        confusion_heatmap(left, confusion, estimate, source)
         error_bars(middle, bars)
-        error_paths(right, curves, stride, bars[0])
+        error_curves(right, curves)
     return figure

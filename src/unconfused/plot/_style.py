@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from unconfused._extras import pip_install
+
 GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
 
 TINTS = (
@@ -35,7 +37,7 @@ def drawing(ax: Any, size: tuple[float, float] = (5.2, 4.2)) -> Iterator[Any]:
         import matplotlib as mpl
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('Figures need matplotlib: pip install "unconfused[plot]".') from error
+        raise ImportError(f"Figures need matplotlib: {pip_install('plot')}") from error
     with mpl.rc_context(STYLE):
         if ax is None:
             _, ax = plt.subplots(figsize=size, layout="constrained")

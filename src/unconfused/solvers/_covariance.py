@@ -40,6 +40,37 @@ class Spectrum:
     vectors: FloatArray
 
 
+class Moments(Protocol):
+    """Sums over the rows, as engines have them."""
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last feature is the constant 1."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, including the intercept."""
+        ...
+
+    @property
+    def code_counts(self) -> FloatArray:
+        """Total weight of the rows with each label code."""
+        ...
+
+    def code_sums(self) -> FloatArray:
+        """Return the weighted sum of the rows with each label code, (S, features)."""
+        ...
+
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        ...
+
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        ...
+
+
 class Covariance(Protocol):
     """Covariance S of the features, without the intercept."""
 
@@ -64,9 +95,9 @@ def covariance_of(engine: Engine, centre: FloatArray) -> Covariance:
 class NarrowCovariance:
     """Covariance matrix, computed in one pass over the rows and diagonalized."""
 
-    def __init__(self, engine: Engine, centre: FloatArray) -> None:
+    def __init__(self, rows: Moments, centre: FloatArray) -> None:
         d = len(centre)
-        moment = engine.second_moment()[:d, :d] / engine.code_counts.sum()
+        moment = rows.second_moment()[:d, :d] / rows.code_counts.sum()
         values, self._axes = eigh(moment - np.outer(centre, centre), overwrite_a=True)
         self._values = np.maximum(values, 0.0)
         self.mean_variance = float(self._values.mean())
@@ -83,6 +114,28 @@ class NarrowCovariance:
         void = values <= len(values) * np.finfo(np.float64).eps * values.max()
         scale = np.where(void, 0.0, 1 / np.where(void, 1.0, values))
         return np.asarray((vectors @ self._axes * scale) @ self._axes.T)
+
+    def root(self, ridge: float) -> tuple[FloatArray, FloatArray]:
+        """Return L with ``L L' = (S + ridge I)^-1``, and the inverse of L."""
+        roots = np.sqrt(self._values + ridge)
+        return self._axes / roots, (self._axes * roots).T
+
+
+class DiagonalCovariance:
+    """Variances of the features alone, where the matrix would be too large to keep."""
+
+    def __init__(self, rows: Moments, centre: FloatArray) -> None:
+        squares = rows.feature_squares()[: len(centre)] / rows.code_counts.sum()
+        self._values = np.maximum(squares - centre**2, 0.0)
+        self.mean_variance = float(self._values.mean())
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return the spectral measures of S and of the vectors."""
+        return Spectrum(self._values, np.ones_like(self._values), (vectors**2).sum(axis=0))
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors."""
+        return np.asarray(vectors / (self._values + ridge))
 
 
 class WideCovariance:

@@ -14,10 +14,10 @@ from unconfused import steps as _steps
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray
 
-RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive")
+RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa")
 """Rules with a compiled sweep; the loops identify a rule by its index here."""
 
-PERCEPTRON, UNIFORM, PROPORTIONAL, MIRA, PASSIVE_AGGRESSIVE = range(len(RULES))
+PERCEPTRON, UNIFORM, PROPORTIONAL, MIRA, PASSIVE_AGGRESSIVE, COPA = range(len(RULES))
 
 snap_ties = compiled(_steps.snap_ties)
 perceptron_loop = compiled(_steps.perceptron_loop)
@@ -25,6 +25,7 @@ uniform_loop = compiled(_steps.uniform_loop)
 proportional_loop = compiled(_steps.proportional_loop)
 mira_loop = compiled(_steps.mira_loop)
 passive_aggressive_loop = compiled(_steps.passive_aggressive_loop)
+copa_loop = compiled(_steps.copa_loop)
 
 
 @compiled
@@ -44,8 +45,10 @@ def take_steps(
         proportional_loop(scores, target, rival, squared_norm, steps)
     elif rule == MIRA:
         mira_loop(scores, target, rival, squared_norm, steps)
-    else:
+    elif rule == PASSIVE_AGGRESSIVE:
         passive_aggressive_loop(scores, target, rival, squared_norm, steps)
+    else:
+        copa_loop(scores, target, rival, squared_norm, steps)
 
 
 @compiled

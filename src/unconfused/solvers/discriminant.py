@@ -14,7 +14,7 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine
-from unconfused.solvers._covariance import Covariance, Spectrum, covariance_of
+from unconfused.solvers._covariance import Covariance, Moments, Spectrum, covariance_of
 
 RIDGES = np.logspace(-6, 3, 91)
 """Candidate ridges, relative to the mean variance of a feature."""
@@ -44,7 +44,7 @@ class Discriminant:
 
 
 @dataclass(frozen=True)
-class _Classes:
+class ClassStatistics:
     """Class statistics, unmixed through C."""
 
     prior: FloatArray
@@ -68,25 +68,46 @@ def fit_discriminant(
     covariance; None chooses a ridge by generalized cross-validation (`choose_ridge`). Without an
     intercept, the second moment replaces the covariance and the class intercepts are dropped.
     """
-    classes = _unmix_classes(engine, unmixing)
+    classes = unmix_classes(engine, unmixing)
     covariance = covariance_of(engine, classes.centre)
     within = _variance_within(covariance.mean_variance, classes)
-    roots = np.sqrt(classes.prior)[:, np.newaxis]
-    spectrum = covariance.spectrum(classes.offsets * roots)
     if shrinkage is None:
         n_rows = float(engine.code_counts.sum())
-        ridge = choose_ridge(spectrum, classes.label_variance, n_rows, covariance.mean_variance)
-        scale = 1.0
+        weights, ridge = regularized_weights(classes, covariance, n_rows)
     else:
         scale = 1.0 - shrinkage
         ridge = shrinkage / scale * within
-    weights = _weights(classes, covariance, spectrum, ridge, scale)
+        weights = _weights(classes, covariance, _spectrum(classes, covariance), ridge, scale)
     return Discriminant(
         weights=weights if engine.intercept else weights[:, :-1],
-        means=classes.centre + classes.offsets / roots,
+        means=classes.centre + classes.offsets / np.sqrt(classes.prior)[:, np.newaxis],
         prior=classes.prior,
         shrinkage=ridge / (ridge + within) if ridge > 0 else 0.0,
     )
+
+
+def regularized_weights(
+    classes: ClassStatistics, covariance: Covariance, n_rows: float, first: float | None = None
+) -> tuple[FloatArray, float]:
+    """Return W including the intercept, and the ridge chosen by `choose_ridge`.
+
+    If the labels were cleaned with the help of a classifier fitted to the same rows, they are no
+    longer independent of the fit, and the ridge is too small for rows that this classifier has
+    memorized. Their share is about that of the degrees of freedom in the number of rows. `first` is
+    the ridge chosen from the original labels; the result is between the two, on a logarithmic
+    scale, by that share.
+    """
+    spectrum = _spectrum(classes, covariance)
+    ridge = choose_ridge(spectrum, classes.label_variance, n_rows, covariance.mean_variance)
+    if first is not None:
+        freedom = spectrum.trace @ (spectrum.values / (spectrum.values + ridge))
+        share = min(1.0, float(freedom) / n_rows)
+        ridge = ridge ** (1.0 - share) * first**share
+    return _weights(classes, covariance, spectrum, ridge, 1.0), ridge
+
+
+def _spectrum(classes: ClassStatistics, covariance: Covariance) -> Spectrum:
+    return covariance.spectrum(classes.offsets * np.sqrt(classes.prior)[:, np.newaxis])
 
 
 def choose_ridge(
@@ -125,7 +146,8 @@ def shrunken_prior(unmixing: Unmixing, counts: FloatArray) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
-def _unmix_classes(engine: Engine, unmixing: Unmixing) -> _Classes:
+def unmix_classes(engine: Moments, unmixing: Unmixing) -> ClassStatistics:
+    """Return the class statistics of the rows, unmixed by the inverse of C."""
     counts, d = engine.code_counts, engine.n_features - engine.intercept
     total, sums = counts.sum(), engine.code_sums()[:, :d]
     shares = unmixing.masses(counts) / total
@@ -134,7 +156,7 @@ def _unmix_classes(engine: Engine, unmixing: Unmixing) -> _Classes:
     roots = np.sqrt(prior)
     unmixed = unmixing.coefficients.T @ sums / total - np.outer(shares, centre)
     variance = counts @ unmixing.coefficients**2 / total - shares**2 * engine.intercept
-    return _Classes(
+    return ClassStatistics(
         prior=prior,
         centre=centre,
         offsets=unmixed / roots[:, np.newaxis],
@@ -143,7 +165,7 @@ def _unmix_classes(engine: Engine, unmixing: Unmixing) -> _Classes:
     )
 
 
-def _variance_within(mean_variance: float, classes: _Classes) -> float:
+def _variance_within(mean_variance: float, classes: ClassStatistics) -> float:
     """Return the mean within-class variance of a feature."""
     between = float(np.einsum("qj,qj->", classes.offsets, classes.offsets))
     from_noise = max(float(np.trace(classes.noise)), 0.0)
@@ -152,7 +174,7 @@ def _variance_within(mean_variance: float, classes: _Classes) -> float:
 
 
 def _weights(
-    classes: _Classes, covariance: Covariance, spectrum: Spectrum, ridge: float, scale: float
+    classes: ClassStatistics, covariance: Covariance, spectrum: Spectrum, ridge: float, scale: float
 ) -> FloatArray:
     """Return W including the intercept, centred over the classes.
 

@@ -39,7 +39,7 @@ class LikelihoodState:
     n_iter: int = 0
     objective: list[float] = field(default_factory=list)
     exhausted: bool = False
-    """Whether the last run used up its steps before it came to rest."""
+    """Whether the last run used up its steps before it converged."""
 
     interrupted: bool = False
     relabelled: list[float] = field(default_factory=list)
@@ -48,11 +48,31 @@ class LikelihoodState:
     noise_depends_on_rows: bool = False
     """Whether rounds found that mistakes depend on more than the class."""
 
+    calibration: FloatArray | None = None
+    """What the weights were multiplied by to suit rows held out, then what the intercept of each
+    class was moved by, (1 + Q,); None if they are where the objective is smallest."""
+
     row_posterior: FloatArray | None = None
     """P(true class | row, label) by models that had not seen the row, (n, Q), after rounds."""
 
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
+
+    def calibrate(self, power: float, shift: FloatArray, intercept: bool) -> None:
+        """Multiply all weights, then move the intercepts, if there are any."""
+        self.weights = power * self.weights
+        if intercept:
+            self.weights[:, -1] += shift
+        self.calibration = np.append(power, shift)
+
+    def uncalibrate(self, intercept: bool) -> None:
+        """Return the weights to what they were before."""
+        if self.calibration is not None:
+            self.weights = self.weights.copy()
+            if intercept:
+                self.weights[:, -1] -= self.calibration[1:]
+            self.weights /= self.calibration[0]
+            self.calibration = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is kept in a file: not the posterior of every training row.
@@ -103,7 +123,7 @@ class Likelihood:
         self, engine: Engine, matrix: FloatArray, weights: FloatArray, factors: Sequence[float]
     ) -> list[float]:
         """Return the objective at multiples of weights: one pass over the rows, if they allow."""
-        objective = _Objective(self, engine, len(matrix))
+        objective = _Objective(self, engine, matrix.shape)
         measure, basis = objective.measure_multiples(weights)
         penalty, _ = _ridge(weights, self.l2, engine.intercept)
         return [
@@ -113,7 +133,7 @@ class Likelihood:
 
     def judge(self, engine: Engine, state: LikelihoodState) -> None:
         """Set what a state's weights and C say of the rows, without a step."""
-        objective = _Objective(self, engine, len(state.matrix))
+        objective = _Objective(self, engine, state.matrix.shape)
         state.posterior = objective.measure(state.weights, state.matrix).posterior
 
     def run(
@@ -124,7 +144,7 @@ class Likelihood:
         `evidence` is the chance of each label code given each true class, (S, Q), where that is
         not a matter of one confusion matrix (several annotators: one code per row).
         """
-        objective = _Objective(self, engine, len(state.matrix), evidence)
+        objective = _Objective(self, engine, state.matrix.shape, evidence)
         progress = Progress(self.verbose, "Likelihood: step")
         state.interrupted = False
         begun = state.n_iter
@@ -201,13 +221,14 @@ class _Objective:
         self,
         settings: Likelihood,
         engine: Engine,
-        n_classes: int,
+        shape: tuple[int, ...],
         evidence: FloatArray | None = None,
     ) -> None:
         self._settings, self._engine, self._evidence = settings, engine, evidence
-        self._n_classes = n_classes
-        trusted = len(engine.code_counts) > n_classes
-        noisy = np.full(n_classes, settings.noisy_weight)
+        n_classes, n_labels = shape
+        self._n_classes, self._n_labels = n_classes, n_labels
+        trusted = len(engine.code_counts) > n_labels
+        noisy = np.full(n_labels, settings.noisy_weight)
         self._code_weights = np.append(noisy, np.ones(n_classes)) if trusted else noisy
         if evidence is not None:
             self._code_weights = np.ones(len(evidence))
@@ -237,7 +258,7 @@ class _Objective:
     def noisy_rows_by_class(self, state: LikelihoodState) -> FloatArray:
         """Return how many rows without a known truth each class probably has, (Q,)."""
         posterior = self.measure(state.weights, state.matrix).posterior
-        return np.asarray(posterior[: self._n_classes].sum(axis=0))
+        return np.asarray(posterior[: self._n_labels].sum(axis=0))
 
     def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         """Measure weights and C against the labels; what was asked last is remembered."""
@@ -249,7 +270,7 @@ class _Objective:
         if self._evidence is not None:
             return engine.likelihood(weights, self._evidence, self._code_weights)
         # A label code's chance given each true class: a column of C, or certainty of the truth.
-        trusted = len(self._code_weights) > self._n_classes
+        trusted = len(self._code_weights) > self._n_labels
         mixing = label_chances(matrix)
         if trusted:
             mixing = np.vstack([mixing, np.eye(self._n_classes)])

@@ -40,7 +40,7 @@ def sufficient_norms(
     scale = getattr(selection, "scale", None)
     if scale is None:
         return exact_norms(partition)
-    factors, n_measured = np.asarray(scale(prior))[np.newaxis, :], 1
+    factors, n_measured = np.atleast_2d(scale(prior)), 1  # per true class, or per pair
     while True:
         lower, upper = partition.norm_bounds()
         offered = selectable & (upper > floor)

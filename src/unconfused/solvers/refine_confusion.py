@@ -50,7 +50,7 @@ def find_matrix(
         return matrix
     # One pseudo-count per class, spread evenly: an entry of 0 would stay 0.
     own = prior_counts.sum(axis=1, keepdims=True)
-    matrix = (own * matrix + 1.0 / len(matrix)) / (own + 1.0)
+    matrix = (own * matrix + 1.0 / matrix.shape[1]) / (own + 1.0)
     objective = MatrixObjective(measure, weights, prior_counts, total)
     found = minimize(
         objective,
@@ -98,5 +98,5 @@ def _of_matrix(
     """
     used = prior > 0
     value = -float(np.sum(prior[used] * np.log(np.maximum(matrix[used], 1e-300))))
-    counts = posterior[: len(matrix)].T + prior
+    counts = posterior[: matrix.shape[1]].T + prior
     return value, matrix * counts.sum(axis=1, keepdims=True) - counts

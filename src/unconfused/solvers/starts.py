@@ -31,7 +31,7 @@ def start_at_scaled_means(
     be undone the means say little: these start at 0.
     (The unmixed discriminant is the better classifier, but no better start, and takes longer.)
     """
-    unmixing = Unmixing(matrix, trusted=len(engine.code_counts) > len(matrix))
+    unmixing = Unmixing(matrix, trusted=len(engine.code_counts) > matrix.shape[1])
     nowhere = LikelihoodState(np.zeros((len(matrix), engine.n_features)), matrix)
     if np.array_equal(matrix, np.eye(len(matrix))) or not _can_be_undone(unmixing, engine):
         return nowhere

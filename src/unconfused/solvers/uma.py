@@ -7,6 +7,7 @@ predicted p that are truly q, tau the step sizes. The data are accessed only thr
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,15 +18,22 @@ from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
-from unconfused.solvers.means import estimated_hits, start_at_means
+from unconfused.solvers.costs import CostSelection, CostStep
+from unconfused.solvers.means import OVERFLOW, estimated_hits, start_at_means
+from unconfused.solvers.moments import RunningMoments
 from unconfused.solvers.pair_bounds import sufficient_norms
 from unconfused.solvers.progress import Progress
+from unconfused.solvers.regions import with_regions
 from unconfused.solvers.significance import pair_noise, pair_statistics
+from unconfused.solvers.whitening import Whitening, refined_start
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 CONVERGED = "no pair left to unconfuse"
 EXHAUSTED = "max_iter reached"
 INTERRUPTED = "interrupted"
+
+COSTS_NOTHING = 1e-6
+"""Relative cost of mistakes on a class below which it is as good as free."""
 
 RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
 """Columns of the update history."""
@@ -51,6 +59,21 @@ class UMAState:
     rng: np.random.RandomState | None = None
     """Random state of the selection, kept so that a resumed run continues its sequence."""
 
+    ridge: float | None = None
+    """Ridge of the whitened geometry; None before the first run in it."""
+
+    adapted: FloatArray | None = None
+    """Unmixing coefficients of the regions that a whitened run started from, (Q, S, Q)."""
+
+    adapted_to: FloatArray | None = None
+    """The confusion matrix that these belong to."""
+
+    moments: RunningMoments | None = None
+    """Moments of all rows of a stream so far."""
+
+    vectors: list[FloatArray] | None = None
+    """The update vectors so far, one per record; None if they are not kept."""
+
     def copy(self) -> UMAState:
         """Return an independent, writable copy to continue from."""
         return replace(
@@ -58,6 +81,7 @@ class UMAState:
             weights=np.array(self.weights),
             lag=None if self.lag is None else np.array(self.lag),
             records=[*self.records],
+            vectors=None if self.vectors is None else [*self.vectors],
             rng=deepcopy(self.rng),
         )
 
@@ -74,15 +98,24 @@ class UMAState:
         if self.lag is not None:
             self.lag.fill(0.0)
 
+    def change(self, change: Callable[[FloatArray], FloatArray]) -> None:
+        """Change the coordinates of the weights and of their running average."""
+        self.weights = change(self.weights)
+        if self.lag is not None:
+            self.lag = change(self.lag)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, with the records as one array."""
         table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
-        return vars(self) | {"records": table}
+        vectors = None if self.vectors is None else np.reshape(self.vectors, (len(table), -1))
+        return vars(self) | {"records": table, "vectors": vectors}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore what `__getstate__` returned."""
         records = [(int(p), int(q), *rest) for p, q, *rest in state["records"].tolist()]
-        vars(self).update(state | {"records": records})
+        vectors = state.get("vectors")
+        kept = {"records": records, "vectors": None if vectors is None else list(vectors)}
+        vars(self).update(state | kept)
 
     def history(self) -> dict[str, FloatArray]:
         """Return the records as arrays with one entry per update."""
@@ -104,10 +137,15 @@ class UMA:
     max_iter : maximum number of updates in one run
     average : whether to track averaged weights
     init : replacement for zero initial weights: none ("zero"), or the unmixed class means ("means")
+    whiten : whether to run in whitened geometry
+    stream : whether the rows are a chunk of a stream; whitening then uses all chunks so far
+    error_margin : by how much a class must outscore the target to be in the error set
     try_means : when no pair is significant, restart from the unmixed class means if these have a
         lower estimated error
     rng : random state of the selection
     verbose : verbosity of progress messages
+    costs : (predicted, true), what each mistake costs (see `unconfused.solvers.costs`); None if all
+        cost the same
     """
 
     selection: Selection
@@ -118,10 +156,79 @@ class UMA:
     init: str
     try_means: bool
     rng: np.random.RandomState
+    whiten: bool = False
+    stream: bool = False
+    error_margin: float = 0.0
     verbose: int = 0
+    costs: FloatArray | None = None
+
+    @classmethod
+    def with_costs(
+        cls, costs: FloatArray | None, *, selection: Selection, step: StepRule, **settings: Any
+    ) -> UMA:
+        """Return UMA in which mistakes cost what `class_costs` returned."""
+        if costs is None:
+            return cls(selection=selection, step=step, **settings)
+        pairs = costs.T.copy()
+        return cls(
+            selection=CostSelection(selection, pairs),
+            step=CostStep(step, pairs),
+            costs=pairs,
+            **settings,
+        )
 
     def run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
-        """Update `state` in place until converged; Ctrl-C ends a run cleanly."""
+        """Update `state` in place until converged; Ctrl-C ends a run cleanly.
+
+        The weights are in the features' own coordinates before and after a whitened run.
+        """
+        whitening = self._whitening(engine, unmixing, state) if self.whiten else None
+        if whitening is None:
+            return self._run(engine, unmixing, alpha, state)
+        if self.stream or state.ridge is None:
+            self._begin_whitened(engine, unmixing, whitening, state)
+        adapted = unmixing
+        regions, own = state.adapted, state.adapted_to
+        if regions is not None and own is not None and np.array_equal(own, unmixing.matrix):
+            adapted = with_regions(unmixing, regions)
+        assert state.ridge is not None
+        change = whitening.row_map(state.ridge)
+        state.change(change.to_mapped)
+        kept = 0 if state.vectors is None else len(state.vectors)
+        try:
+            return self._run(engine.mapped(change), adapted, alpha, state)
+        finally:
+            state.change(change.from_mapped)
+            if state.vectors is not None:
+                state.vectors[kept:] = map(change.sums_from_mapped, state.vectors[kept:])
+
+    def _whitening(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> Whitening | None:
+        if not self.stream:
+            return Whitening.of(engine, unmixing)
+        chunk = RunningMoments.of(engine, unmixing.n_classes)
+        state.moments = chunk if state.moments is None else state.moments + chunk
+        return Whitening.of(state.moments, replace(unmixing, trusted=True))
+
+    def _begin_whitened(
+        self, engine: Engine, unmixing: Unmixing, whitening: Whitening, state: UMAState
+    ) -> None:
+        """Choose the ridge and, to start from class means, the weights and the unmixing."""
+        if self.init != "means" or self.stream or state.weights.any():
+            state.ridge = whitening.ridge()
+            return
+        start = refined_start(engine, unmixing, whitening)
+        state.ridge = start.ridge
+        if start.unmixing is not unmixing:
+            state.adapted = start.unmixing.coefficients_by_region
+            state.adapted_to = unmixing.matrix
+        weights = start.weights.copy()
+        if self.costs is not None and engine.intercept:
+            # The scores are log-odds: a class whose rows cost more needs less evidence.
+            cost = np.maximum(self.costs.sum(axis=0), COSTS_NOTHING * self.costs.max())
+            weights[:, -1] += np.log(cost) - np.log(cost).mean()
+        state.start_again(weights)
+
+    def _run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
         prior = unmixing.prior(engine.code_counts)
         if self.average and state.lag is None:
             state.lag, state.n_averaged = np.zeros_like(state.weights), 0
@@ -134,7 +241,7 @@ class UMA:
         judge = partition if alpha == 0 else engine.partition(unmixing, 0.0)
         try:
             if self.init == "means" and not state.weights.any():
-                state.start_again(start_at_means(engine, judge, unmixing))
+                state.start_again(start_at_means(engine, judge, unmixing, self.costs))
             if state.weights.any():
                 partition.restart(state.weights)
             try_means = self.try_means
@@ -168,17 +275,19 @@ class UMA:
     ) -> bool:
         """Make one update; return False if no pair is left to update from."""
         selectable = ~np.eye(unmixing.n_classes, dtype=bool)
+        if self.costs is not None:
+            selectable &= self.costs > 0  # a mistake that costs nothing need not be mended
         tables = partition.tables() if self.tol is None else None
         if tables is not None:
             # Significance does not depend on the norms, which are expensive.
-            no_norms = np.zeros_like(unmixing.matrix)
+            no_norms = np.zeros((unmixing.n_classes, unmixing.n_classes))
             selectable &= pair_statistics(tables, no_norms, unmixing, total).significant
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
             norms = sufficient_norms(partition, self.selection, prior, selectable, floor)
             if not np.all(np.isfinite(norms)):
-                raise ValueError("The sums over rows overflow: scale the features down.")
+                raise ValueError(OVERFLOW)
             selectable &= norms > floor
             if not selectable.any():
                 return False
@@ -187,11 +296,14 @@ class UMA:
             # einsum sums all rows in the same order: equal weights give exactly equal scores.
             scores = np.einsum("rj,j->r", state.weights, z)
             squared_norm = float(np.einsum("j,j->", z, z))
+            scores[q] += self.error_margin
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # satisfied: its error set is empty
         steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
         _add(state, steps, z)
+        if state.vectors is not None:
+            state.vectors.append(z)
         if tables is None:  # only now: with many classes the tables cost as much as the norms
             tables = partition.tables()
         noise, significance = pair_noise(tables, (p, q), float(norms[p, q]), unmixing, total)
@@ -227,9 +339,9 @@ class UMA:
         if not state.weights.any():
             return False
         published = state.averaged() if self.average else state.weights
-        hits = estimated_hits(partition, unmixing, published)
-        means = start_at_means(engine, partition, unmixing)
-        better = estimated_hits(partition, unmixing, means) > hits
+        hits = estimated_hits(partition, unmixing, published, self.costs)
+        means = start_at_means(engine, partition, unmixing, self.costs)
+        better = estimated_hits(partition, unmixing, means, self.costs) > hits
         if better:
             state.start_again(means)
             state.means_at = state.n_updates
@@ -244,7 +356,7 @@ class UMA:
         state: UMAState,
     ) -> None:
         """Replace zero weights, which predict only the first class, by the unmixed means."""
-        state.start_again(start_at_means(engine, partition, unmixing))
+        state.start_again(start_at_means(engine, partition, unmixing, self.costs))
         state.means_at = state.n_updates
         if engine.intercept and not state.weights.any():
             state.weights[:, -1] = prior - prior.mean()  # the features carry no information

@@ -16,7 +16,19 @@ Deliberate differences from the paper:
 """
 
 from unconfused.theory._margin import margin, radius
-from unconfused.theory._mistakes import mistake_bound, uma_mistake_bound
+from unconfused.theory._mistakes import (
+    mistake_bound,
+    uma_mistake_bound,
+    whitened_mistake_bound,
+)
 from unconfused.theory._sample_size import inflation, sample_size
 
-__all__ = ["inflation", "margin", "mistake_bound", "radius", "sample_size", "uma_mistake_bound"]
+__all__ = [
+    "inflation",
+    "margin",
+    "mistake_bound",
+    "radius",
+    "sample_size",
+    "uma_mistake_bound",
+    "whitened_mistake_bound",
+]

@@ -11,7 +11,7 @@ from unconfused import (
     confusion,
     noise,
 )
-from unconfused.estimators.automatic import USUAL_PENALTY
+from unconfused.estimators.automatic.search import USUAL_PENALTY
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")

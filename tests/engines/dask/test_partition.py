@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from problems import make_problem
+from problems import make_problem, plain_uma
 
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
@@ -109,7 +109,7 @@ def fit_through(pool, problem, monkeypatch, **settings):
     """Fit with an engine over this pool."""
     engine = DaskEngine(pool, problem.X.shape[1] + 1, True)
     monkeypatch.setattr(UMAClassifier, "_engine", lambda self, *data: engine)
-    model = UMAClassifier(problem.C, **settings).fit(problem.X, problem.y)
+    model = plain_uma(problem.C, **settings).fit(problem.X, problem.y)
     monkeypatch.undo()
     return model
 
@@ -118,7 +118,7 @@ def fit_through(pool, problem, monkeypatch, **settings):
 def test_few_vectors_are_asked_for(monkeypatch, n_parts):
     problem, pool, *_ = engines(2, 8, n_parts, n=3000)
     settings = {"max_iter": 150, "tol": 1e-9}
-    local = UMAClassifier(problem.C, **settings).fit(problem.X, problem.y)
+    local = plain_uma(problem.C, **settings).fit(problem.X, problem.y)
     ours = fit_through(pool, problem, monkeypatch, **settings)
     np.testing.assert_allclose(ours.coef_, local.coef_, rtol=0, atol=1e-9)
     # All pairs of every update would be 64 each.
@@ -148,7 +148,7 @@ def read_again(pool, rng):
 def test_what_workers_remember_may_be_lost(mishap, selection, monkeypatch):
     settings = {"selection": selection, "max_iter": 60, "random_state": 3}
     problem, pool, *_ = engines(3, 4)
-    local = UMAClassifier(problem.C, **settings).fit(problem.X, problem.y)
+    local = plain_uma(problem.C, **settings).fit(problem.X, problem.y)
     rng = np.random.RandomState(0)
 
     def before_asking():
@@ -168,11 +168,11 @@ def test_references_may_outgrow_their_place(monkeypatch):
     from unconfused.engines.dask import partition
 
     problem, pool, *_ = engines(4, 4)
-    local = UMAClassifier(problem.C, max_iter=40).fit(problem.X, problem.y)
+    local = plain_uma(problem.C, max_iter=40).fit(problem.X, problem.y)
     monkeypatch.setattr(partition, "REFERENCE_BYTES", 3 * 7 * 8)
     engine = DaskEngine(pool, 7, True)
     monkeypatch.setattr(UMAClassifier, "_engine", lambda self, *data: engine)
-    ours = UMAClassifier(problem.C, max_iter=40).fit(problem.X, problem.y)
+    ours = plain_uma(problem.C, max_iter=40).fit(problem.X, problem.y)
     np.testing.assert_allclose(ours.coef_, local.coef_, rtol=0, atol=1e-9)
 
 
@@ -192,10 +192,10 @@ def test_references_asked_for_again_take_no_more_place(monkeypatch):
 
 def test_an_interrupted_fit_goes_on(monkeypatch):
     problem, pool, *_ = engines(5, 4)
-    local = UMAClassifier(problem.C, max_iter=30).fit(problem.X, problem.y)
+    local = plain_uma(problem.C, max_iter=30).fit(problem.X, problem.y)
     engine = DaskEngine(pool, 7, True)
     monkeypatch.setattr(UMAClassifier, "_engine", lambda self, *data: engine)
-    ours = UMAClassifier(problem.C, max_iter=30, warm_start=True)
+    ours = plain_uma(problem.C, max_iter=30, warm_start=True)
     calls = iter(range(10**6))
 
     def interrupt():

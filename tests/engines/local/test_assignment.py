@@ -5,10 +5,10 @@ import pytest
 from engine_cases import exact_regions, full_rows, make_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import make_moves, make_problem
+from problems import make_moves, make_problem, plain_uma
 from scipy import sparse
 
-from unconfused import UMAClassifier, noise
+from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import partition, threads, weight_drift
@@ -109,7 +109,7 @@ def test_the_weights_are_those_of_all_rows_scored(seed, step, alpha, storage, dt
     for skip in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(partition, "SKIP_ROWS", skip)
-            clf = UMAClassifier(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
+            clf = plain_uma(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
             weights.append(clf.fit(X, problem.y)._state.weights)
     np.testing.assert_array_equal(*weights)
 
@@ -149,7 +149,7 @@ def test_features_at_the_ends_of_single_precision(storage, sizes):
         for size in sizes:
             rows, weights = X * np.float32(2.0**size), []
             for dtype in (np.float32, np.float64):
-                clf = UMAClassifier(C, init="means" if seed % 2 else "zero", **settings)
+                clf = plain_uma(C, init="means" if seed % 2 else "zero", **settings)
                 clf.fit(storage(rows.astype(dtype)), y)
                 weights.append(clf._state.weights * 2.0**-size)
             np.testing.assert_array_equal(*weights)

@@ -4,9 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from problems import plain_uma
 from scipy import sparse
 
-from unconfused import UMAClassifier, noise
+from unconfused import noise
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import memory_plan
 from unconfused.engines.local.gram import GramSums
@@ -25,7 +26,7 @@ def make_clouds(n_rows, n_columns, n_classes):
 
 def peak_of_a_fit(X, y, C):
     """Return the bytes that a fit takes at its peak beside its rows."""
-    clf = UMAClassifier(C, tol=1e-9, max_iter=10)
+    clf = plain_uma(C, tol=1e-9, max_iter=10)
     clf.fit(X, y)  # compiled code stays in memory, and is not counted
     tracemalloc.start()
     try:
@@ -60,4 +61,5 @@ def test_the_sums_that_fit_are_kept(n_rows, n_columns, n_classes, chosen, monkey
     X = sparse.random_array((n_rows, n_columns), density=0.001, format="csr", rng=0)
     engine = LocalEngine(X, np.zeros(n_rows, dtype=np.intp), n_classes)
     region = np.zeros(n_rows, dtype=np.int16)
-    assert type(cell_sums(engine, np.eye(n_classes), region)) is chosen
+    coefficients = np.broadcast_to(np.eye(n_classes), (n_classes,) * 3)
+    assert type(cell_sums(engine, coefficients, region)) is chosen

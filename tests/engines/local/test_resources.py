@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from engine_cases import STRATEGIES, force
-from problems import make_problem
+from problems import make_problem, plain_uma
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused import UnconfusedLogisticRegression
 from unconfused import _compilation as _compile
 from unconfused.estimators._base import thread_count
 
@@ -41,7 +41,7 @@ def make_rows_on_disk(path, n=20_000, d=500):
 @pytest.mark.parametrize(
     "clf",
     [
-        UMAClassifier(max_iter=20, tol=1e-6, n_jobs=2),
+        plain_uma(max_iter=20, tol=1e-6, n_jobs=2),
         UnconfusedLogisticRegression(np.eye(4), refine=False, noisy_weight=1.0, max_iter=5),
     ],
     ids=["uma", "likelihood"],
@@ -58,7 +58,7 @@ def test_sparse_rows_are_not_copied():
     rng = np.random.RandomState(0)
     X = sparse.random(4000, 500, 0.4, format="csr", random_state=rng, dtype=np.float64)
     true = rng.randint(4, size=4000)
-    clf = UMAClassifier(max_iter=10, tol=1e-6)
+    clf = plain_uma(max_iter=10, tol=1e-6)
     assert traced_peak(lambda: clf.fit(X, true)) < 0.3 * (X.data.nbytes + X.indices.nbytes)
 
 
@@ -67,7 +67,7 @@ def test_fits_in_several_threads_at_once(monkeypatch):
     problem = make_problem(1, n=400)
 
     def fit(_):
-        clf = UMAClassifier(problem.C, tol=1e-6, max_iter=40, n_jobs=2)
+        clf = plain_uma(problem.C, tol=1e-6, max_iter=40, n_jobs=2)
         return clf.fit(problem.X, problem.y).coef_
 
     with ThreadPoolExecutor(4) as pool:
@@ -84,7 +84,7 @@ def test_any_number_of_threads_gives_the_same_weights(monkeypatch, storage, stra
     problem = make_problem(2, n=300)
     settings = {"tol": 1e-6, "max_iter": 60}
     models = [
-        UMAClassifier(problem.C, n_jobs=n_jobs, **settings).fit(storage(problem.X), problem.y).coef_
+        plain_uma(problem.C, n_jobs=n_jobs, **settings).fit(storage(problem.X), problem.y).coef_
         for n_jobs in (1, 2, 5)
     ]
     np.testing.assert_array_equal(models[0], models[1])

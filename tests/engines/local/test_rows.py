@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from problems import make_problem
+from problems import make_problem, plain_uma
 from scipy import sparse
 
-from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.solvers.pair_bounds import exact_norms
@@ -61,9 +60,9 @@ STORAGES = [
 @pytest.mark.parametrize("store", STORAGES)
 def test_the_weights_do_not_depend_on_how_rows_are_stored(store, tmp_path):
     problem = make_problem(1, n=100)
-    expected = UMAClassifier(problem.C, **SETTINGS).fit(problem.X, problem.y).coef_
+    expected = plain_uma(problem.C, **SETTINGS).fit(problem.X, problem.y).coef_
     stored = store(problem.X, tmp_path)
-    found = UMAClassifier(problem.C, **SETTINGS).fit(stored, problem.y).coef_
+    found = plain_uma(problem.C, **SETTINGS).fit(stored, problem.y).coef_
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -99,12 +98,12 @@ def test_hardly_any_rows_or_entries(X, alpha, intercept):
 def test_features_beyond_single_precision(scale):
     problem = make_problem(2, n=100)
     settings = {"tol": 0.0, "max_iter": 30, "fit_intercept": False}
-    plain = UMAClassifier(problem.C, **settings).fit(problem.X, problem.y).coef_
-    scaled = UMAClassifier(problem.C, **settings).fit(scale * problem.X, problem.y).coef_
+    plain = plain_uma(problem.C, **settings).fit(problem.X, problem.y).coef_
+    scaled = plain_uma(problem.C, **settings).fit(scale * problem.X, problem.y).coef_
     np.testing.assert_allclose(scaled / scale, plain, atol=1e-12)
 
 
 def test_features_that_overflow_are_told():
     problem = make_problem(2, n=100)
     with pytest.raises(ValueError, match="scale the features down"):
-        UMAClassifier(problem.C, fit_intercept=False, tol=0.0).fit(1e160 * problem.X, problem.y)
+        plain_uma(problem.C, fit_intercept=False, tol=0.0).fit(1e160 * problem.X, problem.y)

@@ -6,10 +6,9 @@ import pytest
 from engine_cases import STRATEGIES, exact_regions, force, full_rows, make_rows, plain_cells
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import make_moves, make_problem
+from problems import make_moves, make_problem, plain_uma
 from scipy import sparse
 
-from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import gram
@@ -110,7 +109,7 @@ def test_updates_are_those_of_the_paper(monkeypatch, storage, alpha, strategy, s
     ways = {"selection": selection, "alpha": alpha, "max_iter": 30, "tol": 1e-6}
     weights, pairs = naive.uma(problem.X, problem.y, problem.C, t=truth, **ways)
     force(monkeypatch, strategy)
-    clf = UMAClassifier(problem.C, fit_intercept=False, **ways)
+    clf = plain_uma(problem.C, fit_intercept=False, **ways)
     clf.fit(storage(problem.X), problem.y, y_true=truth)
     made = list(zip(clf.history_["predicted"], clf.history_["true"], strict=True))
     assert made == pairs
@@ -180,7 +179,7 @@ def test_few_regions_are_brought_up_to_date(monkeypatch, strategy):
         measure(self, pairs, *tables)
 
     monkeypatch.setattr(strategy, "measure", noting)
-    clf = UMAClassifier(problem.C, max_iter=100, tol=1e-9).fit(problem.X, problem.y)
+    clf = plain_uma(problem.C, max_iter=100, tol=1e-9).fit(problem.X, problem.y)
     assert clf.n_iter_ == 100
     assert sum(measured) < 0.7 * 10 * 100
 

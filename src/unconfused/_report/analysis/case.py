@@ -16,16 +16,20 @@ from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
-from unconfused.estimators import UMAClassifier, UnconfusedLogisticRegression
+from unconfused.estimators import (
+    UMAClassifier,
+    UnconfusedClassifier,
+    UnconfusedLogisticRegression,
+)
 from unconfused.estimators._base import one_column
 from unconfused.estimators.annotators.crowd import (
+    answers_of,
     are_votes,
     collect_votes,
-    crowd_of,
     refuse_other_annotators,
 )
 
-Learner = UMAClassifier | UnconfusedLogisticRegression
+Learner = UMAClassifier | UnconfusedLogisticRegression | UnconfusedClassifier
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,20 @@ class Case:
     """Where each row stands in what the user passed."""
 
     votes: Votes | None = None
+
+    n_tied: int = 0
+    """Rows on which several answers are the most frequent; one of them, drawn at random, is the
+    label."""
+
+    @property
+    def ties_in_words(self) -> str:
+        """Say on how many rows the most frequent answer was drawn; empty if on none."""
+        if not self.n_tied:
+            return ""
+        return (
+            f"On {self.n_tied:,} of {int(self.labelled.sum()):,} rows several answers are the most "
+            "frequent; one of them was drawn at random."
+        )
 
     @property
     def final(self) -> Learner:
@@ -80,7 +98,7 @@ class Case:
     def crowd(self) -> Crowd:
         """The votes, in the form the computations want."""
         assert self.votes is not None
-        return crowd_of(self.votes, self.truth)
+        return answers_of(self.final, self.votes, self.truth)[0]
 
     @cached_property
     def features(self) -> Rows:
@@ -115,14 +133,16 @@ def final_step(model: Any) -> Any:
 def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     """Check what the user passed, and encode it."""
     final = final_step(model)
-    if not isinstance(final, UMAClassifier | UnconfusedLogisticRegression):
+    if not isinstance(final, Learner):
         raise ValueError(
-            "A report needs a fitted UMAClassifier or UnconfusedLogisticRegression, or a Pipeline "
-            f"that ends in one; got {type(model).__name__}. Of a search, pass `best_estimator_`."
+            "A report needs a fitted UnconfusedLogisticRegression, UnconfusedClassifier or "
+            f"UMAClassifier, or a Pipeline that ends in one; got {type(model).__name__}. Of a "
+            "search, pass `best_estimator_`."
         )
     check_is_fitted(final)
     (X,) = indexable(X)
     votes, observed, truth = _encode(final, y, y_true)
+    tied = np.zeros(len(observed), bool) if votes is None else _ties(votes.tally).sum(axis=1) > 1
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(observed):
         raise ValueError(f"X has {n_rows} rows but y has {len(observed)} labels.")
@@ -132,7 +152,7 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     if len(usable) < n_rows:
         X = _safe_indexing(X, usable)
         votes = None if votes is None else votes.take_items(usable)
-    return Case(model, X, observed[usable], truth[usable], usable, votes)
+    return Case(model, X, observed[usable], truth[usable], usable, votes, int(tied[usable].sum()))
 
 
 def _encode(final: Any, y: Any, y_true: Any) -> tuple[Votes | None, IntArray, IntArray]:
@@ -154,6 +174,15 @@ def _checked_votes(final: Any, y: Any, y_true: Any) -> tuple[Votes, IntArray]:
     return replace(votes, classes=np.arange(len(final.classes_))), truth
 
 
+def _ties(tally: FloatArray) -> BoolArray:
+    """Mark the answers that are the most frequent of their row; none without any answer."""
+    best = tally.max(axis=1, keepdims=True)
+    return np.asarray((tally >= best * (1 - 1e-9)) & (best > 0))
+
+
 def _most_frequent(tally: FloatArray) -> IntArray:
-    """Return the class with the most votes, the lowest on a tie, MISSING without any."""
-    return np.where(tally.sum(axis=1) > 0, tally.argmax(axis=1), MISSING)
+    """Return the class with the most votes, one drawn at random on a tie, MISSING without any."""
+    ties = _ties(tally)
+    # The first by name would be given the ties of all others.
+    drawn = np.random.RandomState(0).random_sample(tally.shape)
+    return np.where(ties.any(axis=1), np.where(ties, drawn, -1.0).argmax(axis=1), MISSING)

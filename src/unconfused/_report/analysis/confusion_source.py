@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -13,26 +13,29 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import aligned_counts
 from unconfused._report.analysis.case import Case
-from unconfused._typing import FloatArray, IntArray
-from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused._typing import FloatArray, IntArray, Labels
+from unconfused._wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.noisy import from_noisy
 from unconfused.confusion.trusted import count_pairs
-from unconfused.estimators.annotators.crowd import evidence_of
+from unconfused.estimators._noisy import passed_confusion
+from unconfused.estimators.annotators.crowd import answers_of, evidence_of
 
 ROWS_TO_GUESS_FROM = 10_000
 """More rows would make a guess slower, not better."""
-
-Kind = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]
 
 
 @dataclass(frozen=True)
 class ConfusionSource:
     """C with what it rests on."""
 
-    kind: Kind
+    kind: Basis
     matrix: FloatArray
     counts: FloatArray | None
     words: str
+    wrong: WrongLabels
+    """How many labels are wrong by it."""
+
     quality: str = ""
 
     @cached_property
@@ -59,14 +62,19 @@ def find_source(case: Case, seed: int) -> ConfusionSource:
     matrix = np.asarray(final.confusion_, dtype=np.float64)
     if case.votes is not None:
         return _from_votes(case, matrix)
-    if final.confusion is not None:
+    if passed_confusion(final) is not None:
         return _from_argument(case, matrix)
     if (case.trusted & case.labelled).any():
         return _from_trusted(case, matrix)
     if np.array_equal(matrix, np.eye(case.n_classes)):
         return _guess(case, seed)
     words = "As found by the fit; what it was counted from was not passed to this report."
-    return ConfusionSource("fitted", matrix, None, words)
+    return ConfusionSource("fitted", matrix, None, words, _expected(case, matrix, "fitted"))
+
+
+def _expected(case: Case, matrix: FloatArray, basis: Basis) -> WrongLabels:
+    """Return the share of wrong labels by a matrix taken as exact."""
+    return wrong_labels(joint_table(matrix, case.final.class_prior_), basis)
 
 
 def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -80,31 +88,48 @@ def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
     elif np.abs(counted - matrix).max() > 0.005:
         words += " The fit then adjusted it to the other rows, so an entry may lie outside its "
         words += "interval, which covers the counting alone."
-    return ConfusionSource("trusted", matrix, counts, words, _quality(case, matrix, counts))
+    quality, wrong = _quality(case, matrix, counts), wrong_labels(counts, "trusted")
+    return ConfusionSource("trusted", matrix, counts, words, wrong, quality)
 
 
 def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
-    counts = aligned_counts(case.final.confusion, case.classes)
-    if counts is None:
+    given = passed_confusion(case.final)
+    counts = aligned_counts(given, case.classes)
+    if counts is None or not isinstance(given, ConfusionEstimate):
         words = "Given with the model, without the counts behind it; the report takes it as exact."
-        return ConfusionSource("given", matrix, None, words)
+        return ConfusionSource("given", matrix, None, words, _expected(case, matrix, "given"))
+    kind: Basis = "guessed" if is_guess(given) else "estimated"
     words = f"An estimate given with the model, from {counts.sum():,.0f} counts."
-    caveat = str(getattr(case.final.confusion, "caveat", ""))
-    quality = _quality(case, matrix, counts)
-    return ConfusionSource("estimated", matrix, counts, words, f"{quality} {caveat}".strip())
+    if kind == "guessed":
+        words = "Estimated from the features and the labels alone; intervals take the guessed "
+        words += "truth as known."
+    quality = f"{_quality(case, matrix, counts)} {given.caveat}".strip()
+    wrong = _renumbered(given.wrong_labels(kind), given.classes, case.classes)
+    return ConfusionSource(kind, matrix, counts, words, wrong, quality)
+
+
+def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabels:
+    """Name the mix-up by places among the sorted classes."""
+    if found.pair is None:
+        return found
+    places = {name: place for place, name in enumerate(classes.tolist())}
+    true, label = (places[names.tolist()[code]] for code in found.pair)
+    return replace(found, pair=(true, label))
 
 
 def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
     assert case.votes is not None
-    crowd, final = case.crowd, case.final
-    joint = final.predict_proba(case.features) * evidence_of(crowd, final.annotator_confusion_)[0]
+    final = case.final
+    crowd, matrices = answers_of(final, case.votes, case.truth)
+    joint = final.predict_proba(case.features) * evidence_of(crowd, matrices)[0]
     counts = crowd.counts(joint / joint.sum(axis=1, keepdims=True)).sum(axis=0)
+    counts = counts[:, : case.n_classes]  # without silence
     words = (
         f"All {case.votes.n_annotators:,} annotators together, as the fit found them from "
         f"{len(case.votes):,} answers. The intervals take the estimated truth as known, and are "
         "too narrow."
     )
-    return ConfusionSource("votes", matrix, counts, words)
+    return ConfusionSource("votes", matrix, counts, words, wrong_labels(counts, "votes"))
 
 
 def _guess(case: Case, seed: int) -> ConfusionSource:
@@ -116,12 +141,17 @@ def _guess(case: Case, seed: int) -> ConfusionSource:
         estimate = _from_noisy(case, rows, seed)
     except ValueError as error:
         words = f"Labels were taken as right, and a guess from them failed: {error}"
-        return ConfusionSource("assumed", np.eye(case.n_classes), None, words)
+        nothing = np.zeros((case.n_classes, case.n_classes))
+        wrong = wrong_labels(nothing, "assumed")
+        return ConfusionSource("assumed", np.eye(case.n_classes), None, words, wrong)
     words = (
         "Guessed from the features and the labels alone (confusion.from_noisy): the model was "
         "fitted as if every label were right. Intervals take the guessed truth as known."
     )
-    return ConfusionSource("guessed", estimate.matrix, estimate.counts, words, estimate.caveat)
+    wrong = estimate.wrong_labels("guessed")
+    return ConfusionSource(
+        "guessed", estimate.matrix, estimate.counts, words, wrong, estimate.caveat
+    )
 
 
 def _from_noisy(case: Case, rows: IntArray, seed: int) -> ConfusionEstimate:

@@ -6,7 +6,7 @@ import numpy as np
 
 from unconfused._report.analysis.case import Case
 from unconfused._typing import FloatArray
-from unconfused.estimators.annotators.crowd import evidence_of
+from unconfused.estimators.annotators.crowd import evidence_of, join_silence
 
 
 def evidence_for(
@@ -16,7 +16,8 @@ def evidence_for(
     if case.votes is not None:
         if annotator_matrices is None:
             annotator_matrices = case.final.annotator_confusion_
-        return evidence_of(case.crowd, annotator_matrices)[0]
+        silence = getattr(case.final, "annotator_silence_", None)
+        return evidence_of(case.crowd, join_silence(annotator_matrices, silence))[0]
     evidence = np.ones((len(case.observed), case.n_classes))
     evidence[case.labelled] = matrix[:, case.observed[case.labelled]].T
     evidence[case.trusted] = np.eye(case.n_classes)[case.truth[case.trusted]]

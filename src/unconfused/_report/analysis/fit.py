@@ -1,4 +1,4 @@
-"""How the fit came to rest, from what the learner wrote down."""
+"""Convergence of the fit, from what the learner wrote down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from unconfused._report.data import Convergence, PairUse
 from unconfused._typing import FloatArray, IntArray
-from unconfused.estimators import UMAClassifier
+from unconfused.estimators import UMAClassifier, UnconfusedClassifier
 from unconfused.solvers.uma import CONVERGED
 
 MOST_POINTS = 300
@@ -20,7 +20,32 @@ MOST_PAIRS = 12
 
 def convergence_of(final: Any) -> Convergence:
     """Read a fitted learner's history."""
-    return _of_uma(final) if isinstance(final, UMAClassifier) else _of_likelihood(final)
+    if isinstance(final, UMAClassifier):
+        return _of_uma(final)
+    if isinstance(final, UnconfusedClassifier):
+        return _of_rounds(final)
+    return _of_likelihood(final)
+
+
+def _of_rounds(final: UnconfusedClassifier) -> Convergence:
+    name, changed = type(final.estimator).__name__, final.history_["relabelled"]
+    taught = {
+        "rounds": "It learnt the probable classes of the rows, as models that had not seen them "
+        "say; below is the share of the rows taught with another class than before.",
+        "labels": "It learnt the labels: rounds of relabelling would have done harm, or there was "
+        "nothing to mend.",
+        "mixed": "It learnt the labels, and the truth where known: of held-out trusted rows that "
+        "said more than rounds of relabelling.",
+        "trusted": "It learnt the trusted rows alone: of held-out ones that said more than rounds "
+        "of relabelling.",
+    }[final.taught_]
+    return Convergence(
+        "rounds",
+        f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {taught}",
+        list(range(1, len(changed) + 1)),
+        changed.tolist(),
+        n_steps=len(changed),
+    )
 
 
 def _of_uma(final: UMAClassifier) -> Convergence:
@@ -29,7 +54,7 @@ def _of_uma(final: UMAClassifier) -> Convergence:
     ended = (
         "It ended by itself: no pair of classes stands out of the label noise any more."
         if final.stopped_ == CONVERGED
-        else f"It was ended before it came to rest ({final.stopped_})."
+        else f"It was ended before it converged ({final.stopped_})."
     )
     words = f"UMA made {n_updates:,} updates. {ended}"
     if final.means_at_ is not None:
@@ -61,9 +86,9 @@ def _of_likelihood(final: Any) -> Convergence:
     rest = getattr(final, "_state", None)
     ended = ""
     if rest is not None:
-        ended = " It came to rest."
+        ended = " It converged."
         if rest.exhausted:
-            ended = " It used up its steps before it came to rest: raise max_iter, or scale the "
+            ended = " It used up its steps before it converged: raise max_iter, or scale the "
             ended += "features."
         elif rest.interrupted:
             ended = " It was interrupted."

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from unconfused._confusion_names import is_rectangular
 from unconfused._labels import label_array
 from unconfused._matrix import ConfusionWarning
-from unconfused._report.analysis.case import open_case
+from unconfused._report.analysis.accuracy import checked_accuracy
+from unconfused._report.analysis.case import final_step, open_case
 from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
+from unconfused._report.analysis.contents import RowContents
 from unconfused._report.analysis.fit import convergence_of
 from unconfused._report.analysis.headline import make_headline
 from unconfused._report.analysis.judge import Judgement, judge_rows
@@ -21,12 +24,13 @@ from unconfused._report.analysis.reliability import reliability_of
 from unconfused._report.analysis.sensitivity import measure_sensitivity
 from unconfused._report.analysis.settings import code_of, settings_of, versions
 from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_of, rows_of
-from unconfused._report.data import ReportData
-from unconfused._report.words import about, class_names, percent, shorten
+from unconfused._report.data import CheckedAccuracy, ReportData
 from unconfused._typing import ArrayLike, Seed
+from unconfused._words import about, class_names, percent, shorten
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
-from unconfused.estimators import UMAClassifier
+from unconfused.estimators import UMAClassifier, UnconfusedClassifier
+from unconfused.estimators._noisy import passed_confusion
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
 """A label that occurs this many standard errors, and by this share, more or less than expected."""
@@ -45,10 +49,22 @@ def gather(
     cross_fit: bool = True,
     sensitivity: bool = True,
     random_state: Seed = None,
+    contents: RowContents | None = None,
+    accuracy: CheckedAccuracy | Literal["measure"] | None = "measure",
+    source: ConfusionSource | None = None,
 ) -> ReportData:
-    """Compute all that a report shows; the parameters are those of `write_report`."""
+    """Compute all that a report shows; the parameters are those of `write_report`.
+
+    `accuracy` is that of the model on checked rows, and `source` where C comes from, if they were
+    found before.
+    """
     if max_rows < 0:
         raise ValueError(f"max_rows must not be negative; got {max_rows}.")
+    if is_rectangular(getattr(final_step(model), "confusion", None)):
+        raise ValueError(
+            "A report says which labels are wrong, but labels that are no classes are neither "
+            "right nor wrong. Use label_posterior."
+        )
     case = open_case(model, X, y, y_true)
     n_given = X.shape[0] if hasattr(X, "shape") else len(X)
     names = _per_row(row_names if row_names is not None else _index(X), n_given, "row_names")
@@ -56,23 +72,27 @@ def gather(
     seed = _seed(random_state)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        source = find_source(case, seed)
+        source = find_source(case, seed) if source is None else source
         judged = judge_rows(case, source, seed, cross_fit)
         moved = measure_sensitivity(case, source, judged, seed) if sensitivity else None
+    if accuracy == "measure":
+        accuracy = checked_accuracy(case, seed)
     return ReportData(
         title=title or "Are these labels right?",
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         model=type(case.final).__name__,
         n_rows=len(case.observed),
-        n_features=int(case.final.n_features_in_),
+        n_features=int(getattr(case.final, "n_features_in_", 1)),  # texts are one column
         n_labels=int(case.labelled.sum()),
         n_trusted=int(case.trusted.sum()),
-        n_wrong=float(judged.wrong.sum()),
+        n_wrong=n_wrong(source, judged),
         classes=[shorten(name) for name in class_names(case.classes)],
-        verdict=make_headline(case, source, judged),
+        class_values=[str(name) for name in case.classes.tolist()],
+        verdict=make_headline(case, source, judged, accuracy),
+        accuracy=accuracy,
         confusion=confusion_of(source, judged),
         mix=mix_of(judged),
-        rows=rows_of(judged, max_rows, names, texts),
+        rows=rows_of(judged, max_rows, names, texts, contents),
         rows_words=_rows_words(judged, source, cross_fit),
         n_ranked=int((case.labelled & ~case.trusted).sum()),
         convergence=convergence_of(case.final),
@@ -84,6 +104,13 @@ def gather(
         code=code_of(case, seed),
         notes=_notes(caught, judged, source, cross_fit),
     )
+
+
+def n_wrong(source: ConfusionSource, judged: Judgement) -> float:
+    """Return how many labels are expected to be wrong; of votes, how many most frequent ones."""
+    if judged.case.votes is not None:
+        return float(judged.wrong.sum())
+    return 0.0 if source.kind == "assumed" else source.wrong.share * int(judged.case.labelled.sum())
 
 
 def _seed(random_state: Seed) -> int:
@@ -123,18 +150,25 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
         else "Rows are ranked by the probability that their label is wrong, given the features and "
         "the label"
     )
+    if judged.believed is not None:
+        who = (
+            "Rows are ranked by self-confidence, 1 minus the probability of their label given the "
+            "features"
+        )
     fitted = (
         "each row is judged by a model that was fitted without it"
         if cross_fit
         else "the model was fitted with these very labels, so it is too kind to them"
     )
-    votes = " The label of a row is its most frequent answer." if case.votes is not None else ""
+    votes = ""
+    if case.votes is not None:
+        votes = f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
     sure = ""
-    if abs(judged.power - 1.0) > 0.05:
+    if judged.believed is None and abs(judged.power - 1.0) > 0.05:
         direction = "surer" if judged.power > 1 else "less sure"
         sure = (
-            f" Its probabilities were made {direction} (raised to the power {judged.power:.2g}), "
-            "as the labels of rows it had not seen warrant."
+            f" Probabilities were made {direction} (raised to the power {judged.power:.2g}): that "
+            "predicts the labels of unseen rows best."
         )
     return f"{who}; {fitted}.{votes}{sure}"
 
@@ -154,6 +188,11 @@ def _notes(
             "approximate. Scale the features, or raise max_iter."
         )
     notes += sorted({str(one.message) for one in caught if one.category is ConfusionWarning})
+    if judged.believed is not None:
+        notes.append(
+            "The guessed matrix predicts held-out labels no better than believing the labels does. "
+            "Rows are therefore ranked by self-confidence: trust their order, not the numbers."
+        )
     notes += _misfits(judged, source)
     # Of rows it has seen a model says too little that speaks against their labels.
     return notes + _mistakes_by_row(judged, source) if cross_fit else notes
@@ -162,7 +201,9 @@ def _notes(
 def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
     """Say so if rows and labels add up to another matrix than the one that was given."""
     final, pairs = judged.case.final, judged.pairs
-    if source.kind not in ("given", "estimated") or is_guess(final.confusion):
+    if source.kind not in ("given", "estimated") or is_guess(passed_confusion(final)):
+        return []
+    if isinstance(final, UnconfusedClassifier):  # it has no way to hold to the matrix by counts
         return []
     if getattr(final, "noise_depends_on_rows_", False):
         return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised

@@ -1,68 +1,63 @@
-"""How many labels are probably wrong, in a sentence: `make_headline`."""
+"""How many labels are probably wrong, and how good the model is, in a few sentences."""
 
 from __future__ import annotations
 
-import numpy as np
-
+from unconfused._report.analysis.accuracy import accuracy_words
 from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
-from unconfused._report.data import Headline
-from unconfused._report.words import about, class_names, count, percent, shorten
-
-SOURCES = {
-    "given": "The number follows from the confusion matrix you gave, taken as exact, and from a "
-    "model of the features.",
-    "estimated": "The number follows from the estimated confusion matrix you gave, and from a "
-    "model of the features.",
-    "trusted": "The number follows from how the rows with a known truth were labelled, and from a "
-    "model of the features.",
-    "votes": "The number follows from how the annotators agree with one another and with a model "
-    "of the features. Mistakes that many of them share cannot be seen this way.",
-    "fitted": "The number follows from the confusion matrix the fit found, and from a model of the "
-    "features.",
-    "guessed": "Nothing is known here beyond the labels, and the model was fitted as if all of "
-    "them were right. The number is a guess from rows that look like another class: where classes "
-    "overlap, or where mistakes follow the features, it misleads. A few dozen checked rows of "
-    "every class would tell more.",
-    "assumed": "Nothing is known here beyond the labels, so all of them were taken as right. Pass "
-    "a confusion matrix, or the truth of some rows, to learn which are wrong.",
-}
+from unconfused._report.data import CheckedAccuracy, Headline
+from unconfused._words import about, class_names, count, percent
+from unconfused._wrong_labels import SOURCES
+from unconfused.confusion.votes import Votes
 
 
-def make_headline(case: Case, source: ConfusionSource, judged: Judgement) -> Headline:
-    """Say how many labels are probably wrong, which, and how we know."""
-    share, pairs = judged.wrong_share, judged.pairs.copy()
-    np.fill_diagonal(pairs, 0.0)
-    what = "most frequent answers" if case.votes is not None else "labels"
-    if source.kind == "assumed":
-        return Headline(
-            "?", f"of the {what} are wrong: nothing here can tell", [SOURCES["assumed"]], False
-        )
-    certain = source.kind != "guessed"
-    likely = "are probably wrong" if certain else "may be wrong"
-    sentence = f"of the {what} {likely}"
-    true, label = divmod(int(np.argmax(pairs)), len(pairs))
-    if pairs[true, label] >= 0.5:
-        sentence += f"; most often {_name(case, true)} → {_name(case, label)}"
-    n_labels = int(case.labelled.sum())
-    detail = [f"About {about(judged.wrong.sum())} of {n_labels:,} {what}. " + SOURCES[source.kind]]
-    if case.trusted.any():
-        detail.append(_checked(case))
-    detail.append("These are probabilities: no row counts as wrong until someone has looked.")
-    return Headline(percent(share), sentence, detail, certain)
+def make_headline(
+    case: Case, source: ConfusionSource, judged: Judgement, accuracy: CheckedAccuracy | None
+) -> Headline:
+    """Say how many labels are probably wrong, which, how we know, and how good the model is."""
+    what = "answers" if case.votes is not None else "labels"
+    found = source.wrong
+    claim = found.claim(class_names(case.classes), what)
+    detail = [source_words(case, source)]
+    if source.kind != "assumed":
+        if case.votes is not None:
+            detail.append(_most_frequent(case, judged))
+        else:
+            n_labels = int(case.labelled.sum())
+            detail[0] = f"About {about(found.share * n_labels)} of {n_labels:,} labels. {detail[0]}"
+        detail.append("These are probabilities: no row counts as wrong until someone has looked.")
+    certain = source.kind not in ("guessed", "assumed")
+    return Headline(found.number, claim, detail, certain, accuracy_words(accuracy))
+
+
+def source_words(case: Case, source: ConfusionSource) -> str:
+    """Say what the share of wrong labels is based on."""
+    where = {
+        "given": "the confusion matrix given with the model",
+        "estimated": "the confusion matrix given with the model",
+        "trusted": _checked(case),
+        "votes": "" if case.votes is None else crowd_words(case.votes),
+    }
+    return SOURCES[source.kind].format(where=where.get(source.kind, ""), option="")
+
+
+def crowd_words(votes: Votes) -> str:
+    """Say how many annotators gave how many answers."""
+    return f"{count(votes.n_annotators, 'annotator')} in {count(len(votes), 'answer')}"
 
 
 def _checked(case: Case) -> str:
     both = case.trusted & case.labelled
     wrong = int((case.truth[both] != case.observed[both]).sum())
-    if not both.any():
-        return f"The truth of {count(case.trusted.sum(), 'row')} is known."
-    return (
-        f"Where the truth is known, {wrong:,} of {int(both.sum()):,} labels are wrong "
-        f"({percent(wrong / both.sum())})."
+    return f"{count(both.sum(), 'checked row')}, of which {wrong:,} carry a wrong label"
+
+
+def _most_frequent(case: Case, judged: Judgement) -> str:
+    """Say how many of the most frequent answers are wrong, and how many of them tie."""
+    said = (
+        "Taking the most frequent answer of each row, at least about "
+        f"{percent(judged.wrong_share)} of the {int(case.labelled.sum()):,} rows would get a wrong "
+        "label, and more if annotators share mistakes."
     )
-
-
-def _name(case: Case, code: int) -> str:
-    return shorten(class_names(case.classes)[code], 30)
+    return f"{said} {case.ties_in_words}".strip()

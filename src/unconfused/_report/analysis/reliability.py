@@ -8,7 +8,8 @@ from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import Reliability
-from unconfused._typing import FloatArray, IntArray
+from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused._words import percent
 from unconfused.estimators import UMAClassifier
 from unconfused.metrics._reliability import reliability_curve
 
@@ -16,6 +17,9 @@ ENOUGH_TRUTHS = 20
 """Rows with a known truth from which a curve against the truth says anything."""
 
 MOST_ROWS = 20_000
+
+FAIRLY, SURELY = 0.03, 2.0
+"""Chances are called right up to this distance, or so many standard errors."""
 
 
 def reliability_of(
@@ -35,16 +39,45 @@ def reliability_of(
     if not len(came):
         return None
     curve = reliability_curve(chances, came)
+    likeliest = chances.argmax(axis=1)
+    sure, right = chances.max(axis=1), likeliest == came
     return Reliability(
         _words(case, against, len(came), cross_fit),
+        _answer(sure, right, "class" if against == "truth" else "label"),
         against,
         curve.predicted.tolist(),
         curve.observed.tolist(),
         curve.low.tolist(),
         curve.high.tolist(),
         curve.count.tolist(),
-        curve.gap,
+        _gap(sure, right),
     )
+
+
+def _gap(sure: FloatArray, right: BoolArray) -> float:
+    """Return how far the chance of the likeliest class is from how often it is right, by bins.
+
+    Over all classes the many that are next to impossible would hide the one that matters.
+    """
+    return reliability_curve(np.column_stack([1.0 - sure, sure]), right.astype(np.intp)).gap
+
+
+def _answer(sure: FloatArray, right: BoolArray, what: str) -> str:
+    """Say whether the chances can be believed, by the likeliest class of every row."""
+    said, came = float(sure.mean()), float(right.mean())
+    error = float((right - sure).std() / np.sqrt(len(sure)))
+    numbers = (
+        f"The likeliest {what} has a chance of {percent(said)} on average, and is right in "
+        f"{percent(came)} of {len(sure):,} cases."
+    )
+    off = came - said
+    if abs(off) <= max(FAIRLY, SURELY * error):
+        if _gap(sure, right) <= max(2 * FAIRLY, SURELY * error):
+            return f"Yes. {numbers}"
+        return f"On average, yes; not each by itself. {numbers} See the curve."
+    if off > 0:
+        return f"No: they are too low. {numbers} Predictions are surer than the model says."
+    return f"No: they are too high. {numbers} Do not take a chance of 90 % for 9 in 10."
 
 
 def _answers(judged: Judgement, seed: int) -> tuple[FloatArray, IntArray]:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
+from unconfused._report.analysis.contents import RowContents, votes_on
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
-from unconfused._report.words import shorten
 from unconfused._typing import FloatArray, IntArray
+from unconfused._words import shorten
 
 ALL_CLASSES_UP_TO = 15
 """A heat map of more classes than this is no longer legible on a small screen."""
 
 MOST_CLASSES = 12
+MOST_IN_FULL = 150
+"""Classes up to which the whole matrix is on the page, folded."""
+
 MOST_MIX_UPS = 12
 MOST_SHARES = 20
 MOST_ANNOTATORS = 50
 LONGEST_TEXT = 240
+
+LONGEST_KEY = 120
+
+MOST_DETAILED = 1000
+"""Rows that are shown with their own columns: as many as a page lists."""
 
 
 def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
@@ -39,6 +49,7 @@ def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
         source.words,
         source.quality,
         float(np.linalg.cond(source.matrix)),
+        source.matrix.tolist() if len(shown) < len(pairs) <= MOST_IN_FULL else [],
     )
 
 
@@ -98,19 +109,38 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
 
 
 def rows_of(
-    judged: Judgement, max_rows: int, names: list[Any] | None, texts: list[Any] | None
+    judged: Judgement,
+    max_rows: int,
+    names: list[Any] | None,
+    texts: list[Any] | None,
+    contents: RowContents | None = None,
 ) -> list[SuspectRow]:
     """Rank the rows whose truth is not known by how likely their label is wrong."""
     case = judged.case
     ranked = np.flatnonzero(case.labelled & ~case.trusted)
-    order = ranked[np.argsort(-judged.wrong[ranked], kind="stable")][:max_rows]
-    return [_row(judged, int(place), names, texts) for place in order]
+    order = ranked[np.argsort(-judged.suspicion[ranked], kind="stable")][:max_rows]
+    rows = [_row(judged, int(place), names, texts) for place in order]
+    if contents is None:
+        return rows
+    found = contents.of([one.row for one in rows[:MOST_DETAILED]])
+    detailed = [
+        replace(
+            one,
+            # A name as long as a text is no key to find a row by.
+            row_hash=digest if len(one.key) <= LONGEST_KEY else "",
+            cells=cells,
+            votes=votes_on(case, int(place)),
+        )
+        for one, (digest, cells), place in zip(rows, found, order, strict=False)
+    ]
+    return detailed + rows[MOST_DETAILED:]
 
 
 def _row(
     judged: Judgement, place: int, names: list[Any] | None, texts: list[Any] | None
 ) -> SuspectRow:
-    case, chances = judged.case, judged.posterior[place]
+    case = judged.case
+    chances = (judged.posterior if judged.believed is None else judged.believed)[place]
     label, given = int(case.observed[place]), int(case.place[place])
     best = np.argsort(-chances, kind="stable")[:3]
     # A tie with the label is no reason to suggest another.
@@ -121,8 +151,9 @@ def _row(
         None if texts is None else shorten(str(texts[given]), LONGEST_TEXT),
         label,
         suggested,
-        float(judged.wrong[place]),
+        float(judged.suspicion[place]),
         [(int(code), float(chances[code])) for code in best if chances[code] >= 0.005],
+        key=str(given) if names is None else str(names[given]).strip(),
     )
 
 

@@ -6,7 +6,7 @@ from unconfused._html import Markup, element, join
 from unconfused._report.data import Convergence, Reliability, ReportData
 from unconfused._report.html.charts import Line, line_chart, reliability_chart, strip
 from unconfused._report.html.sections import NUM, pair, paragraph, section, table
-from unconfused._report.words import percent, points
+from unconfused._words import percent, points
 
 
 def _figure(chart: Markup, caption: Markup | str) -> Markup:
@@ -27,7 +27,7 @@ def _key(*entries: tuple[str, str]) -> Markup:
 
 
 def convergence(data: ReportData) -> Markup:
-    """Show how the fit came to rest."""
+    """Show how the fit converged."""
     fit = data.convergence
     parts: list[Markup] = []
     if fit.steps:
@@ -37,7 +37,7 @@ def convergence(data: ReportData) -> Markup:
     if fit.weights:
         parts.append(_weights(fit))
     beside = element("div", *parts, class_="side-by-side")
-    return section("convergence", "How the fit came to rest", paragraph(fit.words), beside)
+    return section("convergence", "Convergence of the fit", paragraph(fit.words), beside)
 
 
 def _norms(fit: Convergence) -> Markup:
@@ -65,13 +65,15 @@ def _positive(steps: list[int], values: list[float]) -> tuple[list[int], list[fl
 
 
 def _objective(fit: Convergence) -> Markup:
+    unit, axis, words = "step", "objective", "penalised negative log-likelihood, lower is better"
+    if fit.kind == "rounds":
+        unit, axis, words = "round", "changed", "share of the rows taught with another class"
     description = (
-        f"Objective over {fit.n_steps} steps, from {fit.values[0]:.4g} to {fit.values[-1]:.4g}."
+        f"{axis.capitalize()} over {fit.n_steps} {unit}s, from {fit.values[0]:.4g} to "
+        f"{fit.values[-1]:.4g}."
     )
-    chart = line_chart(
-        [Line("objective", "blue", fit.steps, fit.values)], "step", "objective", description, False
-    )
-    return _figure(chart, _key(("penalised negative log-likelihood, lower is better", "blue")))
+    chart = line_chart([Line(axis, "blue", fit.steps, fit.values)], unit, axis, description, False)
+    return _figure(chart, _key((words, "blue")))
 
 
 def _pairs(data: ReportData) -> Markup:
@@ -110,18 +112,19 @@ def reliability(data: ReportData) -> Markup | None:
     if curve is None:
         return None
     y_title = "truly so, %" if curve.against == "truth" else "label seen, %"
-    description = (
-        f"Reliability curve of {len(curve.predicted)} points; the mean distance from the diagonal "
-        f"is {100 * curve.gap:.1f} percentage points."
-    )
+    description = f"Reliability curve of {len(curve.predicted)} points. {curve.answer}"
     chart = reliability_chart(
         curve.predicted, curve.observed, curve.low, curve.high, y_title, description
     )
-    caption = f"On the dashed line chances are exact. Mean distance: {100 * curve.gap:.1f} points."
+    caption = (
+        "On the dashed line chances are exact. Mean distance of the likeliest class: "
+        f"{100 * curve.gap:.1f} points."
+    )
     return section(
         "reliability",
         "Can the chances be believed?",
-        paragraph(curve.words),
+        paragraph(curve.answer),
+        paragraph(curve.words, "source"),
         element("div", _figure(chart, caption), _curve_table(curve), class_="side-by-side"),
     )
 

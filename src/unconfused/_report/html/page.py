@@ -22,7 +22,7 @@ def render(data: ReportData) -> str:
     Style and script are the package's own files, named by their hashes in the page's security
     policy: the browser runs nothing else, whatever the labels hold.
     """
-    style, script = _static("report.css"), _static("report.js")
+    style, script = static_text("report.css"), static_text("report.js")
     shown = [
         ("confusion", "Confusion", sections.confusion(data)),
         ("mix", "Label mix", sections.label_mix(data)),
@@ -77,24 +77,25 @@ def _contents(present: list[tuple[str, str, Markup]]) -> Markup:
     return element("nav", element("ul", *links), aria_label="Sections", class_="contents")
 
 
-def _static(name: str) -> str:
+def static_text(name: str) -> str:
+    """Return a style or script of the package."""
     return files("unconfused._report").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    ours = f"style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'"
+    return f"default-src 'none'; {ours}; base-uri 'none'; form-action 'none'"
 
 
-def _hash(text: str) -> str:
+def policy_hash(text: str) -> str:
+    """Return what names a style or script in a security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _embedded(data: ReportData) -> Markup:
     """Return the numbers as JSON that cannot end its element; of the rows, what ranks them."""
     table = data.as_dict()
+    table["values"] = table.pop("class_values")
     table["rows"] = [[one.row, one.label, one.suggested, one.wrong] for one in data.rows]
     text = json.dumps(_rounded(table), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     # In a script element only "<" and "&" could mean anything, and only ASCII is left besides.

@@ -6,7 +6,7 @@ from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData, SuspectRow
 from unconfused._report.html.charts import bar
 from unconfused._report.html.sections import name, paragraph, section
-from unconfused._report.words import count, percent
+from unconfused._words import count, percent
 
 
 def rows_to_check(data: ReportData) -> Markup:
@@ -20,9 +20,26 @@ def rows_to_check(data: ReportData) -> Markup:
         "rows",
         "Rows to check first",
         paragraph(f"{shown}. {data.rows_words}"),
+        _decisions(),
         _filters(data),
         _table(data),
         element("button", "Show more rows", type="button", id="more", hidden=True),
+    )
+
+
+def _decisions() -> Markup:
+    """Make room for what was decided; the script fills it in."""
+    return element(
+        "div",
+        element("p", "", id="decided", role="status"),
+        element("button", "Download verdicts", type="button", id="verdicts", disabled=True),
+        element(
+            "button", "Download corrected labels", type="button", id="corrected", disabled=True
+        ),
+        element("button", "Forget all", type="button", id="forget", disabled=True),
+        class_="decisions",
+        id="decisions",
+        hidden=True,
     )
 
 
@@ -60,6 +77,7 @@ def _choice(data: ReportData, identity: str, codes: list[int]) -> Markup:
 def _table(data: ReportData) -> Markup:
     has_names = any(one.name is not None for one in data.rows)
     has_text = any(one.text is not None for one in data.rows)
+    has_cells = any(one.cells or one.votes for one in data.rows)
     heads = [("row", "row")]
     heads += [("name", "name")] if has_names else []
     heads += [("label", "label"), ("rather", "suggested"), ("wrong, %", "wrong")]
@@ -75,19 +93,22 @@ def _table(data: ReportData) -> Markup:
     ]
     columns.append(element("th", "probable truth", scope="col"))
     columns += [element("th", "text", scope="col")] if has_text else []
+    columns += [element("th", "what it holds", scope="col")] if has_cells else []
     caption = "Rows most likely to carry a wrong label"
     whole = element(
         "table",
         element("caption", caption),
         element("thead", element("tr", *columns)),
-        element("tbody", *(_row(data, one, has_names, has_text) for one in data.rows)),
+        element("tbody", *(_row(data, one, has_names, has_text, has_cells) for one in data.rows)),
         id="suspects",
         class_="suspects",
     )
     return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
 
 
-def _row(data: ReportData, one: SuspectRow, has_names: bool, has_text: bool) -> Markup:
+def _row(
+    data: ReportData, one: SuspectRow, has_names: bool, has_text: bool, has_cells: bool
+) -> Markup:
     cells = [element("th", one.row, scope="row", class_="num")]
     cells += [element("td", element("bdi", one.name))] if has_names else []
     cells += [
@@ -99,7 +120,31 @@ def _row(data: ReportData, one: SuspectRow, has_names: bool, has_text: bool) -> 
         element("td", join(_chance(data, *pair) for pair in one.posterior), class_="chances"),
     ]
     cells += [element("td", element("bdi", one.text or ""), class_="text")] if has_text else []
-    return element("tr", *cells, data_l=one.label, data_s=one.suggested, data_w=f"{one.wrong:.6f}")
+    cells += [element("td", _contents(data, one), class_="holds")] if has_cells else []
+    return element(
+        "tr",
+        *cells,
+        data_l=one.label,
+        data_s=one.suggested,
+        data_w=f"{one.wrong:.6f}",
+        data_k=one.key if one.row_hash else None,
+        data_h=one.row_hash or None,
+    )
+
+
+def _contents(data: ReportData, one: SuspectRow) -> Markup:
+    """Write the row's own columns, then its votes."""
+    parts = [
+        element("span", element("i", column), " ", element("bdi", value), class_="cell")
+        for column, value in one.cells
+    ]
+    parts += [
+        element(
+            "span", element("i", element("bdi", who)), " ", name(data, code), class_="cell vote"
+        )
+        for who, code in one.votes
+    ]
+    return join(parts)
 
 
 def _percent(share: float) -> str:

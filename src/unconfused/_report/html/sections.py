@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData
 from unconfused._report.html.charts import bar
-from unconfused._report.words import about, count, percent, points
+from unconfused._words import about, count, percent, points, short_names
 
 SHORT_PAIR = 24
 """Characters of two class names that fit on one line."""
@@ -17,6 +17,9 @@ SHORT_NAME = 4
 
 FEW_CLASSES = 4
 """Classes whose heat map would be stretched by the full width."""
+
+COLUMN_NAME, ROW_NAME = 9, 18
+"""Characters of a class name above a column and before a row of the heat map."""
 
 LEVELS = 10
 """Shades of the heat map."""
@@ -94,6 +97,7 @@ def verdict(data: ReportData) -> Markup:
         "section",
         mark,
         headline,
+        element("p", said.model, class_="model"),
         details,
         notes,
         _facts(data),
@@ -159,6 +163,7 @@ def _matrix(data: ReportData) -> Markup:
         "div",
         _heat_map(data),
         element("p", hint, class_="readout", id="readout", role="status"),
+        _all_classes(data),
         paragraph(said, "source"),
         class_="side",
     )
@@ -168,11 +173,13 @@ def _heat_map(data: ReportData) -> Markup:
     shown = data.confusion.shown
     corner = element("td", "true ↓", element("br"), "label →", class_="corner")
 
-    head = element("tr", corner, *(element("th", name(data, k), scope="col") for k in shown))
+    columns = short_names(data.classes, COLUMN_NAME)
+    rows = short_names(data.classes, ROW_NAME)
+    head = element("tr", corner, *(_head(data, k, columns[k], "col") for k in shown))
     body = [
         element(
             "tr",
-            element("th", name(data, t), scope="row"),
+            _head(data, t, rows[t], "row"),
             *(_cell(data, i, j) for j in range(len(shown))),
         )
         for i, t in enumerate(shown)
@@ -187,6 +194,42 @@ def _heat_map(data: ReportData) -> Markup:
         id="heat",
     )
     return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+
+
+def _head(data: ReportData, code: int, shown: str, scope: str) -> Markup:
+    """Write a heading, shortened; the whole name is its title."""
+    return element("th", element("bdi", shown), scope=scope, title=data.classes[code])
+
+
+def _all_classes(data: ReportData) -> Markup | None:
+    """Write the whole matrix, folded, where the heat map shows a part of it."""
+    whole = data.confusion.whole
+    if not whole:
+        return None
+    columns, rows = short_names(data.classes, COLUMN_NAME), short_names(data.classes, ROW_NAME)
+    codes = range(len(whole))
+    head = element(
+        "tr", element("td", "true ↓ label →"), *(_head(data, k, columns[k], "col") for k in codes)
+    )
+    body = [
+        element(
+            "tr",
+            _head(data, t, rows[t], "row"),
+            *(
+                element("td", "·" if value < 0.005 else f"{100 * value:.0f}", class_="num")
+                for value in whole[t]
+            ),
+        )
+        for t in codes
+    ]
+    caption = "Confusion matrix of all classes, in percent"
+    matrix = element(
+        "table", element("caption", caption), element("thead", head), element("tbody", *body)
+    )
+    scrolled = element(
+        "div", matrix, class_="scroll", tabindex="0", role="region", aria_label=caption
+    )
+    return element("details", element("summary", f"All {len(whole)} classes"), scrolled)
 
 
 def _cell(data: ReportData, i: int, j: int) -> Markup:

@@ -139,6 +139,132 @@ function setUpRows() {
   show();
 }
 
+const COLUMNS = ["id", "key", "row_hash", "label", "action", "verdict", "drawn_by", "probability",
+  "suggested", "shown", "time", "reviewer", "replaces"];
+
+/* A cell that a spreadsheet would run gets an apostrophe, as the package's own files have it. */
+function csvCell(value) {
+  const formula = /^'*[=+\-@\t\r\n＝＋－＠]/.test(value);
+  const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value);
+  const safe = formula && !number ? `'${value}` : value;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+const csv = (lines) => lines.map((line) => line.map(csvCell).join(",") + "\n").join("");
+
+function download(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function setUpDecisions() {
+  const table = byId("suspects"), bar = byId("decisions");
+  if (!table || !table.querySelector("tbody tr[data-h]")) return;
+  const data = JSON.parse(byId("report-data").textContent), values = data.values;
+  const place = `unconfused-verdicts-${location.pathname}-${data.created}`;
+  const decided = new Map();
+  try {
+    Object.entries(JSON.parse(localStorage.getItem(place) ?? "{}")).forEach((one) => decided.set(...one));
+  } catch { /* nothing is remembered */ }
+  const keep = () => {
+    try { localStorage.setItem(place, JSON.stringify(Object.fromEntries(decided))); } catch { /* not kept */ }
+    const all = [...decided.values()], changed = all.filter((one) => one.changed).length;
+    byId("decided").textContent = decided.size === 0
+      ? "Decide on rows with the buttons at their right; what you decide stays in this browser until you download it."
+      : `${decided.size} decided: ${changed} changed, ${all.filter((one) => one.action === "skip").length} skipped.`;
+    ["verdicts", "corrected", "forget"].forEach((id) => { byId(id).disabled = decided.size === 0; });
+  };
+  const rows = [...table.tBodies[0].rows];
+  const shows = new Map();
+  const decide = (row, action, verdict) => {
+    const { k, l } = row.dataset, now = decided.get(k);
+    if (now && now.action === action && now.verdict === verdict) decided.delete(k);  // pressed again
+    else {
+      const id = [...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+      const time = `${new Date().toISOString().slice(0, 19)}+00:00`;
+      decided.set(k, { id, time, action, verdict, changed: action === "label" && verdict !== values[l] });
+    }
+    shows.get(row)();
+    keep();
+  };
+  const head = document.createElement("th");
+  head.scope = "col";
+  head.textContent = "decide";
+  table.tHead.rows[0].append(head);
+  rows.forEach((row) => {
+    const cell = row.insertCell();
+    cell.className = "decide";
+    if (!row.dataset.h) return;
+    const label = values[row.dataset.l], suggested = values[row.dataset.s];
+    const button = (text, name, act) => {
+      const one = document.createElement("button");
+      one.type = "button";
+      one.textContent = text;
+      one.setAttribute("aria-label", `${name} (row ${row.dataset.k})`);
+      one.addEventListener("click", act);
+      cell.append(one);
+      return one;
+    };
+    const buttons = [[button("Keep", `Keep ${label}`, () => decide(row, "label", label)), "label", label]];
+    if (suggested !== label) {
+      buttons.push([button("Change", `Change to ${suggested}`, () => decide(row, "label", suggested)), "label", suggested]);
+    }
+    const other = button("Other", "Another class", () => {
+      const choice = document.createElement("select");
+      choice.setAttribute("aria-label", `Another class (row ${row.dataset.k})`);
+      choice.append(new Option("class", ""), ...values.map((one) => new Option(one, one)));
+      let done = false;  // taking the choice away takes its focus away, too
+      const close = () => {
+        if (done) return;
+        done = true;
+        choice.replaceWith(other);
+      };
+      choice.addEventListener("change", () => {
+        if (choice.value === "") return;
+        close();
+        decide(row, "label", choice.value);
+        other.focus();
+      });
+      choice.addEventListener("blur", close);
+      other.replaceWith(choice);
+      choice.focus();
+    });
+    buttons.push([button("Skip", "Skip", () => decide(row, "skip", "")), "skip", ""]);
+    const show = () => {
+      const now = decided.get(row.dataset.k);
+      let named = false;
+      buttons.forEach(([one, action, verdict]) => {
+        const on = Boolean(now) && now.action === action && now.verdict === verdict;
+        one.setAttribute("aria-pressed", String(on));
+        named ||= on;
+      });
+      other.setAttribute("aria-pressed", String(Boolean(now) && !named));
+      other.textContent = now && !named ? now.verdict : "Other";
+      row.classList.toggle("is-decided", Boolean(now));
+    };
+    shows.set(row, show);
+    show();
+  });
+  const lines = (make) => rows.filter((row) => decided.has(row.dataset.k)).map((row) => make(row.dataset, decided.get(row.dataset.k)));
+  byId("verdicts").addEventListener("click", () => download("verdicts.csv", csv([COLUMNS, ...lines((of, one) => [
+    one.id, of.k, of.h, values[of.l], one.action, one.verdict, "suspicion", "", values[of.s], "yes", one.time, "", ""])])));
+  byId("corrected").addEventListener("click", () => download("corrected_labels.csv", csv([
+    ["key", "label_before", "label", "label_source"],
+    ...lines((of, one) => one.action === "skip"
+      ? [of.k, values[of.l], values[of.l], "skipped"]
+      : [of.k, values[of.l], one.verdict, one.changed ? "corrected" : "confirmed"])])));
+  byId("forget").addEventListener("click", () => {
+    decided.clear();
+    shows.forEach((show) => show());
+    keep();
+  });
+  bar.hidden = false;
+  keep();
+}
+
 setUpTheme();
 setUpHeatMap();
 setUpRows();
+setUpDecisions();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import in_options, plain_errors
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-from unconfused.cli.output.targets import refuse_same_target
+from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 EXAMPLES = [
     "audit pets.csv --label kind -o check.csv --top 200",
     "audit pets.csv --label kind --truth checked --id name -o check.csv",
+    "audit pets.csv --label kind --probabilities probs.parquet -o check.csv",
+    "audit pets.csv --label kind -o check.csv --keep size,remark --report check.html",
     "audit songs.csv --annotators ann,bob,eve -o check.csv",
 ]
 
@@ -54,6 +57,24 @@ def audit(
         ),
     ],
     label: opt.Label = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE.html",
+            help="Also write an HTML report, in which rows can be kept, changed or skipped.",
+            rich_help_panel=opt.FILES,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COL,COL,...",
+            help="Columns of DATA to copy into OUTPUT, and to show in the report.",
+            rich_help_panel=opt.COLUMNS,
+        ),
+    ] = None,
     top: Annotated[
         int | None,
         typer.Option(
@@ -64,17 +85,43 @@ def audit(
     ] = None,
     confusion: opt.Confusion = None,
     truth: opt.Truth = None,
+    probabilities: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Out-of-fold probabilities of any model, a row per row of DATA and a column per "
+            "class: .csv, .parquet, or .npy in the order of the sorted classes. No model is fitted "
+            "then.",
+            rich_help_panel=opt.KNOWN,
+        ),
+    ] = None,
+    predicts: Annotated[
+        opt.Predicts,
+        typer.Option(
+            help="What --probabilities are of: the noisy label, if the model was trained on noisy "
+            "labels, or the true class.",
+            rich_help_panel=opt.KNOWN,
+        ),
+    ] = opt.Predicts.label,
     annotators: opt.Annotators = None,
     votes: opt.Votes = None,
     item: opt.Item = None,
     annotator: opt.Annotator = None,
     duplicates: opt.OnDuplicates = opt.Duplicates.error,
     smoothing: opt.Smoothing = 0.0,
-    l2: Annotated[float, typer.Option(min=0.0, help="L2 penalty.")] = 1e-4,
-    relabel: opt.Relabel = 0,
+    l2: opt.L2 = None,
+    learner: Annotated[
+        opt.AuditLearner,
+        typer.Option(
+            help="Model that judges the rows: logistic regression or boosted trees through the "
+            "confusion matrix; auto: trees where they predict held-out labels better."
+        ),
+    ] = opt.AuditLearner.auto,
+    relabel: opt.Relabel = None,
     identity: opt.Identity = None,
     text: opt.Text = None,
     categories: opt.Categories = None,
+    numbers: opt.Numbers = None,
     ignore: opt.Ignore = None,
     as_is: opt.AsIs = False,
     missing: opt.Missing = None,
@@ -104,10 +151,24 @@ def audit(
             label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
             duplicates.value, identity, missing, classes, smoothing=smoothing,
         )  # fmt: skip
+        kept = [one for one in reading.names(data, keep) if one != identity]
         refuse_clash("--id", [identity] if identity else [], COLUMNS)
-        refuse_same_target(data, output)
+        refuse_clash("--keep", kept, COLUMNS)
+        _refuse_unknown(data, reading, kept)
+        refuse_same_target(data, output, report)
+        if report is not None:
+            check_target(report, [".html", ".htm"], force=force)
         check_table_target(output, force=force)
         refuse_folder(output)
+        if probabilities is not None:
+            from unconfused.cli.commands.audit_probabilities import rank_rows, tell_ranked
+
+            of_labels = predicts is opt.Predicts.label
+            ranked, told = rank_rows(data, probabilities, of_labels, known, reading, COLUMNS)
+            ranked = ranked if top is None else ranked.head(top)
+            write_table(ranked, output, force=force, escape=escape)
+            tell_ranked(told, ranked, output, as_json)
+            return
         with ExitStack() as files:
             stage = files.enter_context(Stages(4))
             stage(f"Reading {data.name}")
@@ -115,33 +176,79 @@ def audit(
             from unconfused.cli.model import Settings
 
             settings = Settings(
-                l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
-                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed, as_is=as_is,
+                learner=learner.value, l2=l2, text=reading.names(data, text),
+                categories=reading.names(data, categories),
+                ignore=reading.names(data, ignore), numbers=reading.names(data, numbers),
+                smoothing=smoothing, seed=seed, as_is=as_is,
                 relabel=relabel,
             )  # fmt: skip
             folder = scratch or output.parent
             source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
-            task, plan, page, notes = _judge(source, top)
-            rows = _frame(task, plan, page, source)
+            task, plan, page, notes = _judge(source, top, kept, report is not None)
+            rows = _frame(task, plan, page, source, kept)
         write_table(rows, output, force=force, escape=escape)
+        if report is not None:
+            _write_page(page, report, force)
         _tell(page, rows, output, notes, as_json)
 
 
-def _judge(source: TaskSource, top: int | None) -> tuple[Task, Plan, ReportData, list[str]]:
+def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
+    """Raise before any work if a column to keep is not there."""
+    from unconfused._columns.kinds import require as require_columns
+    from unconfused._files.formats import find_source
+    from unconfused.cli.input.parts import Parts
+
+    found = find_source(data, reading.format).format if kept else "none"
+    if found in ("svmlight", "npz"):
+        raise ValueError("This file has no column names, so --keep does not apply.")
+    if found not in ("none", "jsonl"):  # a line of JSON may lack a name that others have
+        require_columns(Parts(data, reading, lambda n: None).first_row(), kept)
+
+
+def _names(source: TaskSource, task: Task, identity: str) -> Any:
+    from unconfused.cli.input.parts import Parts
+
+    return Parts(source.data, source.reading, lambda n: None).cells(identity, task.place.tolist())
+
+
+def _write_page(page: ReportData, path: Path, force: bool) -> None:
+    from dataclasses import replace
+
+    from unconfused._atomic import whole_file
+    from unconfused._report.analysis.tables import MOST_DETAILED
+    from unconfused._report.html.page import render
+
+    shown = replace(page, rows=page.rows[:MOST_DETAILED])
+    with whole_file(path, force=force) as scratch:
+        scratch.write_text(render(shown), encoding="utf-8", newline="\n")
+
+
+def _judge(
+    source: TaskSource, top: int | None, kept: list[str], details: bool
+) -> tuple[Task, Plan, ReportData, list[str]]:
     from unconfused._report.analysis.gather import gather
     from unconfused.cli import model as modelling
-    from unconfused.cli.output.show import suspicious_columns
+    from unconfused.cli.output.fit_result import open_and_measure
+    from unconfused.cli.output.row_contents import row_contents
+    from unconfused.cli.output.show import show_columns, suspicious_columns
 
     settings, stage = source.settings, source.stage
     caught: list[str] = []
     with modelling.warnings_as_notes(caught):
         task, plan = source.open()
+        show_columns(plan)
         most = len(task.place) if plan.sample is None else min(len(task.place), MOST_STREAMED)
         stage("Estimating the confusion matrix")
         estimate = modelling.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
         model = modelling.fit_plan(task, plan, estimate)
         stage(FOLDS_WORDS)
+        identity = source.known.identity
+        named = task.place
+        if details and identity:
+            named = task.table[identity] if plan.sample is None else _names(source, task, identity)
+        contents = row_contents(task, plan, source, shown=kept or None) if details else None
+        _, accuracy = open_and_measure(task, plan, settings.seed)
         page = gather(
             model if plan.sample is None else plan.learner,
             plan.rows,
@@ -150,28 +257,36 @@ def _judge(source: TaskSource, top: int | None) -> tuple[Task, Plan, ReportData,
             max_rows=most if top is None else top,
             sensitivity=False,
             random_state=settings.seed,
+            row_names=named if details else None,
+            contents=contents or None,
+            accuracy=accuracy,
         )
-    notes = task.notes_with(caught)
+    notes = task.notes_with([*plan.notes, *caught])
     notes += [*map(in_options, page.notes), *suspicious_columns(plan, model.classes_)]
     if top is None and most < page.n_ranked:
         notes.append(f"With --stream only the {most:,} most suspicious rows are listed; see --top.")
     return task, plan, page, notes
 
 
-def _frame(task: Task, plan: Plan, page: ReportData, source: TaskSource) -> Any:
+def _frame(task: Task, plan: Plan, page: ReportData, source: TaskSource, kept: list[str]) -> Any:
     import pandas as pd
+
+    from unconfused._columns.kinds import require as require_columns
 
     classes, identity = plan.model.classes_, source.known.identity
     places = [int(task.place[one.row]) for one in page.rows]
     columns: dict[str, Any] = {COLUMNS[0]: places}
-    if identity is not None and plan.sample is None:
-        columns[identity] = task.table[identity].iloc[[one.row for one in page.rows]].to_numpy()
-    elif identity is not None:
+    copied = [*([identity] if identity is not None else []), *kept]
+    if copied and plan.sample is None:
+        require_columns(task.table, copied)
+        some = task.table.iloc[[one.row for one in page.rows]]
+        columns |= {name: some[name].to_numpy() for name in copied}
+    elif copied:
         from unconfused.cli.input.parts import Parts
 
-        columns[identity] = Parts(source.data, source.reading, lambda n: None).cells(
-            identity, places
-        )
+        some = Parts(source.data, source.reading, lambda n: None).rows(places, [copied[0]])
+        require_columns(some, copied)
+        columns |= {name: some[name].to_numpy() for name in copied}
     label, suggested, wrong = COLUMNS[1:]
     columns[label] = classes[[one.label for one in page.rows]]
     columns[suggested] = classes[[one.suggested for one in page.rows]]
@@ -183,13 +298,14 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     from rich.table import Table
     from rich.text import Text
 
-    from unconfused._report.words import percent
+    from unconfused._words import percent
     from unconfused.cli.output.show import say_notes
 
     if as_json:
         found = {
             "verdict": f"{page.verdict.number} {page.verdict.sentence}",
             "detail": page.verdict.detail,
+            "accuracy": None if page.accuracy is None else asdict(page.accuracy),
             "labels": page.n_labels,
             "expected_wrong": page.n_wrong,
             "rows": len(rows),
@@ -199,9 +315,11 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
         print_json(found)
         return
     out = console()
-    out.print(f"{page.verdict.number} {page.verdict.sentence}.", style="bold")
+    out.print(f"About {page.verdict.number} {page.verdict.sentence}.", style="bold")
     for sentence in page.verdict.detail:
         out.print(sentence)
+    if page.accuracy is not None:
+        out.print(page.verdict.model)
     table = Table(title="The most suspicious rows")
     for name in rows.columns:
         table.add_column(Text(printable(str(name))))

@@ -11,7 +11,7 @@ from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import ReadOptions
+from unconfused.cli.input.label_options import ReadOptions, is_nameless
 from unconfused.cli.output.targets import refuse_same_target
 
 EXAMPLES = [
@@ -24,15 +24,21 @@ EXAMPLES = [
 def corrupt(
     context: typer.Context,
     data: opt.Data,
-    label: Annotated[
-        str, typer.Option("--label", "-l", metavar="COLUMN", help="Column with the true labels.")
-    ],
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", help="Output file for the noisy data.", rich_help_panel=opt.FILES
         ),
     ],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            "-l",
+            metavar="COLUMN",
+            help="Column with the true labels; not for files without column names.",
+        ),
+    ] = None,
     symmetric: Annotated[
         float | None,
         typer.Option(min=0.0, max=1.0, help="Noise rate; all wrong labels are equally likely."),
@@ -83,32 +89,74 @@ def corrupt(
         if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
             raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
         refuse_same_target(data, output)
+        reading, how = (
+            ReadOptions(delimiter, encoding, file_format),
+            (symmetric, pairwise, confusion),
+        )
+        if is_nameless(data, reading):
+            if label or column or reveal or annotators > 1:
+                raise typer.BadParameter(
+                    f"{data} has no column names and one label per row: --label, --column, "
+                    "--reveal and --annotators do not apply."
+                )
+            _corrupt_rows(data, reading, how, missing, seed, output, force, as_json)
+            return
+        if label is None:
+            raise typer.BadParameter("Which column holds the true labels? Name it with --label.")
         check_table_target(output, force=force)
         refuse_folder(output)
-        table = _read(data, label, ReadOptions(delimiter, encoding, file_format))
+        table = _read(data, label, reading)
         base = clean_name(column or "") or f"noisy_{clean_name(label)}"
         names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
         taken = [name for name in names if name in table.columns]
         if taken:
             raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
-        noisy, wrong = _add_noise(
-            table, label, names, (symmetric, pairwise, confusion), reveal, missing, seed
-        )
+        noisy, wrong = _add_noise(table, label, names, how, reveal, missing, seed)
         write_table(noisy, output, force=force)
         _tell(noisy, label, names, wrong, reveal, output, as_json)
 
 
 def _read(data: Path, label: str, reading: ReadOptions) -> Any:
     from unconfused._columns.kinds import require as require_columns
-    from unconfused._files.errors import DataFileError
-    from unconfused._files.sparse import LabelledRows
 
     # All as it is written: what is not noise must come out as it went in.
     table = reading.table(data, [label])
-    if isinstance(table, LabelledRows):
-        raise DataFileError(f"{data} has no column names; use a format that has, such as CSV.")
     require_columns(table, [label])
     return table
+
+
+def _corrupt_rows(
+    data: Path,
+    reading: ReadOptions,
+    how: tuple[float | None, float | None, Path | None],
+    missing: str | None,
+    seed: int,
+    output: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Corrupt the labels of a file without column names; they take the place of the true ones."""
+    from dataclasses import replace
+
+    import pandas as pd
+
+    from unconfused._atomic import refuse_target
+    from unconfused._files.sparse import write_rows
+    from unconfused.cli.input.task import narrow
+
+    refuse_target(output, force=force)
+    refuse_folder(output)
+    rows = reading.table(data, [])
+    if rows.y is None:
+        raise ValueError(f"{data} holds no labels to corrupt.")
+    truth = pd.DataFrame({"y": rows.y})
+    noisy, wrong = _add_noise(truth, "y", ["noisy"], how, 0.0, missing, seed)
+    write_rows(replace(rows, y=narrow(noisy["noisy"].to_numpy())), output, force=force)
+    if as_json:
+        print_json({"output": str(output), "rows": len(truth), "wrong_share": wrong})
+        return
+    console().print(f"{100 * wrong:.1f} % of the labels are wrong.", style="bold")
+    console().print(f"Data: {output}\nNext: unconfused fit {output}")
 
 
 def _add_noise(
@@ -123,6 +171,7 @@ def _add_noise(
     """Return the table with noisy columns, and the share of wrong labels."""
     import numpy as np
 
+    from unconfused._random import own_stream
     from unconfused.cli.input.label_columns import (
         common_labels,
         present_labels,
@@ -150,7 +199,7 @@ def _add_noise(
     else:
         assert pair_rate is not None
         matrix = pairwise(n_classes, pair_rate)
-    rng = np.random.RandomState(seed)
+    rng = own_stream(seed, "unconfused corrupt")
     noisy, wrong = table.copy(), []
     for name in names:
         seen = corrupt_labels(known, matrix, rng)

@@ -18,6 +18,7 @@ from unconfused.cli.progress import Stages
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
+    from unconfused.cli.output.noise_summary import NoiseSummary
     from unconfused.confusion import ConfusionEstimate
 
 EXAMPLES = [
@@ -55,6 +56,7 @@ def estimate(
     identity: opt.Identity = None,
     text: opt.Text = None,
     categories: opt.Categories = None,
+    numbers: opt.Numbers = None,
     ignore: opt.Ignore = None,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
@@ -92,7 +94,8 @@ def estimate(
 
             settings = Settings(
                 text=reading.names(data, text), categories=reading.names(data, categories),
-                ignore=reading.names(data, ignore), smoothing=smoothing, seed=seed,
+                ignore=reading.names(data, ignore), numbers=reading.names(data, numbers),
+                smoothing=smoothing, seed=seed,
             )  # fmt: skip
             folder = scratch or (Path() if output is None else output.parent)
             source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
@@ -129,12 +132,11 @@ def _estimate(task: Task, plan: Plan | None, settings: Any) -> ConfusionEstimate
     return guess_confusion(task, plan, settings.seed, settings.smoothing)
 
 
-def _verdict(task: Task, found: ConfusionEstimate, known: LabelOptions) -> Any:
-    from unconfused.cli.output.noise_summary import source_words, summarize_noise, where_of
+def _verdict(task: Task, found: ConfusionEstimate, known: LabelOptions) -> NoiseSummary:
+    from unconfused.cli.output.noise_summary import BASES, NoiseSummary, source_words
 
-    share = found.counts.sum(axis=1) if found.class_prior is None else found.class_prior
-    source = source_words(task, where_of(known))
-    return summarize_noise(task, found.matrix, share, found.classes, source)
+    wrong = found.wrong_labels(BASES[task.kind])
+    return NoiseSummary(wrong, found.classes, task.kind, source_words(task, known))
 
 
 def _as_dict(
@@ -176,7 +178,7 @@ def _show(
     out.print(verdict.source)
     out.print(f"{found.verdict}\n")
     whole = matrix_width(found) <= out.width
-    out.print(matrix_table(found, level) if whole else class_table(found, level))
+    out.print(matrix_table(found, level) if whole else class_table(found, level, out.width))
     if output is not None:
         out.print(f"Matrix: {output}")
     say_notes(notes)

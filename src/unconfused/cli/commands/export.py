@@ -14,11 +14,19 @@ from unconfused.cli.output.targets import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops --onnx", "export model.skops --onnx -o pets.onnx"]
 
+PLAIN_LOCALE = "C.UTF-8"
+"""Used for text where the machine has no US English, which is what graphs ask for by default."""
+
+DOUBLE = 11
+"""ONNX's number for the type."""
+
 
 def export(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
-    onnx: Annotated[bool, typer.Option("--onnx", help="Export to ONNX.")] = False,
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Export to ONNX: the only format, and the default.")
+    ] = True,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -43,8 +51,6 @@ def export(
     The graph is compared with the model before it is written. It has one input for each column.
     """
     with plain_errors(context.obj):
-        if not onnx:
-            raise typer.BadParameter("Name a format: --onnx is the only one.")
         target = model.with_suffix(".onnx") if output is None else output
         refuse_same_target(model, target)
         check_target(target, [".onnx"], force=force)
@@ -54,27 +60,33 @@ def export(
         from unconfused.persistence.onnx import to_onnx
 
         loaded = load(model)
+        given = {"example": example_rows(loaded), "force": force}
         try:
-            graph = to_onnx(
-                loaded, target, example=example_rows(loaded), force=force, text_locale=locale
-            )
+            graph = to_onnx(loaded, target, **given, text_locale=locale)
         except ExportError as error:
             if "locale" not in str(error):
                 raise
-            raise ExportError(
-                "The graph needs a locale to convert text to lower case, and this machine does not "
-                f"have {locale or 'en_US.UTF-8'}. Try --locale C.UTF-8."
-            ) from None
-        _tell(graph, target, as_json)
+            if locale is not None:
+                raise ExportError(
+                    "The graph needs a locale to convert text to lower case, and this machine does "
+                    f"not have {locale}. Try --locale {PLAIN_LOCALE}."
+                ) from None
+            graph, locale = to_onnx(loaded, target, **given, text_locale=PLAIN_LOCALE), PLAIN_LOCALE
+        _tell(graph, target, as_json, locale)
 
 
-def _tell(graph: Any, target: Path, as_json: bool) -> None:
+def _tell(graph: Any, target: Path, as_json: bool, locale: str | None) -> None:
     inputs = [one.name for one in graph.graph.input]
     outputs = [one.name for one in graph.graph.output]
     if as_json:
-        found = {"output": str(target), "inputs": inputs, "outputs": outputs}
+        found = {"output": str(target), "inputs": inputs, "outputs": outputs, "locale": locale}
         print_json(found)
         return
     some = ", ".join(inputs[:6]) + ", ..." * (len(inputs) > 6)
     console().print(f"Inputs: {some}. Outputs: {', '.join(outputs)}.")
     console().print(f"Graph: {target}")
+    dates = [one.name for one in graph.graph.input if one.type.tensor_type.elem_type == DOUBLE]
+    if dates:
+        console().print(f"Dates ({', '.join(dates)}) go in as days since 1970-01-01, as doubles.")
+    if locale == PLAIN_LOCALE:
+        console().print(f"Text is converted to lower case by the locale {locale}.")

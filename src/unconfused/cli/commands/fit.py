@@ -62,12 +62,13 @@ def fit(
     learner: Annotated[
         opt.Learner,
         typer.Option(
-            help="logistic: logistic regression through the confusion matrix, with probabilities; "
-            "uma: the algorithm of the paper, labels only."
+            help="logistic: logistic regression through the confusion matrix; trees: boosted trees "
+            "through it; auto: trees where they predict held-out labels better; uma: the algorithm "
+            "of the paper, without probabilities."
         ),
-    ] = opt.Learner.logistic,
-    l2: Annotated[float, typer.Option(min=0.0, help="L2 penalty (logistic).")] = 1e-4,
-    relabel: opt.Relabel = 0,
+    ] = opt.Learner.auto,
+    l2: opt.L2 = None,
+    relabel: opt.Relabel = None,
     max_iter: Annotated[
         int | None,
         typer.Option(min=1, help="Maximum number of iterations.", show_default="by learner"),
@@ -75,6 +76,7 @@ def fit(
     identity: opt.Identity = None,
     text: opt.Text = None,
     categories: opt.Categories = None,
+    numbers: opt.Numbers = None,
     ignore: opt.Ignore = None,
     as_is: opt.AsIs = False,
     missing: opt.Missing = None,
@@ -115,7 +117,7 @@ def fit(
             settings = Settings(
                 learner.value, l2, max_iter, reading.names(data, text),
                 reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
-                relabel, as_is,
+                relabel, as_is, reading.names(data, numbers),
             )  # fmt: skip
             folder = scratch or output.parent
             done = _run(TaskSource(data, known, reading, settings, stage, files, folder, stream))
@@ -134,8 +136,8 @@ def fit(
 def _run(source: TaskSource) -> FitResult:
     from unconfused.cli import model as modelling
     from unconfused.cli.output import noise_summary
-    from unconfused.cli.output.fit_result import FitResult
-    from unconfused.cli.output.show import suspicious_columns
+    from unconfused.cli.output.fit_result import FitResult, judge_fit
+    from unconfused.cli.output.show import show_columns, suspicious_columns
     from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
     from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 
@@ -143,23 +145,22 @@ def _run(source: TaskSource) -> FitResult:
     notes: list[str] = []
     with modelling.warnings_as_notes(notes):
         task, plan = source.open()
+        show_columns(plan)
         stage("Estimating the confusion matrix")
         estimate = modelling.estimate_for_fit(task, plan, settings)
         stage(f"Fitting {len(task.place):,} rows")
         modelling.fit_plan(task, plan, estimate)
         learner = plan.learner
-        matrix, prior = learner.confusion_, learner.class_prior_
-        if task.kind == "trusted" and task.n_trusted == len(task.place):
-            matrix = modelling.count_confusion(task, settings.smoothing).matrix
-        words = noise_summary.source_words(task, noise_summary.where_of(known))
-        verdict = noise_summary.summarize_noise(task, matrix, prior, learner.classes_, words)
-    notes = task.notes_with(notes)
+        found = judge_fit(task, plan, known, settings.seed)
+        if modelling.believed_without_knowing(task, learner):
+            notes.append(modelling.BELIEVED)
+    notes = task.notes_with([*plan.notes, *notes])
     notes += suspicious_columns(plan, learner.classes_)
-    notes += noise_summary.doubts(verdict)
+    notes += noise_summary.doubts(found.noise)
     rounds = learner.history_.get("relabelled")
     if rounds is not None:
-        if learner.noise_depends_on_rows_:
+        if getattr(learner, "noise_depends_on_rows_", False):
             notes.append(HELD_BY_COUNTS)
-        elif len(rounds) == 0:
+        elif len(rounds) == 0 and settings.relabel:
             notes.append(NOT_MADE)
-    return FitResult(task, plan, verdict, known, notes)
+    return FitResult(task, plan, found, source, notes)

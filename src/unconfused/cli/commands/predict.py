@@ -12,7 +12,7 @@ from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import ReadOptions, names_in
+from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
 from unconfused.cli.output.targets import refuse_same_target
 from unconfused.cli.progress import RowCount
 
@@ -22,6 +22,9 @@ EXAMPLES = [
 ]
 
 LABEL, PROBABILITY = "label", "probability"
+
+OWN_LABELS = "y"
+"""What the labels of a file without column names are called."""
 
 
 def predict(
@@ -71,6 +74,7 @@ def predict(
         from unconfused import load
 
         asked = Prediction(load(model), names_in(keep), proba)
+        asked.refuse_clash()
         reading = ReadOptions(delimiter, encoding, file_format)
         with (
             open_table(output, force=force, escape=escape) as append,
@@ -90,13 +94,16 @@ class Prediction:
         self.has_probability = hasattr(model, "predict_proba")
         self.extra: list[str] = []
         self.shares: dict[str, int] = {}
-        from unconfused.cli.output.output_columns import refuse_clash
-
         if every_class and not self.has_probability:
             raise ValueError(
                 "This model has no probabilities (UMA predicts labels only); drop --proba."
             )
-        refuse_clash("--keep", keep, self._made())
+
+    def refuse_clash(self) -> None:
+        """Raise if a column to keep has the name of one that is made."""
+        from unconfused.cli.output.output_columns import refuse_clash
+
+        refuse_clash("--keep", self.keep, self._made())
 
     def _made(self) -> list[str]:
         """Return the columns of the output that are not copied from the data."""
@@ -108,20 +115,20 @@ class Prediction:
 
     def parts(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[Any]:
         """Yield the labels of the file in chunks."""
-        for rows_in, kept in self._inputs(path, reading, rows):
+        for rows_in, kept in self.inputs(path, reading, rows):
             frame = self._label(rows_in, kept)
             for label, times in frame[LABEL].value_counts().items():
                 self.shares[str(label)] = self.shares.get(str(label), 0) + int(times)
             yield frame
 
-    def _inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
+    def inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
+        """Yield the rows as the model takes them, and the columns to keep, in chunks."""
         from unconfused._columns.kinds import require as require_columns
         from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
-        from unconfused._files.formats import find_source
         from unconfused._files.read import iter_tables
 
-        if find_source(path, reading.format).format in ("svmlight", "npz"):
-            yield self._unnamed(path, reading), None
+        if is_nameless(path, reading):
+            yield self._unnamed(path, reading)
             return
         as_text = [*columns_as_text(self.model), *self.keep]
         for part in iter_tables(
@@ -137,22 +144,30 @@ class Prediction:
             self.extra = [name for name in extra if name not in self.keep]
             yield prepare_frame(self.model, part), part[self.keep] if self.keep else None
 
-    def _unnamed(self, path: Path, reading: ReadOptions) -> Any:
+    def _unnamed(self, path: Path, reading: ReadOptions) -> tuple[Any, Any]:
         """Read rows without column names; pad sparse ones to the width of the model."""
+        import pandas as pd
         from scipy import sparse
 
         names = getattr(self.model, "feature_names_in_", None)
-        needed = [*self.keep, *(() if names is None else names)]
-        if needed:
-            wanted = ", ".join(repr(str(name)) for name in needed[:5])
+        if names is not None:
+            wanted = ", ".join(repr(str(name)) for name in names[:5])
             raise ValueError(f"{path} has no column names, but the model needs {wanted} ...")
-        X, width = reading.table(path, []).X, self.model.n_features_in_
+        rows, width = reading.table(path, []), self.model.n_features_in_
+        X, kept = rows.X, None
+        if self.keep:
+            if self.keep != [OWN_LABELS] or rows.y is None:
+                raise ValueError(
+                    f"{path} has no column names: its own labels, if it has any, are all that can "
+                    f"be kept, with --keep {OWN_LABELS}."
+                )
+            kept = pd.DataFrame({OWN_LABELS: rows.y})
         if X.shape[1] > width:
             raise ValueError(f"{path} has {X.shape[1]} columns; the model takes {width}.")
         if sparse.issparse(X) and X.shape[1] < width:
             # svmlight writes no zeros: the last columns may be missing in all rows.
             X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-        return X
+        return X, kept
 
     def _label(self, rows: Any, kept: Any) -> Any:
         import pandas as pd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -12,11 +12,15 @@ from unconfused._columns.kinds import require as require_columns
 from unconfused.cli.input.label_columns import common_labels, present_labels
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.task import Task, rows_of, tell_missing
+from unconfused.cli.input.verdict_truth import with_checked
 from unconfused.cli.input.votes import read_answers, tell_unmatched
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
+if TYPE_CHECKING:
+    from unconfused.review.checked import CheckedRows
 
-def task_of_annotators(table: Any, known: LabelOptions) -> Task:
+
+def task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | None = None) -> Task:
     """Return a task whose votes are columns of the table, one per annotator."""
     columns = known.annotators
     if len(columns) < 2:
@@ -24,10 +28,10 @@ def task_of_annotators(table: Any, known: LabelOptions) -> Task:
     others = [n for n in (known.label, known.truth, known.identity) if n is not None]
     require_columns(table, [*columns, *others])
     given = names_in([known.classes]) if known.classes is not None else []
-    truth_column = [] if known.truth is None else [table[known.truth]]
+    truth_column = _truth(table, known, checked)
     answers = [table[name] for name in columns]
     classes, *labels = common_labels([given, *answers, *truth_column], known.missing)
-    y_true = labels[-1] if known.truth is not None else None
+    y_true = labels[-1] if truth_column else None
     votes = np.stack([one.astype(object) for one in labels[: len(columns)]], axis=1)
     answered = np.array([[one is not None for one in row] for row in votes.tolist()]).any(axis=1)
     kept = np.flatnonzero(answered | (False if y_true is None else present_labels(y_true)))
@@ -43,15 +47,27 @@ def task_of_annotators(table: Any, known: LabelOptions) -> Task:
         classes=classes if given else None,
         reserved=[*dict.fromkeys([*columns, *others])],
     )
-    return tell_missing(task, len(table))
+    return with_checked(tell_missing(task, len(table)), checked)
 
 
-def task_of_votes(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
+def _truth(table: Any, known: LabelOptions, checked: CheckedRows | None) -> list[Any]:
+    if checked is not None:
+        return [checked.y_true]
+    return [] if known.truth is None else [table[known.truth]]
+
+
+def task_of_votes(
+    path: Path,
+    table: Any,
+    known: LabelOptions,
+    reading: ReadOptions,
+    checked: CheckedRows | None = None,
+) -> Task:
     """Return a task whose votes are in a file of their own, one per line."""
     answers = read_answers(known, reading)
     named = known.identity or (known.item if known.item in table.columns else None)
     items = tell_unmatched(path, table, named, answers.item, known)
-    truth_column = [] if known.truth is None else [table[known.truth]]
+    truth_column = _truth(table, known, checked)
     given = names_in([known.classes]) if known.classes is not None else []
     classes, labels, *truth = common_labels([given, answers.label, *truth_column], known.missing)
     y_true = truth[0] if truth else None
@@ -80,4 +96,4 @@ def task_of_votes(path: Path, table: Any, known: LabelOptions, reading: ReadOpti
         classes=classes if given else None,
         reserved=[str(name) for name in reserved],
     )
-    return tell_missing(task, len(table))
+    return with_checked(tell_missing(task, len(table)), checked)

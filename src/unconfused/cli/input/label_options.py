@@ -38,10 +38,9 @@ class ReadOptions:
         named = names_in(values)
         if not any(WILD & set(one) for one in named):
             return named
-        from unconfused._files.formats import find_source
         from unconfused._files.read import iter_tables
 
-        if find_source(path, self.format).format in ("svmlight", "npz"):
+        if is_nameless(path, self):
             return named
         options: dict[str, Any] = {
             "delimiter": self.delimiter,
@@ -79,9 +78,17 @@ class LabelOptions:
     classes: str | None = None
     trust_labels: bool = False
     smoothing: float = 0.0
+    verdicts: Path | None = field(init=False, default=None)
+    """The file of --truth, if that names a verdict file and not a column."""
 
     def __post_init__(self) -> None:
         """Raise if options contradict each other."""
+        if self.truth is not None and "." in self.truth and Path(self.truth).is_file():
+            from unconfused.review.verdicts import is_verdict_file
+
+            if is_verdict_file(self.truth):
+                object.__setattr__(self, "verdicts", Path(self.truth))
+                object.__setattr__(self, "truth", None)
         given = {
             "--confusion": self.confusion is not None,
             "--annotators": bool(self.annotators),
@@ -98,6 +105,13 @@ class LabelOptions:
             )
         if self.votes is None and (self.item or self.annotator):
             raise typer.BadParameter("--item and --annotator are columns of the --votes file.")
+
+
+def is_nameless(path: Path, reading: ReadOptions) -> bool:
+    """Return whether a file is of a format without column names."""
+    from unconfused._files.formats import find_source
+
+    return find_source(path, reading.format).format in ("svmlight", "npz")
 
 
 def names_in(values: list[str] | None) -> list[str]:

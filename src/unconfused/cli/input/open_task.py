@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -12,9 +12,14 @@ import typer
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
+from unconfused._typing import Labels
 from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.task import Kind, Task, narrow, rows_of, tell_missing
+from unconfused.cli.input.verdict_truth import checked_in_rows, checked_in_table, with_checked
+
+if TYPE_CHECKING:
+    from unconfused.review.checked import CheckedRows
 
 
 def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: list[str]) -> Task:
@@ -23,7 +28,8 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    return task_of_table(path, table, known, reading)
+    checked = None if known.verdicts is None else checked_in_table(table, known)
+    return task_of_table(path, table, known, reading, checked)
 
 
 def label_columns(known: LabelOptions) -> list[str]:
@@ -45,17 +51,23 @@ def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
         )
 
 
-def task_of_table(path: Path, table: Any, known: LabelOptions, reading: ReadOptions) -> Task:
-    """Return the task of a table with column names."""
+def task_of_table(
+    path: Path,
+    table: Any,
+    known: LabelOptions,
+    reading: ReadOptions,
+    checked: CheckedRows | None = None,
+) -> Task:
+    """Return the task of a table with column names, and what verdicts say of its rows."""
     if known.votes is not None:
         from unconfused.cli.input.crowd_task import task_of_votes
 
-        return task_of_votes(path, table, known, reading)
+        return task_of_votes(path, table, known, reading, checked)
     if known.annotators:
         from unconfused.cli.input.crowd_task import task_of_annotators
 
-        return task_of_annotators(table, known)
-    return _with_matrix(_task_of_labels(table, known), known)
+        return task_of_annotators(table, known, checked)
+    return _with_matrix(_task_of_labels(table, known, checked), known)
 
 
 def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
@@ -67,23 +79,41 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    (y,) = common_labels([rows.y], known.missing)
+    checked = checked_in_rows(rows, known) if known.verdicts is not None else None
+    y, y_true = _with_truth(rows.y, known, None, checked)
     refuse_measurements(y, "y")
-    kept = np.flatnonzero(present_labels(y))
+    kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
-    task = Task(kind, rows.X[kept], kept, common_labels([y[kept]])[0])
-    return _with_matrix(tell_missing(task, len(y)), known)
+    task = Task(
+        "trusted" if y_true is not None else kind,
+        rows.X[kept],
+        kept,
+        narrow(y[kept]),
+        None if y_true is None else y_true[kept],
+    )
+    return _with_matrix(with_checked(tell_missing(task, len(y)), checked), known)
 
 
-def _task_of_labels(table: Any, known: LabelOptions) -> Task:
+def _with_truth(
+    labels: Any, known: LabelOptions, truth: Any, checked: CheckedRows | None
+) -> tuple[Labels, Labels | None]:
+    """Return labels and truths in a common type; the truth is a column's, or that of verdicts."""
+    if checked is not None:
+        truth = checked.y_true
+    columns = [labels] if truth is None else [labels, truth]
+    found = common_labels(columns, known.missing)
+    return found[0], found[1] if truth is not None else None
+
+
+def _task_of_labels(table: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
     assert known.label is not None
     if known.label in (known.truth, known.identity):
         raise typer.BadParameter(f"{known.label!r} cannot be both the label column and another.")
     columns = [known.label] if known.truth is None else [known.label, known.truth]
-    labels = common_labels([table[name] for name in columns], known.missing)
-    y, y_true = labels[0], labels[1] if len(labels) > 1 else None
+    truth = None if known.truth is None else table[known.truth]
+    y, y_true = _with_truth(table[known.label], known, truth, checked)
     refuse_measurements(y, known.label)
-    if y_true is not None and not present_labels(y_true).any():
+    if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
     kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
@@ -95,7 +125,7 @@ def _task_of_labels(table: Any, known: LabelOptions) -> Task:
         None if y_true is None else y_true[kept],
         reserved=[*columns, *([known.identity] if known.identity else [])],
     )
-    return tell_missing(task, len(table))
+    return with_checked(tell_missing(task, len(table)), checked)
 
 
 def _with_matrix(task: Task, known: LabelOptions) -> Task:

@@ -73,6 +73,18 @@ class Parts:
             found.update(zip(here.tolist(), cells.tolist(), strict=True))
         return [found[int(row)] for row in rows]
 
+    def rows(self, rows: Collection[int], as_text: Collection[str] = ()) -> Any:
+        """Return the rows with these numbers as a frame, in this order."""
+        import pandas as pd
+
+        wanted = np.unique(np.asarray(rows, dtype=np.int64))
+        found = []
+        for part in self(as_text):
+            here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
+            if len(here):
+                found.append(part.loc[here].astype(object))
+        return pd.concat(found).loc[list(rows)]
+
     def first_row(self) -> Any:
         """Return a frame with the first row only."""
         return next(self._frames(1, ()))

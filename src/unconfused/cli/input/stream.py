@@ -30,6 +30,7 @@ from unconfused.cli.input.open_task import (
 )
 from unconfused.cli.input.parts import Parts
 from unconfused.cli.input.task import Task
+from unconfused.cli.input.verdict_truth import checked_in_parts
 from unconfused.cli.model import (
     Plan,
     Sample,
@@ -74,7 +75,8 @@ class Stream:
 
     def open_labels(self) -> Task | None:
         """Read the labels only; None if the features are needed too."""
-        if self.known.truth is None and not self.known.annotators and self.known.votes is None:
+        known = self.known
+        if not (known.truth or known.verdicts or known.annotators or known.votes):
             return None
         if find_source(self.path, self.reading.format).format == "svmlight":
             return None
@@ -94,11 +96,15 @@ class Stream:
         wanted = [n for n in names if known.votes is not None or n != known.identity]
         first = FirstPass(parts, wanted, [*names, *chosen])
         self._refuse_names(pd.DataFrame(columns=parts.names))
+        checked = None
+        if known.verdicts is not None:
+            labels = None if known.label is None else first.labels.get(known.label)
+            checked = checked_in_parts(parts, labels, known)
         if known.votes is not None:
-            task = task_of_table(self.path, first.labels, known, self.reading)
+            task = task_of_table(self.path, first.labels, known, self.reading, checked)
         else:
             nameless = replace(known, identity=None)
-            task = task_of_table(self.path, first.labels, nameless, self.reading)
+            task = task_of_table(self.path, first.labels, nameless, self.reading, checked)
             identity = [] if known.identity is None else [known.identity]
             task = replace(task, reserved=[*task.reserved, *identity])
         return task, [*names, *chosen, *first.words]
@@ -106,7 +112,8 @@ class Stream:
     def _refuse_names(self, table: Any) -> None:
         refuse_unknown_columns(self.path, table, self.known)
         settings = self.settings
-        require_columns(table, [*settings.text, *settings.categories, *settings.ignore])
+        named = [*settings.text, *settings.categories, *settings.numbers, *settings.ignore]
+        require_columns(table, named)
 
     def _features(self, parts: Parts, kept: Any, task: Task, words: list[str]) -> Plan:
         import pandas as pd
@@ -119,6 +126,7 @@ class Stream:
                 reserved=[*task.reserved, *settings.ignore],
                 text=settings.text,
                 categories=settings.categories,
+                numbers=settings.numbers,
             )
             for part in parts(words, kept):
                 columns.add(part)

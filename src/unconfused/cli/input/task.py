@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from unconfused._typing import IntArray, Labels
 from unconfused.cli.input.label_columns import common_labels, distinct_labels, present_labels
+
+if TYPE_CHECKING:
+    from unconfused.review.checked import CheckedRows
 
 Kind = Literal["given", "trusted", "votes", "nothing", "assumed"]
 
@@ -30,6 +35,8 @@ class Task:
     classes: Labels | None = None
     reserved: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    checked: CheckedRows | None = None
+    """How the rows of `y_true` were drawn, if the truth comes from verdicts."""
 
     @property
     def is_frame(self) -> bool:
@@ -40,6 +47,11 @@ class Task:
     def n_trusted(self) -> int:
         """Number of trusted rows."""
         return 0 if self.y_true is None else int(present_labels(self.y_true).sum())
+
+    def verdicts(self) -> CheckedRows:
+        """Return how trusted rows were drawn, with truths in the type of the labels."""
+        assert self.checked is not None and self.y_true is not None
+        return replace(self.checked, y_true=np.asarray(self.y_true, dtype=object))
 
     def notes_with(self, others: list[str]) -> list[str]:
         """Return its notes and others, without duplicates."""

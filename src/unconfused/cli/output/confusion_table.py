@@ -8,6 +8,7 @@ from rich.text import Text
 
 from unconfused._printable import printable
 from unconfused._typing import FloatArray
+from unconfused._words import short_names
 from unconfused.confusion import ConfusionEstimate
 
 WIDEST = 9
@@ -17,29 +18,36 @@ MOST_CLASSES = 20
 """Lines of the table by class, least accurate first."""
 
 
-def names_of(found: ConfusionEstimate) -> list[str]:
-    """Return the classes as text that is safe to print."""
-    return [printable(str(one)) for one in found.classes.tolist()]
+LONGEST_ROW_NAME = 20
+"""Characters of a name before its row of the matrix."""
+
+NUMBERS_WIDTH = 58
+"""What a line of the table by class takes without its two names."""
+
+
+def names_of(found: ConfusionEstimate, longest: int) -> list[str]:
+    """Return the classes as text that is safe to print, shortened but different."""
+    names = [printable(str(one)) for one in found.classes.tolist()]
+    return short_names(names, longest)
 
 
 def matrix_width(found: ConfusionEstimate) -> int:
     """Return the width of the full matrix in characters."""
-    names = names_of(found)
-    first = max(len("true"), *(len(name) for name in names))
-    return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in names)
+    first = max(len("true"), *(len(name) for name in names_of(found, LONGEST_ROW_NAME)))
+    return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in names_of(found, WIDEST))
 
 
 def matrix_table(found: ConfusionEstimate, level: float) -> Table:
     """Return the matrix, with the interval below each entry."""
     low, high = found.interval(level)
-    names = names_of(found)
+    names, columns = names_of(found, LONGEST_ROW_NAME), names_of(found, WIDEST)
     table = Table(
         title="How true classes (rows) are labelled (columns)",
         caption=f"Below each share: {level:.0%} interval.",
         show_lines=True,
     )
     table.add_column("true", no_wrap=True)
-    for name in names:
+    for name in columns:
         table.add_column(Text(name), justify="right", no_wrap=True)
     for t, name in enumerate(names):
         cells = [
@@ -53,10 +61,13 @@ def matrix_table(found: ConfusionEstimate, level: float) -> Table:
     return table
 
 
-def class_table(found: ConfusionEstimate, level: float) -> Table:
-    """Return one line per class: its accuracy and its most frequent wrong label."""
+def class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
+    """Return one line per class: its accuracy and its most frequent wrong label.
+
+    Names are shortened to the `width` of the terminal; numbers never are.
+    """
     low, high = found.interval(level)
-    names, right = names_of(found), np.diag(found.matrix)
+    names, right = names_of(found, max(5, (width - NUMBERS_WIDTH) // 2)), np.diag(found.matrix)
     order = np.argsort(right, kind="stable")[:MOST_CLASSES]
     left = len(names) - len(order)
     more = f" {left} classes that are right more often are not shown." if left else ""
@@ -66,7 +77,8 @@ def class_table(found: ConfusionEstimate, level: float) -> Table:
     )
     for title in ("true", "right", "interval", "else mostly", "share", "interval", "counts"):
         name = title in ("true", "else mostly")
-        table.add_column(title, justify="left" if name else "right", no_wrap=True)
+        least = None if name else WIDEST if title == "interval" else len(title)
+        table.add_column(title, justify="left" if name else "right", no_wrap=True, min_width=least)
     for t in order.tolist():
         k = int(np.argmax(np.where(np.arange(len(names)) == t, -1.0, found.matrix[t])))
         table.add_row(

@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unconfused.cli.console import console
-from unconfused.cli.input.label_options import LabelOptions
 
 if TYPE_CHECKING:
+    from unconfused._report.analysis.case import Case
+    from unconfused._report.analysis.confusion_source import ConfusionSource
+    from unconfused._report.data import CheckedAccuracy
+    from unconfused.cli.input.label_options import LabelOptions
+    from unconfused.cli.input.source import TaskSource
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
     from unconfused.cli.output.noise_summary import NoiseSummary
+
+
+@dataclass(frozen=True)
+class FitVerdict:
+    """How wrong the labels are, and how good the model is on rows it has not seen."""
+
+    noise: NoiseSummary
+    accuracy: CheckedAccuracy | None
+    source: ConfusionSource | None
+    """Where the confusion matrix comes from; None if labels were taken as right."""
+
+
+def judge_fit(task: Task, plan: Plan, known: LabelOptions, seed: int) -> FitVerdict:
+    """Measure both, for the terminal, the metadata of the model and the report alike."""
+    from unconfused._report.analysis.confusion_source import find_source
+    from unconfused.cli.output.noise_summary import NoiseSummary, not_examined, source_words
+
+    case, accuracy = open_and_measure(task, plan, seed)
+    if task.kind == "assumed":
+        return FitVerdict(not_examined(case.classes), accuracy, None)
+    source = find_source(case, seed)
+    words = source_words(task, known)
+    return FitVerdict(NoiseSummary(source.wrong, case.classes, task.kind, words), accuracy, source)
+
+
+def open_and_measure(task: Task, plan: Plan, seed: int) -> tuple[Case, CheckedAccuracy | None]:
+    """Measure the model on the checked rows, of verdicts on those drawn by chance."""
+    from unconfused._report.analysis.accuracy import checked_accuracy
+    from unconfused._report.analysis.case import open_case
+
+    model = plan.model if plan.sample is None else plan.learner
+    case = open_case(model, plan.rows, task.y, task.y_true)
+    drawn = None if task.checked is None else task.checked.representative[case.place]
+    return case, checked_accuracy(case, seed, drawn)
 
 
 class FitResult:
     """A fitted model with its data and notes."""
 
     def __init__(
-        self, task: Task, plan: Plan, verdict: NoiseSummary, known: LabelOptions, notes: list[str]
+        self,
+        task: Task,
+        plan: Plan,
+        found: FitVerdict,
+        opened: TaskSource,
+        notes: list[str],
     ):
-        self.task, self.plan, self.verdict, self.known = task, plan, verdict, known
-        self.notes = notes
+        self.task, self.plan, self.verdict, self.known = task, plan, found.noise, opened.known
+        self.notes, self.accuracy, self.source = notes, found.accuracy, found.source
+        self.opened = opened
 
     @property
     def learner(self) -> Any:
@@ -30,10 +75,11 @@ class FitResult:
 
     def write_report(self, path: Path, force: bool, seed: int) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""
-        from unconfused import write_report
+        from unconfused._report.write import write_gathered
 
         said = self._report_on_sample() if self.plan.sample else self._report_on_all()
-        write_report(path=path, **said, force=force, random_state=seed)
+        said |= {"accuracy": self.accuracy, "source": self.source}
+        write_gathered(path=path, **said, force=force, random_state=seed)
 
     def _report_on_all(self) -> dict[str, Any]:
         identity, table = self.known.identity, self.task.table
@@ -44,7 +90,13 @@ class FitResult:
             "y_true": self.task.y_true,
             "row_names": table[identity] if identity else self.task.place,
             "row_text": self._text(table),
+            "contents": self._contents() or None,
         }
+
+    def _contents(self) -> Any:
+        from unconfused.cli.output.row_contents import row_contents
+
+        return row_contents(self.task, self.plan, self.opened, of_sample=True)
 
     def _report_on_sample(self) -> dict[str, Any]:
         assert self.plan.sample is not None
@@ -59,6 +111,7 @@ class FitResult:
             "y_true": None if truth is None else truth[rows],
             "row_names": table[identity] if identity else self.task.place[rows],
             "row_text": self._text(table),
+            "contents": self._contents() or None,
             "title": title if len(rows) < total else None,
         }
 
@@ -73,6 +126,8 @@ class FitResult:
         from unconfused import save
 
         metadata = {"label": self.known.label, "verdict": self.verdict.as_dict()}
+        if self.accuracy is not None:
+            metadata["accuracy"] = asdict(self.accuracy)
         save(self.plan.model, path, force=force, metadata=metadata)
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,6 +136,7 @@ class FitResult:
 
         return {
             "verdict": self.verdict.as_dict(),
+            "accuracy": None if self.accuracy is None else asdict(self.accuracy),
             "rows": len(self.task.place),
             "learner": type(self.learner).__name__,
             "classes": self.learner.classes_.tolist(),
@@ -102,9 +158,12 @@ class FitResult:
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print a summary."""
+        from unconfused._report.analysis.accuracy import accuracy_words
         from unconfused.cli.output.show import describe_columns, say_notes
 
         out = console()
+        if self.accuracy is not None:
+            out.print(accuracy_words(self.accuracy), style="bold")
         out.print(self.verdict.sentence(), style="bold")
         out.print(self.verdict.source)
         out.print(

@@ -2,70 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
-from unconfused._report.words import percent
-from unconfused._typing import FloatArray, Labels
+from unconfused._typing import Labels
+from unconfused._words import class_names, count
+from unconfused._wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.task import Kind, Task
 
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels from which an estimate without trusted rows is not credible."""
 
+BASES: dict[Kind, Basis] = {
+    "given": "given",
+    "trusted": "trusted",
+    "votes": "votes",
+    "nothing": "guessed",
+    "assumed": "assumed",
+}
+
 
 @dataclass(frozen=True)
 class NoiseSummary:
-    """The share of wrong labels, and the most frequent confusion."""
+    """The share of wrong labels, and the most frequent mix-up, in words."""
 
-    wrong_share: float
-    true: Any
-    label: Any
-    pair_share: float
-    """Share of all labels that are this confusion."""
+    found: WrongLabels
+    classes: Labels
+    """What the mix-up's places refer to."""
 
     kind: Kind
     source: str
 
+    @property
+    def wrong_share(self) -> float:
+        """Share of wrong labels; 0 if all were taken as right."""
+        return 0.0 if self.found.basis == "assumed" else self.found.share
+
     def sentence(self) -> str:
         """Return a one-line summary."""
         what = "answers" if self.kind == "votes" else "labels"
-        if self.kind == "assumed":
-            return "Every label was assumed to be correct."
-        if self.wrong_share == 0:
-            return f"None of the {what} seems wrong."
-        likely = "may be wrong" if self.kind == "nothing" else "are probably wrong"
-        return (
-            f"About {percent(self.wrong_share)} of the {what} {likely}; most often "
-            f"{self.true} is called {self.label} ({percent(self.pair_share)} of all {what})."
-        )
+        return self.found.sentence(class_names(self.classes), what)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
-        return asdict(self) | {"sentence": self.sentence()}
+        names, pair = self.classes.tolist(), self.found.pair
+        known = self.found.basis != "assumed"
+        return {
+            "wrong_share": self.wrong_share,
+            "low": self.found.low if known else None,
+            "high": self.found.high if known else None,
+            "true": None if pair is None else names[pair[0]],
+            "label": None if pair is None else names[pair[1]],
+            "pair_share": self.found.pair_share,
+            "kind": self.kind,
+            "source": self.source,
+            "sentence": self.sentence(),
+        }
 
 
-def summarize_noise(
-    task: Task, matrix: FloatArray, prior: FloatArray, classes: Labels, source: str
-) -> NoiseSummary:
-    """Compute the summary from a matrix and the class shares."""
-    joint = np.asarray(prior)[:, np.newaxis] * matrix
-    joint = joint / joint.sum()
-    wrong = np.where(np.eye(len(joint), dtype=bool), 0.0, joint)
-    true, label = divmod(int(np.argmax(wrong)), len(joint))
-    names = classes.tolist()
-    share = float(wrong.sum())
-    return NoiseSummary(
-        share if share > 1e-12 else 0.0,
-        names[true],
-        names[label],
-        float(wrong[true, label]),
-        task.kind,
-        source,
-    )
+def not_examined(classes: Labels) -> NoiseSummary:
+    """Return the summary of labels that were taken as right."""
+    nothing = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
+    source = SOURCES["assumed"].format(option=" (--trust-labels)")
+    return NoiseSummary(nothing, classes, "assumed", source)
 
 
 def doubts(verdict: NoiseSummary) -> list[str]:
@@ -78,39 +80,38 @@ def doubts(verdict: NoiseSummary) -> list[str]:
     ]
 
 
-def source_words(task: Task, where: str) -> str:
-    """Say what the summary is based on; `where` is the file or column."""
+def source_words(task: Task, known: Any) -> str:
+    """Say what the summary is based on, in terms of files and options."""
+    where = ""
     if task.kind == "given":
-        return f"Based on the confusion matrix in {where}, taken as exact."
-    if task.kind == "trusted":
-        return f"Based on the trusted rows ({where}): {_checked(task)}."
-    if task.kind == "votes":
-        gold = f" {task.n_trusted:,} rows are trusted." if task.n_trusted else ""
+        where = f"the confusion matrix in {known.confusion}"
+    elif task.kind == "trusted" and task.checked is not None:
+        return _of_verdicts(task, str(known.verdicts))
+    elif task.kind == "trusted":
+        where = f"{_checked(task, task.y_true)} (column {known.truth!r})"
+    elif task.kind == "votes":
+        where = f"{count(task.y.n_annotators, 'annotator')} in {count(len(task.y), 'answer')} on "
+        where += count(len(task.place), "row")
+    return SOURCES[BASES[task.kind]].format(where=where, option=" (--truth)")
+
+
+def _of_verdicts(task: Task, where: str) -> str:
+    """Say on which verdicts the summary is based: those on rows drawn by chance."""
+    checked = task.verdicts()
+    n_known, n_drawn = int(checked.known.sum()), int(checked.representative.sum())
+    if not n_drawn:
         return (
-            f"Based on the agreement of {task.y.n_annotators:,} annotators in {len(task.y):,} "
-            f"answers on {len(task.place):,} rows; mistakes they share cannot be detected.{gold}"
+            f"None of the {n_known:,} verdicts ({where}) is on a row drawn at random, so this is "
+            "an estimate from features and labels alone. Check some rows with `unconfused review`."
         )
-    if task.kind == "assumed":
-        return "The labels were not examined (--trust-labels)."
-    return (
-        "This is an estimate from features and labels alone. It is unreliable where classes "
-        "overlap or mistakes depend on the features. A few dozen trusted rows per class (--truth) "
-        "would give a better one."
-    )
+    found = f"{_checked(task, checked.y_random)}, drawn at random ({where})"
+    others = f" The other {n_known - n_drawn:,} verdicts are learnt from, and not counted."
+    return f"Based on {found}.{others if n_known > n_drawn else ''}"
 
 
-def where_of(known: Any) -> str:
-    """Name the file or column with what is known about the noise."""
-    return str(known.confusion) if known.confusion else f"column {known.truth!r}"
-
-
-def _checked(task: Task) -> str:
-    """Return how many labels of trusted rows are wrong, with an interval for all rows."""
-    assert task.y_true is not None
-    both = present_labels(task.y_true) & present_labels(np.asarray(task.y))
-    wrong, total = int(np.sum(np.asarray(task.y)[both] != task.y_true[both])), int(both.sum())
-    low, high = betaincinv(wrong + 0.5, total - wrong + 0.5, [0.025, 0.975])
-    return (
-        f"{wrong:,} of {total:,} labels are wrong there, which is {100 * low:.0f} to "
-        f"{100 * high:.0f} % of all (95 % interval) if these rows are representative"
-    )
+def _checked(task: Task, truth: Labels | None) -> str:
+    """Return how many labels of trusted rows are wrong."""
+    assert truth is not None
+    both = present_labels(truth) & present_labels(np.asarray(task.y))
+    wrong = int(np.sum(np.asarray(task.y)[both] != truth[both]))
+    return f"{count(both.sum(), 'checked row')}, of which {wrong:,} carry a wrong label"

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from unconfused._typing import BoolArray
 
 N_ROWS = 25
 WORDS = 6
@@ -41,9 +44,23 @@ def _columns(part: Any, names: Any, rng: np.random.RandomState) -> dict[str, Any
             name: np.array(rng.choice(some, N_ROWS).tolist(), dtype=object)
             for name, some in zip(names, levels, strict=True)
         }
-    scaler = part.steps[-1][1]
+    scaler = part
+    while isinstance(scaler, Pipeline):
+        scaler = scaler.steps[-1][1]
     if isinstance(scaler, StandardScaler) and len(scaler.mean_) == len(names):
         drawn = rng.normal(scaler.mean_, scaler.scale_, size=(N_ROWS, len(names)))
+        drawn[_gaps(drawn.shape)] = np.nan
         return {name: drawn[:, place] for place, name in enumerate(names)}
-    # Dates: there is no counterpart in ONNX, and the export says so.
-    return {name: np.full(N_ROWS, np.datetime64("2024-01-01", "us")) for name in names}
+    # Dates: the first of each one's numbers is in days.
+    width = len(scaler.mean_) // len(names)
+    mean, scale = scaler.mean_[::width], scaler.scale_[::width]
+    hours = (24 * rng.normal(mean, scale, size=(N_ROWS, len(names)))).astype("timedelta64[h]")
+    dates = np.datetime64(0, "us") + hours
+    dates[_gaps(dates.shape)] = np.datetime64("NaT")
+    return {name: dates[:, place] for place, name in enumerate(names)}
+
+
+def _gaps(shape: tuple[int, int]) -> BoolArray:
+    """Return where to leave a gap: one in every column, in different rows while they last."""
+    rows, columns = np.indices(shape)
+    return np.asarray(rows == columns % shape[0])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from unconfused._printable import printable
+from unconfused.cli.console import console
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import label_texts
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from unconfused._columns.kinds import ColumnPlan
     from unconfused._typing import Labels
     from unconfused.cli.model import Plan
+
+MOST_LISTED = 12
+"""Columns of a kind that the table of columns lists."""
 
 MOST_NAMES = 6
 """Columns of a kind that are listed by name; beyond that, only their number."""
@@ -40,6 +44,43 @@ def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
         "left_out": columns.left_out,
         "notes": [in_options(note) for note in columns.notes],
     }
+
+
+CHANGED_BY = {
+    "numbers": "--categories, --ignore",
+    "categories": "--text, --ignore",
+    "text": "--categories, --ignore",
+    "dates": "--categories, --ignore",
+}
+"""Options that make another kind of a column."""
+
+
+def show_columns(plan: Plan) -> None:
+    """Print on stderr what each column was taken for, and the options that change it."""
+    if plan.columns is None:
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Columns", title_justify="left")
+    table.add_column("taken for", no_wrap=True)
+    table.add_column("columns", overflow="fold")
+    table.add_column("changed by", no_wrap=True)
+    for kind, (_, many) in KINDS.items():
+        names = getattr(plan.columns, kind)
+        if names:
+            shown = ", ".join(names[:MOST_LISTED])
+            more = len(names) - MOST_LISTED
+            shown += f" and {more:,} more" if more > 0 else ""
+            table.add_row(many, Text(printable(shown)), CHANGED_BY[kind])
+    left = list(plan.columns.left_out.items())
+    for name, why in left[:MOST_LISTED]:
+        options = "--numbers" if "as numbers" in why else "--text, --categories"
+        reason = why.split(". ")[0].rstrip(".")
+        table.add_row("left out", Text(printable(f"{name}: {reason}")), options)
+    if len(left) > MOST_LISTED:
+        table.add_row("left out", f"{len(left) - MOST_LISTED:,} more (--json lists all)", "")
+    console(stderr=True).print(table)
 
 
 def describe_columns(plan: Plan) -> list[str]:

@@ -25,7 +25,7 @@ class ArrayPartition(ExactNorms):
         space = engine.space
         self._engine, self._space, self._alpha = engine, space, alpha
         self._n_classes, self._n_codes = unmixing.n_classes, engine.n_codes
-        self._unmix = space.put(unmixing.coefficients.T)
+        self._unmix = space.put(unmixing.coefficients_by_region.transpose(0, 2, 1))
         self._total = engine.total
         self._scores = space.zeros(self._n_classes, engine.n_rows)
         self.restart(np.zeros((self._n_classes, engine.n_features)))
@@ -72,9 +72,13 @@ class ArrayPartition(ExactNorms):
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
-        first = (0 if self._at_zero else predicted) * self._n_codes
+        region = 0 if self._at_zero else predicted
+        first = region * self._n_codes
         own = self._sums[first : first + self._n_codes, : self._engine.n_features]
-        return self._engine.host(self._unmix[true, :] @ own) / self._total
+        return (
+            self._engine.host(self._unmix[min(region, self._unmix.shape[0] - 1), true, :] @ own)
+            / self._total
+        )
 
     def _score(self, by_feature: Any) -> None:
         """Compute the scores of all classes; by_feature is (features, Q)."""
@@ -150,7 +154,9 @@ class ArrayPartition(ExactNorms):
         xp, n_classes, n_codes = self._space.xp, self._n_classes, self._n_codes
         regions = 1 if self._at_zero else n_classes
         by_region = xp.reshape(self._sums[: regions * n_codes, :], (regions, n_codes, -1))
-        unmixed = self._unmix @ by_region[:, :, : self._engine.n_features]
+        # One set of coefficients may serve all regions; the standard forbids slices past the end.
+        unmix = self._unmix[: min(regions, self._unmix.shape[0]), :, :]
+        unmixed = unmix @ by_region[:, :, : self._engine.n_features]
         norms = xp.sqrt(xp.sum(unmixed * unmixed, axis=2)) / self._total
         tables = [by_region[:, :, -2], by_region[:, :, -1]]
         parts = np.split(

@@ -15,7 +15,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.array_api.cells import ArrayPartition
 from unconfused.engines.array_api.likelihood import measure
 from unconfused.engines.array_api.namespace import ArraySpace, blocks
-from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.base import LikelihoodPass, RowMap
 
 
 class ArrayEngine:
@@ -57,6 +57,24 @@ class ArrayEngine:
     def n_features(self) -> int:
         """Number of features, including the intercept."""
         return int(self.n_columns + self.intercept)
+
+    @property
+    def density(self) -> float:
+        """Share of the entries of the rows that are stored: 1 for arrays."""
+        return 1.0
+
+    def mapped(self, change: RowMap) -> ArrayEngine:
+        """Return an engine over changed copies of these rows."""
+        xp, space, dtype = self.space.xp, self.space, self.X.dtype
+        matrix = space.put(change.matrix)
+        offset = space.put(change.centre @ change.matrix) if change.matrix.ndim == 2 else None
+        parts = []
+        for start, stop in blocks(self.n_rows, self.n_columns):
+            block = space.exact(self.X[start:stop, :])
+            changed = block * matrix if offset is None else block @ matrix - offset
+            parts.append(xp.astype(changed, dtype, copy=False))
+        own = self.codes, self.n_codes, self.weights
+        return type(self)(xp.concat(parts), *own, space=space, intercept=self.intercept)
 
     @cached_property
     def total(self) -> float:

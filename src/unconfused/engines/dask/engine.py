@@ -12,7 +12,7 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.dask.partition import DaskPartition
 from unconfused.engines.dask.parts import ask_engine
 from unconfused.engines.dask.pool import PartPool, Pool, RestPool, part_builder
@@ -80,6 +80,16 @@ class DaskEngine:
         """Number of features, including the intercept."""
         return self._n_features
 
+    @cached_property
+    def density(self) -> float:
+        """Share of the entries of the rows that are stored."""
+        entries, size = self._sum(_entries)
+        return float(entries / max(1.0, size))
+
+    def mapped(self, change: RowMap) -> DaskEngine:
+        """Return an engine over changed copies of these rows."""
+        return DaskEngine(self._pool.mapped(change), self.n_features, self.intercept)
+
     @property
     def code_counts(self) -> FloatArray:
         """Total weight of the rows with each label code."""
@@ -136,6 +146,11 @@ class DaskEngine:
     def _sum(self, question: Callable[[LocalEngine], Any]) -> Any:
         # In the order of the parts, whichever worker finished first: results are reproducible.
         return reduce(add, self._pool.ask_all(ask_engine, question))
+
+
+def _entries(engine: LocalEngine) -> FloatArray:
+    size = engine.rows.n_rows * engine.rows.n_columns
+    return np.array([float(engine.rows.n_entries), float(size)])
 
 
 def _code_totals(engine: LocalEngine) -> FloatArray:

@@ -20,10 +20,12 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import CellTables
+from unconfused.engines.base import CellTables, RowMap
 from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.local import LocalEngine
+from unconfused.engines.local.mapped_rows import mapped_rows
 from unconfused.engines.local.partition import LocalPartition
+from unconfused.engines.local.rows import wrap_rows
 
 Pair = tuple[int, int]
 Block = tuple[Any, IntArray, FloatArray]
@@ -189,6 +191,12 @@ class Part:
         """Fingerprint of these rows."""
         X, codes, weights = self._made_of[0]
         return Fingerprint.of(X, weights, codes)
+
+    def mapped(self, change: RowMap) -> Part:
+        """Return a part with changed copies of these rows."""
+        (X, codes, weights), n_codes, intercept = self._made_of
+        block = mapped_rows(wrap_rows(X), change), codes, weights
+        return Part(block, n_codes, intercept)
 
     def without(self, name: str, rows: IntArray) -> Part:
         """Return a part in which some rows have weight 0; the last one is cached."""

@@ -6,12 +6,14 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.base import RowMap
 from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.dask.parts import Part, ask_without, build_part
 
@@ -44,6 +46,10 @@ class Pool(Protocol):
 
     def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
         """Call ``function(part, argument)`` with the same argument for every part."""
+        ...
+
+    def mapped(self, change: RowMap) -> Pool:
+        """Return a pool of changed copies of the rows, made where they are."""
         ...
 
     def find_homes(self) -> None:
@@ -83,6 +89,8 @@ class PartPool:
         """Indices of the blocks of each part, in order."""
 
         self.n_rows = n_rows
+        self._remake = partial(PartPool, blocks, homes, n_rows, n_bytes)
+        self._build_part = build
         self._homes = [home for home, _ in groups]
         self._blocks, self._build = blocks, dask.delayed(build, pure=False)
         self._fingerprints: list[Fingerprint | None] = [None] * len(groups)
@@ -94,6 +102,22 @@ class PartPool:
             self._parts = [self._recipe(i) for i in range(len(groups))]
             if self.kept:
                 self._parts = list(dask.persist(*self._parts))
+
+    def mapped(self, change: RowMap) -> PartPool:
+        """Return a pool of changed copies of the rows, made where they are.
+
+        Rows in memory are not read again; a cluster's parts need a recipe from the blocks, in case
+        a worker dies.
+        """
+        if self._client is not None or not self.kept:
+            return self._remake(partial(_build_mapped, self._build_part, change))
+        import dask
+
+        pool = copy(self)
+        call = dask.delayed(_mapped_part, pure=False, traverse=False)
+        pool._parts = list(dask.persist(*(call(part, change) for part in self._parts)))
+        pool._fingerprints = [None] * len(self)
+        return pool
 
     def _recipe(self, place: int) -> Any:
         """Return a delayed part with a unique key."""
@@ -244,9 +268,25 @@ class RestPool:
         """Call ``function(part, argument)`` with the same argument for every part."""
         return self.ask(function, [argument] * len(self))
 
+    def mapped(self, change: RowMap) -> RestPool:
+        """Return a pool of changed copies of the rows, made where they are."""
+        rest = copy(self)
+        rest._pool = self._pool.mapped(change)
+        return rest
+
     def find_homes(self) -> None:
         """Update the locations of parts that were moved or recomputed elsewhere."""
         self._pool.find_homes()
+
+
+def _build_mapped(
+    build: Callable[[Sequence[Any]], Part], change: RowMap, blocks: Sequence[Any]
+) -> Part:
+    return build(blocks).mapped(change)
+
+
+def _mapped_part(part: Part, change: RowMap) -> Part:
+    return part.mapped(change)
 
 
 def _identified(part: Any, function: Callable[..., Any], argument: Any) -> tuple[Any, Any]:

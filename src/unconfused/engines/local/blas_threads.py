@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from numbers import Real
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -37,3 +39,19 @@ def quiet_blas() -> Iterator[None]:
             yield
     finally:
         _taken.release()
+
+
+SMALL = 2**22
+"""Entries of rows up to which BLAS threads cost more than they gain: products of such rows take
+less time than threads take to meet, and these wait busily in between."""
+
+
+def blas_threads_for(X: Any) -> AbstractContextManager[None]:
+    """Return a context that limits BLAS to one thread if the rows are few."""
+    size = getattr(X, "nnz", None)
+    if size is None:
+        shape = getattr(X, "shape", (SMALL + 1, 1))
+        # Lazy rows may not know their number: NaN in arrays, not even a number in frames.
+        known = len(shape) == 2 and isinstance(shape[0], Real)
+        size = shape[0] * shape[1] if known else SMALL + 1
+    return quiet_blas() if size <= SMALL else nullcontext()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from operator import add
@@ -11,8 +12,9 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.blas_threads import quiet_blas
+from unconfused.engines.local.mapped_rows import mapped_rows
 from unconfused.engines.local.moments import feature_squares, gram, gram_product
 from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import wrap_rows
@@ -48,20 +50,35 @@ class LocalEngine:
         intercept: bool = True,
         n_threads: int = 1,
     ) -> None:
-        from unconfused.engines.local.kernels.rows import squared_norms
-
         self.rows = wrap_rows(X)
         self.codes = codes
         self.n_codes = n_codes
         self.intercept = intercept
         self._n_threads = n_threads
-        n_rows = self.rows.n_rows
-        self.weights = np.ones(n_rows) if sample_weight is None else sample_weight
+        self.weights = np.ones(self.rows.n_rows) if sample_weight is None else sample_weight
         self.in_threads = RowThreads(n_threads, self.rows)
-        self.row_norms = np.empty(n_rows)
-        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, self.row_norms))
-        self.row_norms += intercept
-        np.sqrt(self.row_norms, out=self.row_norms)
+        self.row_norms = self._row_norms()
+
+    def _row_norms(self) -> FloatArray:
+        from unconfused.engines.local.kernels.rows import squared_norms
+
+        norms = np.empty(self.rows.n_rows)
+        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, norms))
+        norms += self.intercept
+        return np.sqrt(norms, out=norms)
+
+    def mapped(self, change: RowMap) -> LocalEngine:
+        """Return an engine over changed copies of these rows."""
+        engine = copy.copy(self)
+        engine.rows = wrap_rows(mapped_rows(self.rows, change))
+        engine.in_threads = RowThreads(self._n_threads, engine.rows)
+        engine.row_norms = engine._row_norms()
+        return engine
+
+    @property
+    def density(self) -> float:
+        """Share of the entries of the rows that are stored."""
+        return self.rows.n_entries / max(1, self.rows.n_rows * self.rows.n_columns)
 
     @property
     def n_features(self) -> int:

@@ -30,7 +30,7 @@ class GramSums(SumsOnDemand):
 
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         super().__init__(engine, coefficients, region)
-        n_classes, n_codes = coefficients.shape[1], engine.n_codes
+        n_classes, n_codes = len(coefficients), engine.n_codes
         self._grams = np.zeros((n_classes, n_codes, n_codes))
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
         """Rows included in every Gram matrix."""
@@ -54,8 +54,8 @@ class GramSums(SumsOnDemand):
         """Write the squared norms of all unmixed sums in these pairs' regions; reset the slack."""
         regions = sorted({predicted for predicted, _ in pairs})
         self._update(regions)
-        coefficients = self._coefficients
         for region in regions:
+            coefficients = self._coefficients[region]
             squared = np.einsum("sq,sq->q", coefficients, self._grams[region] @ coefficients)
             squared_norms[region] = np.maximum(squared, 0.0)
             slack[region] = 0.0

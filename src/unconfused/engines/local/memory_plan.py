@@ -22,10 +22,10 @@ WORTH_DELAYING = 2**21
 
 def cell_sums(engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> SumsOnDemand:
     """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
-    n_codes, n_classes = coefficients.shape
+    n_codes, n_classes = coefficients.shape[1:]
     room = max(SMALL, spare_bytes(engine, n_classes))
     if 8 * n_classes * n_codes * engine.n_features <= room:
-        n_products = n_classes * coefficients.size * engine.n_features
+        n_products = coefficients.size * engine.n_features
         kept = KeptSums if n_products < WORTH_DELAYING else LazySums
         return kept(engine, coefficients, region)
     if 8 * n_classes * n_codes**2 <= room:

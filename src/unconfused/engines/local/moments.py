@@ -25,7 +25,7 @@ def feature_squares(rows: Rows, weights: FloatArray, intercept: bool) -> FloatAr
     """Return the sum of ``w_i x_ij^2`` for every feature, the intercept last if there is one."""
     columns = rows.n_columns
     squares = np.zeros(columns + intercept)
-    for start, stop in _blocks(0, rows.n_rows, rows.n_entries // rows.n_rows):
+    for start, stop in row_blocks(0, rows.n_rows, rows.n_entries // rows.n_rows):
         squares[:columns] += (rows.block(start, stop) ** 2).T @ weights[start:stop]
     if intercept:
         squares[-1] = weights.sum()
@@ -36,7 +36,7 @@ def gram(rows: Rows, weights: FloatArray, intercept: bool) -> FloatArray:
     """Return the sum of ``w_i x_i x_i'``, where x ends in 1 if there is an intercept."""
     columns = rows.n_columns
     moment = np.zeros((columns + intercept, columns + intercept))
-    for start, stop in _blocks(0, rows.n_rows, columns):
+    for start, stop in row_blocks(0, rows.n_rows, columns):
         own = weights[start:stop]
         block = rows.block(start, stop)
         if sparse.issparse(block) and block.nnz > DENSE * block.shape[0] * columns:
@@ -62,7 +62,7 @@ def gram_product(
 
     def run(first: int, last: int) -> None:
         product = np.zeros(vectors.shape)
-        for start, stop in _blocks(first, last, width):
+        for start, stop in row_blocks(first, last, width):
             block = rows.block(start, stop)
             scores = block @ vectors[:columns]
             if intercept:
@@ -81,7 +81,8 @@ def gram_product(
     return reduce(add, (products[first] for first in sorted(products)))
 
 
-def _blocks(first: int, last: int, width: int) -> Iterator[tuple[int, int]]:
+def row_blocks(first: int, last: int, width: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of blocks of rows of about `BLOCK_BYTES`."""
     size = max(256, BLOCK_BYTES // (8 * max(1, width)))
     for start in range(first, last, size):
         yield start, min(start + size, last)

@@ -37,13 +37,15 @@ class LocalPartition:
 
     def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
         self._engine = engine
-        self._coefficients = np.ascontiguousarray(unmixing.coefficients)
         n_classes = unmixing.n_classes
+        by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
+        self._by_region = by_region
         self.total = float(engine.weights.sum())
         self.n_features = engine.n_features
         self._assignment = RowAssignment(engine, n_classes, alpha, skip=SKIP_ROWS)
         self._cells = Cells(engine, n_classes)
-        self._sums = cell_sums(engine, self._coefficients, self._assignment.region)
+        coefficients = np.broadcast_to(by_region, (n_classes, *by_region.shape[1:]))
+        self._sums = cell_sums(engine, coefficients, self._assignment.region)
         self._squared_norms = np.zeros((n_classes, n_classes))
         """Squared norms of the unmixed sums when last measured."""
 
@@ -84,7 +86,7 @@ class LocalPartition:
         self._sums.move(rows, before)
         moved = self._cells.take_moved()
         changed = np.flatnonzero(moved.any(axis=1))
-        self._slack[changed] += moved[changed] @ np.abs(self._coefficients)
+        self._slack[changed] += self._unmix(moved[changed], changed)
         self._versions[changed] += 1
         self._changed[changed] = True
 
@@ -103,7 +105,7 @@ class LocalPartition:
         self._rebuild_if_outdated()
         changed = np.flatnonzero(self._changed)
         with np.errstate(invalid="ignore"):  # overflow is reported by the solver
-            self._longest[changed] = self._cells.longest_sums(changed) @ np.abs(self._coefficients)
+            self._longest[changed] = self._unmix(self._cells.longest_sums(changed), changed)
         self._changed.fill(False)
         lower, upper = np.empty((2, *self._slack.shape))
         bound_norms(self._squared_norms, self._slack, self._longest, self.total, lower, upper)
@@ -133,6 +135,12 @@ class LocalPartition:
         """Return the unmixed sums of a region: its update vectors times the total weight."""
         self._rebuild_if_outdated()
         return self._sums.all_unmixed(0 if self.at_zero else predicted)
+
+    def _unmix(self, lengths: FloatArray, regions: IntArray) -> FloatArray:
+        """Bound the lengths of unmixed sums by the lengths of their cells, (regions, Q)."""
+        if len(self._by_region) == 1:  # the same in all regions
+            return np.asarray(lengths @ np.abs(self._by_region[0]))
+        return np.asarray(np.einsum("ps,psq->pq", lengths, np.abs(self._by_region[regions])))
 
     def _rebuild_if_outdated(self) -> None:
         if not self._outdated:

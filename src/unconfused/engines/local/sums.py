@@ -24,7 +24,7 @@ class SumsOnDemand:
     Parameters
     ----------
     engine : the rows
-    coefficients : (S, Q), unmixing coefficients of each label code for each class
+    coefficients : (Q, S, Q), unmixing coefficients by region, label code and class
     region : region of every row, -1 for none; modified in place by the owner
     """
 
@@ -52,7 +52,8 @@ class SumsOnDemand:
     def unmixed(self, region: int, true: int) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
         rows = np.flatnonzero(self._region == region)
-        weights = self._coefficients[self._engine.codes[rows], true] * self._engine.weights[rows]
+        weights = self._coefficients[region, self._engine.codes[rows], true]
+        weights = weights * self._engine.weights[rows]
         out = np.zeros((1, self._engine.n_features))
         self._engine.add(rows, np.zeros(len(rows), dtype=np.intp), weights, out)
         return np.asarray(out[0])
@@ -60,7 +61,7 @@ class SumsOnDemand:
     def all_unmixed(self, region: int) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
         codes, sums = self.sums_of(region)
-        return np.asarray(self._coefficients[codes].T @ sums)
+        return np.asarray(self._coefficients[region, codes].T @ sums)
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return the label codes present in a region and their sums, (codes, features)."""
@@ -76,7 +77,7 @@ class KeptSums(SumsOnDemand):
 
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         super().__init__(engine, coefficients, region)
-        self._sums = np.zeros((coefficients.shape[1], engine.n_codes, engine.n_features))
+        self._sums = np.zeros((len(coefficients), engine.n_codes, engine.n_features))
         self._codes = np.arange(engine.n_codes)
 
     def clear(self) -> None:
@@ -94,7 +95,7 @@ class KeptSums(SumsOnDemand):
 
     def unmixed(self, region: int, true: int) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
-        return np.asarray(self._coefficients[:, true] @ self.sums_of(region)[1])
+        return np.asarray(self._coefficients[region, :, true] @ self.sums_of(region)[1])
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return all label codes and their sums, (S, features)."""

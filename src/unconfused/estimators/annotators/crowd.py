@@ -81,7 +81,8 @@ def warn_of_one_sided(votes: Votes) -> None:
         warnings.warn(
             f"{len(one_sided)} of {votes.n_annotators} annotators, such as {one_sided[0]!r}, never "
             "gave but one label, as rules do: what they know is in when they are silent, which "
-            "this fit does not look at. Fit confusion.from_annotators(votes).consensus instead.",
+            "this fit does not look at. Fit confusion.from_annotators(votes).consensus instead, or "
+            "UnconfusedLogisticRegression to votes in memory.",
             ConfusionWarning,
             stacklevel=2,
         )
@@ -125,9 +126,53 @@ def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatAr
     return np.ascontiguousarray(evidence), scale
 
 
-def crowd_of(votes: Votes, truth: IntArray) -> Crowd:
-    """Put votes and truths into the form the computations want."""
-    return Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes))
+def annotator_matrices(crowd: Crowd, posterior: FloatArray) -> FloatArray:
+    """Count each annotator's answers by probable class, few ones drawn to those of all, (A, Q, Q).
+
+    `posterior` is that of the rows, times their weight.
+    """
+    counts = crowd.counts(posterior)
+    pooled = counts.sum(axis=0) + 1.0 / crowd.n_classes
+    pooled /= pooled.sum(axis=1, keepdims=True)
+    return np.maximum(shrink(counts, pooled, ANSWERS_OF_ALL), SMALLEST)
+
+
+def crowd_of(votes: Votes, truth: IntArray, silent: BoolArray | None = None) -> Crowd:
+    """Put votes and truths into the form the computations want.
+
+    The silence of annotators marked in `silent`, (A,), is an answer, too.
+    """
+    return Crowd(votes.indicators(silent), truth, votes.n_annotators, len(votes.classes))
+
+
+def split_silence(
+    matrices: FloatArray, silent: BoolArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Part answers (A, Q, Q + 1) into labels given an answer (A, Q, Q), and silence (A, Q).
+
+    Silence is NaN where it is no answer; None if it is none for all.
+    """
+    n_classes = matrices.shape[1]
+    spoken = matrices[:, :, :n_classes]
+    if silent is None or matrices.shape[2] == n_classes:
+        return spoken, None
+    silence = np.where(silent[:, np.newaxis], matrices[:, :, n_classes], np.nan)
+    return spoken / spoken.sum(axis=2, keepdims=True), silence
+
+
+def join_silence(spoken: FloatArray, silence: FloatArray | None) -> FloatArray:
+    """Undo `split_silence`."""
+    if silence is None:
+        return spoken
+    share = np.nan_to_num(silence)[:, :, np.newaxis]
+    return np.concatenate([(1.0 - share) * spoken, share], axis=2)
+
+
+def answers_of(model: Any, votes: Votes, truth: IntArray) -> tuple[Crowd, FloatArray]:
+    """Return votes as a fitted model sees them, and the annotators' matrices, with silence."""
+    silence = getattr(model, "annotator_silence_", None)
+    silent = None if silence is None else ~np.isnan(silence[:, 0])
+    return crowd_of(votes, truth, silent), join_silence(model.annotator_confusion_, silence)
 
 
 class VotedRows(Protocol):
@@ -212,13 +257,15 @@ def fit_votes(
         state.objective[done:] = [value - seen.offset for value in state.objective[done:]]
         counts = rows.counts(state, matrices)
         pooled = counts.sum(axis=0) + 1.0 / n_classes
-        state.matrix = pooled / pooled.sum(axis=1, keepdims=True)
+        spoken = pooled[:, :n_classes]  # without silence
+        state.matrix = spoken / spoken.sum(axis=1, keepdims=True)
         if not refine:
             if state.interrupted or not state.exhausted:
                 break
             continue
         before = matrices
-        matrices = np.maximum(shrink(counts, state.matrix, strength), SMALLEST)
+        centre = pooled / pooled.sum(axis=1, keepdims=True)
+        matrices = np.maximum(shrink(counts, centre, strength), SMALLEST)
         settled = np.abs(matrices - before).max() < SETTLED
         if state.interrupted or (settled and not state.exhausted):
             break
@@ -230,9 +277,8 @@ def log_vote_chances(model: Any, y: Any) -> tuple[FloatArray, BoolArray]:
     """Return the log-chance of each row's votes given each true class, and where there are any."""
     votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
     refuse_other_annotators(votes.annotators, model.annotators_)
-    crowd = crowd_of(votes, truth)
-    logs = crowd.log_joint(model.annotator_confusion_, np.ones(crowd.n_classes))
-    return logs, crowd.informed
+    crowd, matrices = answers_of(model, votes, truth)
+    return crowd.log_joint(matrices, np.ones(crowd.n_classes)), crowd.informed
 
 
 def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:
@@ -244,6 +290,6 @@ def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:
     votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
     refuse_other_annotators(votes.annotators, model.annotators_)
     check_consistent_length(shares, truth)
-    joint = shares * evidence_of(crowd_of(votes, truth), model.annotator_confusion_)[0]
+    joint = shares * evidence_of(*answers_of(model, votes, truth))[0]
     posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
     return posterior

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from unconfused._typing import FloatArray, IntArray, Labels
+from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
 from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.estimators._lazy import is_dask
@@ -32,13 +32,25 @@ def check_votes(
 
         return check_dask_votes(estimator, X, y, y_true, sample_weight, noisy_weight)
     X = estimator._check_rows(X, reset=True)
-    votes, truth = collect_votes(y, y_true, estimator.classes, estimator.missing_label)
+    votes, truth = collect_votes(
+        y, y_true, estimator.classes, estimator.missing_label, strict=False
+    )
     check_consistent_length(X, truth)
     refuse_no_rows(noisy_weight, bool(np.any(truth >= 0)))
+    crowd = crowd_of(votes, truth, votes.one_sided)
     weight = weighted(estimator._check_weight(sample_weight, X), truth, noisy_weight)
+    if not crowd.informed.all():
+        refuse_no_votes(crowd)
+        weight = np.where(crowd.informed, 1.0 if weight is None else weight, 0.0)
     n_rows = X.shape[0]
     engine = estimator._local_engine(X, np.arange(n_rows), n_rows, weight)
-    return LocalVotes(X, votes.classes, votes.annotators, engine, crowd_of(votes, truth))
+    return LocalVotes(X, votes.classes, votes.annotators, engine, crowd, votes.one_sided)
+
+
+def refuse_no_votes(crowd: Crowd) -> None:
+    """Raise if no row has a vote or a truth."""
+    if not crowd.informed.any():
+        raise ValueError("No row has a vote or a known truth, so there is nothing to learn from.")
 
 
 def weighted(weight: FloatArray | None, truth: IntArray, noisy_weight: float) -> FloatArray | None:
@@ -65,7 +77,11 @@ class LocalVotes:
     classes: Labels
     annotators: Labels
     engine: LocalEngine | ArrayEngine
+    """Rows on which nothing is known count 0."""
+
     crowd: Crowd
+    silent: BoolArray | None = None
+    """Annotators whose silence is an answer, (A,), if there are any."""
 
     @property
     def n_features(self) -> int:

@@ -13,16 +13,20 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_non_negative
 
+from unconfused._confusion_names import is_rectangular
 from unconfused._labels import EncodedLabels, encode_labels, label_array, split_missing
-from unconfused._matrix import confusion_classes
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRest, DaskRows
 from unconfused.estimators._lazy import as_matrix, check_columns
-from unconfused.estimators._noisy import NoisyData, encode_noisy, refuse_extreme_weights
+from unconfused.estimators._noisy import (
+    NoisyData,
+    encode_noisy,
+    refuse_extreme_weights,
+    without_label,
+)
 from unconfused.estimators.dask.align import cut_like, homes_of, row_blocks
 from unconfused.estimators.dask.labels import (
     merge_summaries,
-    refuse_bare_rows,
     refuse_changed_labels,
     summarise_labels,
 )
@@ -98,16 +102,19 @@ def check_dask(
     tables = [table for _, table in found]
     refuse_no_weight(lengths, sum(weight for table in tables for *_, weight in table))
     seen, truths, counts = merge_summaries(tables)
+    if is_rectangular(estimator.confusion):
+        raise ValueError(
+            "With Dask collections labels must be classes; a matrix with other labels needs rows "
+            "in memory."
+        )
     missing_label = estimator.missing_label
     present, missing = split_missing(seen, "y", missing_label)
     # Every label is here once; if all were different scikit-learn would take them for numbers.
     check_classification_targets(np.tile(present[~missing], 3))
     known = None if y_true is None else truths
-    named = classes
-    if classes is None and estimator.confusion is not None:
-        named = confusion_classes(estimator.confusion)
-    refuse_bare_rows(seen, known, named, missing_label, counts)
     labels = encode_noisy(seen, known, estimator.confusion, classes, missing_label)
+    counts = np.where(without_label(labels), 0.0, counts)
+    refuse_no_weight(lengths, float(counts.sum()))
     checked, trusted = (
         [
             dask.delayed(function, pure=False)(block, *parts, labels.classes, missing_label)
@@ -159,7 +166,9 @@ def _checked_block(
     labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
     known = labels.truth >= 0
     codes = np.where(known, len(classes) + labels.truth, labels.observed)
-    return check_block_rows(X), codes, check_block_weights(weight, n_rows)
+    # Rows without a label or truth have any code, and count 0.
+    weights = np.where(codes < 0, 0.0, check_block_weights(weight, n_rows))
+    return check_block_rows(X), np.maximum(codes, 0), weights
 
 
 def check_block_rows(X: Any) -> Any:

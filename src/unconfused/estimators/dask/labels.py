@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._labels import encode_labels, is_missing, label_array
+from unconfused._labels import is_missing, label_array
 from unconfused._typing import FloatArray, IntArray, Labels
 
 Table = list[tuple[Any, Any, float]]
@@ -78,17 +78,3 @@ def _column(labels: tuple[Any, ...]) -> Labels:
     column = np.empty(len(labels), dtype=object)
     column[:] = labels
     return column
-
-
-def refuse_bare_rows(
-    seen: Labels, truths: Labels | None, classes: Any, missing_label: Any, counts: FloatArray
-) -> None:
-    """Raise if rows have neither a label nor a truth."""
-    labels = encode_labels(seen, truths, classes=classes, missing_label=missing_label)
-    bare = (labels.observed < 0) & (labels.truth < 0)
-    if bare.any():
-        raise ValueError(
-            f"Rows of total weight {counts[bare].sum():g} have neither an observed label nor a "
-            "truth. Drop them. If -1 is a class and not a missing label, say so with `classes`, "
-            "or with missing_label=None."
-        )

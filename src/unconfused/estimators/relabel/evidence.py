@@ -26,6 +26,7 @@ class Evidence:
     codes : (n,), label codes; the folds are balanced by them
     sample_weight : (n,), how many rows each row stands for
     matrix : the confusion matrix that labels are seen through; None for votes
+    log_scale : (n,) or 0, logarithm of what each row of evidence was divided by
     """
 
     evidence: FloatArray
@@ -34,11 +35,17 @@ class Evidence:
     codes: IntArray
     sample_weight: FloatArray
     matrix: FloatArray | None = None
+    log_scale: FloatArray | float = 0.0
 
     @property
     def total(self) -> float:
         """How many rows all evidence together counts for."""
         return float(self.trust @ self.sample_weight)
+
+    @property
+    def labelled(self) -> BoolArray:
+        """Rows with a label or votes that count, whose truth is not known."""
+        return np.asarray(~self.known & (self.trust > 0))
 
     @property
     def mostly_truths(self) -> bool:
@@ -86,6 +93,10 @@ def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Ev
     evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
     trust = np.where(data.known, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
+    if data.unlabelled is not None:  # they have no evidence, but a model may be sure of them
+        bare = data.unlabelled > 0
+        evidence[bare], trust[bare] = 1.0, 0.0
+        weight = weight + data.unlabelled
     return Evidence(evidence, data.known, trust, data.codes, weight, matrix)
 
 

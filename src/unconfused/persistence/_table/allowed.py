@@ -22,6 +22,8 @@ from unconfused._columns.named import Named
 from unconfused._printable import printable
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.estimators.wrapping.soft_rounds import FromLabels
 from unconfused.persistence._table.checks import (
     Check,
     Held,
@@ -49,6 +51,7 @@ from unconfused.persistence._table.learners import LINEAR, TREES
 from unconfused.persistence.errors import ModelFileError
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
+from unconfused.solvers.moments import RunningMoments
 from unconfused.solvers.ultraconservative import OnlineState
 from unconfused.solvers.uma import UMAState
 
@@ -59,6 +62,7 @@ FUNCTIONS = {
 
 _OURS: dict[str, Check] = WIDTH | {
     "classes_": labels("Q"),
+    "labels_": labels("S"),
     "coef_": matrix("R", "d"),
     "intercept_": numbers("R"),
     "confusion_": either(numbers("Q", "S"), instance(ConfusionEstimate)),
@@ -66,14 +70,26 @@ _OURS: dict[str, Check] = WIDTH | {
     "history_": mapping(numbers("*")),
     "n_iter_": count,
     "n_mistakes_": count,
+    "updates_": numbers("updates", "d"),
     "stopped_": text,
     "means_at_": optional(count),
     "means_": numbers("Q", "d"),
+    "dual_coef_": numbers("R", "fitted"),
+    "X_fit_": optional(matrix("fitted", "d")),
+    "gamma_": optional(number),
     "shrinkage_": number,
     "noisy_weight_": number,
     "noise_depends_on_rows_": flag,
+    "guessed_confusion_": instance(ConfusionEstimate),
     "annotators_": labels("annotators"),
     "annotator_confusion_": numbers("annotators", "*", "*"),
+    "annotator_silence_": numbers("annotators", "Q"),
+    "estimator_": setting,
+    "taught_": text,
+    "n_rounds_": count,
+    "n_fits_": count,
+    "_calibration": optional(instance(Calibration)),
+    "_from_labels": optional(instance(FromLabels)),
     "_state": instance(UMAState, LikelihoodState, OnlineState),
     "_pair_counts": numbers("*", "*"),
     "_order": plain,
@@ -81,8 +97,11 @@ _OURS: dict[str, Check] = WIDTH | {
 
 
 def _state_agrees(held: Mapping[str, Any]) -> bool:
-    """Return whether what goes on from a state finds weights of the right shape there."""
-    state = held.get("_state")
+    """Return whether weights to go on from, and calibrations, are of the right shape."""
+    state, inside = held.get("_state"), held.get("_from_labels")
+    fair = [held.get("_calibration"), None if inside is None else inside.calibration]
+    if any(one is not None and len(one.shift) != len(held["classes_"]) for one in fair):
+        return False
     if state is None:
         return True
     width = held["n_features_in_"] + bool(held["fit_intercept"])
@@ -117,7 +136,13 @@ _PARTS: dict[type, Kind] = {
             "column_rows": numbers("Q", "Q"),
         }
     ),
-    LabelledConfusion: Kind({"matrix": numbers("Q", "S"), "classes": labels("Q")}),
+    Calibration: Kind({"power": number, "shift": numbers("Q")}, is_part=True),
+    FromLabels: Kind(
+        {"calibration": instance(Calibration), "mixing": numbers("Q", "S")}, is_part=True
+    ),
+    LabelledConfusion: Kind(
+        {"matrix": numbers("Q", "S"), "classes": labels("Q"), "labels": optional(labels("S"))}
+    ),
     UMAState: Kind(
         {
             "weights": array("f", "Q", "D"),
@@ -128,6 +153,22 @@ _PARTS: dict[type, Kind] = {
             "stopped": text,
             "means_at": optional(count),
             "rng": optional(instance(np.random.RandomState)),
+            "vectors": optional(array("f", "n", "D")),
+            "ridge": optional(number),
+            "adapted": optional(array("f", "Q", "S", "Q")),
+            "adapted_to": optional(array("f", "Q", "Q")),
+            "moments": optional(instance(RunningMoments)),
+        },
+        is_part=True,
+    ),
+    RunningMoments: Kind(
+        {
+            "intercept": plain,
+            "code_counts": array("f", "S"),
+            "code_squares": array("f", "S"),
+            "sums": array("f", "S", "D"),
+            "second": either(array("f", "D", "D"), array("f", "D")),
+            "density": number,
         },
         is_part=True,
     ),
@@ -141,6 +182,7 @@ _PARTS: dict[type, Kind] = {
             "interrupted": flag,
             "relabelled": numbers("m"),
             "noise_depends_on_rows": flag,
+            "calibration": optional(numbers("*")),
             "row_posterior": optional(numbers("rows", "Q")),
             "posterior": optional(numbers("codes", "Q")),
         },

@@ -181,7 +181,7 @@ _FOREST = Kind(
         "estimator_params": several(text),
         "_n_samples": count,
         "_n_samples_bootstrap": optional(count),
-        "_sample_weight": nothing,
+        "_sample_weight": optional(numbers("rows")),
         "oob_score_": number,
         "oob_decision_function_": numbers("rows", "Q"),
     },

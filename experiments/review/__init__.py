@@ -1,0 +1,1 @@
+"""Which rows to check: labels mended and accuracy against rows checked."""

@@ -1,0 +1,138 @@
+"""How often the model is right on checked rows it has not seen: `checked_accuracy`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from unconfused._matrix import ConfusionWarning
+from unconfused._report.analysis.case import Case
+from unconfused._report.analysis.judge import known_folds, some_rows
+from unconfused._report.data import CheckedAccuracy
+from unconfused._typing import BoolArray, IntArray
+from unconfused._words import count, percent, percent_range
+
+FOLDS = 5
+
+FEWEST_CHECKED = 10
+"""Checked rows below which nothing is measured."""
+
+CLEARLY = 2.0
+"""Standard errors by which one of the two must be better to be called so."""
+
+
+def checked_accuracy(
+    case: Case, seed: int, drawn: BoolArray | None = None
+) -> CheckedAccuracy | None:
+    """Predict every checked row by a model fitted without it; None with too few checked rows.
+
+    Settings and confusion matrix stay as the fit found them; all other rows, checked or not, are
+    learnt from. `drawn` marks the checked rows to measure on, if not all were drawn at random.
+    """
+    known = np.flatnonzero(case.trusted if drawn is None else case.trusted & drawn)
+    if len(known) < FEWEST_CHECKED:
+        return None
+    folds_of_fit = known_folds(case)
+    if folds_of_fit is not None and folds_of_fit.predicted is not None:
+        return _compared(case, known, folds_of_fit.predicted[known] == case.truth[known])
+    predicted = np.empty(len(known), dtype=np.intp)
+    learner, rng = settled(case), np.random.RandomState(seed)
+    enough = np.bincount(case.truth[known]).max() >= FOLDS
+    folds = (StratifiedKFold if enough else KFold)(FOLDS, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        warnings.simplefilter("ignore", ConfusionWarning)  # said of the fit itself
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for _, test in folds.split(known, case.truth[known]):
+            others = np.delete(np.arange(len(case.observed)), known[test])
+            train = some_rows(others, case, rng)
+            try:
+                fitted = clone(learner).fit(
+                    _safe_indexing(case.features, train),
+                    case.targets(train),
+                    **case.truth_for_fit(train),
+                )
+            except ValueError:  # a class that only the rows left out show
+                return None
+            predicted[test] = fitted.predict(_safe_indexing(case.features, known[test]))
+    return _compared(case, known, predicted == case.truth[known])
+
+
+def settled(case: Case) -> Any:
+    """Return the learner, not fitted, with what its fit found as its settings; labels are codes."""
+    final = case.final
+    learner = clone(final).set_params(classes=np.arange(case.n_classes), missing_label=-1)
+    settings: dict[str, Any] = {"warm_start": False, "verbose": 0}
+    for name in ("l2", "noisy_weight"):
+        if hasattr(final, f"{name}_"):
+            settings[name] = getattr(final, f"{name}_")
+    if isinstance(getattr(final, "relabel", None), str):
+        settings["relabel"] = int(final.relabel_)
+    if hasattr(final, "n_rounds_"):
+        settings["max_rounds"] = min(1, final.n_rounds_)  # each costs several fits
+    if case.votes is None:
+        settings |= {"confusion": np.asarray(final.confusion_, dtype=np.float64), "refine": False}
+    known = learner.get_params(deep=False)
+    return learner.set_params(**{k: v for k, v in settings.items() if k in known})
+
+
+def _compared(case: Case, known: IntArray, model_right: BoolArray) -> CheckedAccuracy:
+    both = case.labelled[known]
+    labels_right = case.observed[known][both] == case.truth[known][both]
+    if not both.any():
+        return CheckedAccuracy(len(known), _share(model_right), None)
+    gains = model_right[both].astype(float) - labels_right
+    return CheckedAccuracy(
+        len(known),
+        _share(model_right),
+        _share(labels_right),
+        float(gains.mean()),
+        float(gains.std() / np.sqrt(len(gains))),
+    )
+
+
+def _share(right: BoolArray) -> tuple[float, float, float]:
+    """Return a share with its 95 % interval (Jeffreys)."""
+    hits, total = int(right.sum()), len(right)
+    low, high = betaincinv(hits + 0.5, total - hits + 0.5, [0.025, 0.975])
+    return hits / total, 0.0 if hits == 0 else float(low), 1.0 if hits == total else float(high)
+
+
+def accuracy_words(found: CheckedAccuracy | None) -> str:
+    """Say how good the model is, beside the labels, and what to do if these are better.
+
+    Examples
+    --------
+    >>> found = CheckedAccuracy(400, (0.48, 0.43, 0.53), (0.72, 0.67, 0.76), -0.24, 0.03)
+    >>> print(accuracy_words(found))
+    On 400 checked rows the model is right 48 % of the time (43 to 53 %), the labels 72 % (67 to
+    76 %). The labels are better than the model: do not replace them by its predictions. It needs
+    features that tell more about the classes.
+    """
+    if found is None:
+        return (
+            "Too few rows are checked to measure how often the model is right: a few hundred, "
+            "drawn at random, would tell."
+        )
+    share, low, high = found.model
+    said = f"On {count(found.rows, 'checked row')} the model is right {percent(share)} of the time "
+    said += f"({percent_range(low, high)})"
+    if found.labels is None:
+        return f"{said}."
+    share, low, high = found.labels
+    said += f", the labels {percent(share)} ({percent_range(low, high)})."
+    if found.gain < -CLEARLY * found.gain_error:
+        return (
+            f"{said} The labels are better than the model: do not replace them by its "
+            "predictions. It needs features that tell more about the classes."
+        )
+    if found.gain > CLEARLY * found.gain_error:
+        return f"{said} The model is better than the labels it was fitted to."
+    return f"{said} Neither is clearly better."

@@ -1,0 +1,175 @@
+"""How many labels are wrong, which mix-up is the most frequent, and how to say it.
+
+Terminal, report, notebook card and metadata of a model all take numbers and sentences from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import betaincinv
+
+from unconfused._typing import FloatArray
+from unconfused._words import percent, percent_range, shorten
+
+Basis = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]
+"""What is known: C itself, an estimate of it, checked rows, several annotators, C as a fit found
+it, nothing but labels, or nothing at all."""
+
+LEVEL = 0.95
+
+STANDS_OUT, STANDS_OUT_GUESSED = 2.0, 4.0
+"""Standard errors by which the most frequent mix-up must exceed the second to be named. A guess
+errs by more than the sampling error of its counts."""
+
+CLEARLY_MORE = 1.1
+"""How many times as frequent it must be where C is taken as exact."""
+
+EXACT: tuple[Basis, ...] = ("given", "fitted")
+"""Bases without a sampling error of their own."""
+
+LONGEST_NAME = 30
+
+
+@dataclass(frozen=True)
+class WrongLabels:
+    """The share of wrong labels with its interval, and the most frequent mix-up.
+
+    Attributes
+    ----------
+    basis : what it is based on
+    share, low, high : share of wrong labels, and its 95 % interval; all the same if C is taken as
+        exact
+    pair : (true class, label), places among the classes; None if no mix-up stands out
+    pair_share : share of all labels that are this mix-up
+    """
+
+    basis: Basis
+    share: float
+    low: float
+    high: float
+    pair: tuple[int, int] | None = None
+    pair_share: float = 0.0
+
+    @property
+    def number(self) -> str:
+        """The share, written out; a question mark if nothing can tell it."""
+        return "?" if self.basis == "assumed" else percent(self.share)
+
+    def claim(self, classes: Sequence[object], what: str = "labels") -> str:
+        """Return what follows the number, without a full stop."""
+        if self.basis == "assumed":
+            return f"of the {what} are wrong: nothing here can tell"
+        interval = percent_range(self.low, self.high)
+        if self.basis == "guessed":
+            said = f"of the {what} may be wrong (a guess; sampling error alone: {interval})"
+        elif self.basis in EXACT:
+            said = f"of the {what} are probably wrong"
+        else:
+            said = f"of the {what} are probably wrong (95 % interval {interval})"
+        if self.pair is None:
+            return said
+        true, label = (shorten(str(classes[code]), LONGEST_NAME) for code in self.pair)
+        return f"{said}; most often {true} is called {label} ({percent(self.pair_share)} of all)"
+
+    def sentence(self, classes: Sequence[object], what: str = "labels") -> str:
+        """Return number and claim as a sentence."""
+        if self.basis == "assumed":
+            return f"All {what} were taken as right."
+        about = "" if self.share == 0 else "About "
+        return f"{about}{self.number} {self.claim(classes, what)}."
+
+
+def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:
+    """Summarise a table of counts, true classes by labels.
+
+    Parameters
+    ----------
+    table : (Q, S) rows by true class and label: counted, or expected. Labels beyond the Q classes,
+        such as "unsure", are not wrong
+    basis : where it comes from
+
+    Examples
+    --------
+    >>> found = wrong_labels(np.array([[70, 30], [4, 96]]), "trusted")
+    >>> print(found.sentence(["cat", "dog"]))
+    About 17 % of the labels are probably wrong (95 % interval 12 to 23 %); most often cat is called
+    dog (15 % of all).
+    """
+    size = len(table)
+    square = np.asarray(table, dtype=np.float64)[:, :size]
+    total, right = float(np.sum(table)), float(np.trace(square))
+    if basis == "assumed" or not total > 0:
+        return WrongLabels("assumed", float("nan"), float("nan"), float("nan"))
+    off = square * ~np.eye(size, dtype=bool)
+    wrong = float(off.sum())
+    if wrong <= 1e-12 * total:
+        wrong = 0.0
+    low = high = wrong / total
+    if basis not in EXACT:
+        tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+        low, high = betaincinv(wrong + 0.5, max(total - wrong, 0.0) + 0.5, tails).tolist()
+        low, high = (0.0 if wrong == 0 else low), (1.0 if right == 0 else high)
+    pair = _standing_out(off, basis)
+    pair_share = 0.0 if pair is None else float(off[pair] / total)
+    return WrongLabels(basis, wrong / total, low, high, pair, pair_share)
+
+
+def joint_table(
+    matrix: FloatArray, prior: FloatArray, counts: FloatArray | None = None
+) -> FloatArray:
+    """Return the share of each true class and label, or as many rows as the counts are worth.
+
+    Parameters
+    ----------
+    matrix, prior : C and the share of each true class
+    counts : what C was counted on, if the rows were drawn by their label and not at random: their
+        shares are not those of the labels, and they are worth fewer rows, or more
+    """
+    joint = np.asarray(prior)[:, np.newaxis] * matrix
+    joint = joint / joint.sum()
+    if counts is None:
+        return np.asarray(joint)
+    square = joint[:, : len(joint)]
+    labels = square.sum(axis=0)
+    wrong = 1.0 - np.diag(square) / np.maximum(labels, 1e-300)
+    drawn = counts.sum(axis=0)[: len(joint)]
+    share = float(labels @ wrong)
+    variance = float((labels**2 * wrong * (1.0 - wrong) / np.maximum(drawn, 1.0)).sum())
+    effective = share * (1.0 - share) / variance if variance > 0 else float(counts.sum())
+    return np.asarray(joint * effective)
+
+
+def _standing_out(off: FloatArray, basis: Basis) -> tuple[int, int] | None:
+    """Return the most frequent mix-up if it is clearly more frequent than the second."""
+    if off.size < 2 or not off.any():
+        return None
+    place = int(np.argmax(off))
+    first = float(off.flat[place])
+    second = float(np.partition(off, -2, axis=None)[-2])
+    errors = STANDS_OUT_GUESSED if basis == "guessed" else STANDS_OUT
+    least = CLEARLY_MORE * second
+    if basis not in EXACT:
+        least = second + errors * float(np.sqrt(first + second))
+    if first <= least:
+        return None
+    true, label = divmod(place, off.shape[1])
+    return true, label
+
+
+SOURCES: dict[Basis, str] = {
+    "given": "Based on {where}, taken as exact.",
+    "estimated": "Based on {where}, an estimate; the interval covers its sampling error.",
+    "trusted": "Based on {where}, if these rows are a random sample.",
+    "votes": "Based on the agreement of {where}. Mistakes that many annotators share cannot be "
+    "detected.",
+    "fitted": "Based on the confusion matrix found by the fit.",
+    "guessed": "Nothing is known beyond the labels: this is an estimate from features and labels "
+    "alone. It is unreliable where classes overlap or mistakes depend on the features. A few dozen "
+    "checked rows per class{option} would give a better one.",
+    "assumed": "The labels were not examined{option}.",
+}
+"""What a number is based on; `where` names it, `option` a way to change it."""

@@ -1,0 +1,143 @@
+"""`unconfused apply`: write verdicts back into the labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unconfused.cli import options as opt
+from unconfused.cli.console import console, print_json
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.output.targets import refuse_same_target
+
+EXAMPLES = [
+    "apply pets.csv verdicts.csv --label kind -o corrected.csv",
+    "apply pets.csv verdicts.csv --label kind --id name --keep-original -o corrected.csv",
+]
+
+BEFORE = "label_before"
+"""Column with the labels as they were, if they are kept."""
+
+
+def apply(
+    context: typer.Context,
+    data: opt.Data,
+    verdicts: Annotated[
+        Path, typer.Argument(metavar="VERDICTS.csv", help="File of verdicts.", show_default=False)
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Output file: .csv, .tsv, .jsonl, .parquet or .arrow.",
+            rich_help_panel=opt.FILES,
+        ),
+    ],
+    label: opt.Label = None,
+    keep_original: Annotated[
+        bool,
+        typer.Option("--keep-original", help=f"Keep the labels as they were, in `{BEFORE}`."),
+    ] = False,
+    identity: opt.Identity = None,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    escape: opt.Escape = True,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Write the labels of a verdict file into a copy of the data.
+
+    The column `label_source` says where each label comes from: `given` (not checked), `confirmed`,
+    `corrected`, `conflict` (verdicts contradict each other; the label stays) or `skipped`. Verdicts
+    on rows that have changed since are refused, and said.
+    """
+    with plain_errors(context.obj):
+        from unconfused._columns.kinds import require as require_columns
+        from unconfused._columns.row_hash import PROVENANCE
+        from unconfused._files.sparse import LabelledRows
+        from unconfused._files.write import check_table_target, write_table
+        from unconfused.cli.output.output_columns import refuse_clash
+        from unconfused.review.verdicts import is_verdict_file
+
+        if label is None:
+            raise typer.BadParameter("Which column holds the labels? Name it with --label.")
+        if not verdicts.is_file():
+            raise FileNotFoundError(f"There is no file {verdicts}.")
+        if not is_verdict_file(verdicts):
+            raise ValueError(f"{verdicts} is not a file of verdicts.")
+        refuse_same_target(data, output)
+        refuse_same_target(verdicts, output)
+        check_table_target(output, force=force)
+        reading = ReadOptions(delimiter, encoding, file_format)
+        named = [one for one in (label, identity) if one is not None]
+        table = reading.table(data, named)
+        if isinstance(table, LabelledRows):
+            raise ValueError(f"{data} has no column names; use a format that has them.")
+        require_columns(table, named)
+        if keep_original:
+            refuse_clash("the data", [str(one) for one in table.columns], (BEFORE,))
+        known = LabelOptions(label, truth=str(verdicts), identity=identity)
+        changed, counts, notes = _applied(table, known)
+        if keep_original:
+            changed[BEFORE] = table[label]
+        changed[PROVENANCE] = changed.pop(PROVENANCE)
+        write_table(changed, output, force=force, escape=escape)
+        if as_json:
+            print_json({**counts, "output": str(output), "notes": notes})
+            return
+        _tell(counts, output, notes)
+
+
+def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list[str]]:
+    """Return the table with labels corrected, how many of each kind, and what was left out."""
+    import numpy as np
+
+    from unconfused._columns.row_hash import PROVENANCE
+    from unconfused.cli.input.label_columns import label_texts
+    from unconfused.cli.input.verdict_truth import checked_in_table
+    from unconfused.review.verdicts import read_verdicts
+
+    assert known.verdicts is not None and known.label is not None
+    checked = checked_in_table(table, known)
+    labels = label_texts(table[known.label])
+    keys = (
+        [str(row) for row in range(len(table))]
+        if known.identity is None
+        else label_texts(table[known.identity])
+    )
+    given = read_verdicts(known.verdicts)
+    source = np.full(len(table), "given", dtype=object)
+    if PROVENANCE in table.columns:  # what an earlier run said stays true of other rows
+        source = table[PROVENANCE].astype(object).to_numpy(copy=True)
+    new = np.array(labels, dtype=object)
+    for row, key in enumerate(keys):
+        if checked.y_true[row] is not None:
+            same = str(checked.y_true[row]) == labels[row]
+            already = same and source[row] == "corrected"
+            source[row] = "corrected" if already or not same else "confirmed"
+            new[row] = checked.y_true[row]
+        elif key in given.conflicts:
+            source[row] = "conflict"
+        elif key in given.skipped:
+            source[row] = "skipped"
+    changed = table.assign(**{known.label: new, PROVENANCE: source})
+    kinds = ("corrected", "confirmed", "conflict", "skipped", "given")
+    counts = {kind: int((source == kind).sum()) for kind in kinds}
+    return changed, counts, checked.notes
+
+
+def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
+    from unconfused.cli.output.show import say_notes
+
+    out = console()
+    out.print(
+        f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed.",
+        style="bold",
+    )
+    out.print(f"Corrected data: {output}")
+    say_notes(notes)

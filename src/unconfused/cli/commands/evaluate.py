@@ -1,0 +1,193 @@
+"""`unconfused evaluate`: how good a model is, on a file with noisy labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unconfused.cli import options as opt
+from unconfused.cli.commands.predict import Prediction
+from unconfused.cli.console import console, print_json
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import ReadOptions
+from unconfused.cli.progress import RowCount
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from unconfused.metrics import NoisyEvaluation
+
+EXAMPLES = [
+    "evaluate model.skops test.csv --label kind --confusion C.csv",
+    "evaluate model.skops test.csv --label kind --confusion C.csv --truth checked",
+]
+
+OVERALL = ("accuracy", "balanced_accuracy", "macro_precision", "macro_f1")
+BY_CLASS = ("prevalence", "precision", "recall", "f1")
+
+
+def evaluate(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
+    data: opt.Data,
+    label: Annotated[
+        str, typer.Option("--label", "-l", metavar="COLUMN", help="Column with the noisy labels.")
+    ],
+    confusion: opt.Confusion = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            "--truth",
+            "-t",
+            metavar="COLUMN",
+            help="Column with the true class of some rows, drawn at random; empty elsewhere.",
+            rich_help_panel=opt.KNOWN,
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
+    ] = 0.95,
+    missing: opt.Missing = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows per chunk.", rich_help_panel=opt.FILES)] = 2
+    ** 16,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    seed: opt.Seed = 0,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Estimate how good a model is against the truth, on rows it was not fitted on.
+
+    The noise of the labels is taken out with the matrix of --confusion, and trusted rows (--truth)
+    are used with their true class. With --truth alone only the trusted rows count; with neither,
+    the confusion matrix that the model was fitted with is taken.
+    """
+    with plain_errors(context.obj):
+        from unconfused import load
+        from unconfused.metrics import NoisyEvaluation
+
+        columns = list(dict.fromkeys([label] if truth is None else [label, truth]))
+        asked = Prediction(load(model), columns, every_class=False)
+        own = _own_matrix(asked.model) if confusion is None and truth is None else None
+        predicted, kept = _predict(asked, data, ReadOptions(delimiter, encoding, file_format), rows)
+        columns_in = [kept[label], [] if truth is None else kept[truth]]
+        given, classes, matrix = _with_matrix(
+            [*columns_in, predicted, asked.model.classes_], confusion, own, missing
+        )
+        y, y_true, predicted = given
+        found = NoisyEvaluation(
+            y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
+            missing_label=None, level=level, random_state=seed,
+        )  # fmt: skip
+        source = _source(confusion, truth)
+        if as_json:
+            print_json(_as_dict(found, source))
+        else:
+            _show(found, source)
+
+
+def _predict(asked: Prediction, data: Path, reading: ReadOptions, rows: int) -> tuple[Any, Any]:
+    import numpy as np
+    import pandas as pd
+
+    predicted, kept = [], []
+    with RowCount(f"Labelling {data.name}") as count:
+        for part, columns in asked.inputs(data, reading, rows):
+            predicted.append(asked.model.predict(part))
+            kept.append(columns)
+            count(len(columns))
+    return np.concatenate(predicted), pd.concat(kept, ignore_index=True)
+
+
+def _own_matrix(model: Any) -> Any:
+    """Return the matrix that the model was fitted with."""
+    import numpy as np
+
+    learner = model[-1] if getattr(model, "steps", None) else model
+    matrix, size = getattr(learner, "confusion_", None), len(model.classes_)
+    if matrix is None or np.shape(matrix) != (size, size):
+        raise ValueError(
+            "This model has no confusion matrix of its own that fits; pass --confusion, as written "
+            "by `unconfused estimate -o`, or a column of true classes with --truth."
+        )
+    return matrix
+
+
+def _with_matrix(
+    columns: list[Any], path: Path | None, own: Any, missing: str | None
+) -> tuple[list[Any], Any, Any]:
+    """Return labels, truths and predictions of one type, the classes, and the matrix, if any."""
+    import numpy as np
+
+    from unconfused.cli.input.label_columns import common_labels
+    from unconfused.cli.input.matrix_file import labelled, read_matrix
+
+    if path is None:
+        *given, classes = common_labels(columns, missing)
+        return given, classes, own
+    matrix, *names = read_matrix(path)
+    *given, classes, rows, labels = common_labels([*columns, *names], missing)
+    if len(rows):
+        return given, rows, labelled(matrix, rows, labels)
+    return given, np.unique(classes), matrix
+
+
+def _source(confusion: Path | None, truth: str | None) -> str:
+    if confusion is not None:
+        matrix = f"the matrix of {confusion}, taken as exact"
+        return matrix if truth is None else f"{matrix}, and the true classes in {truth!r}"
+    if truth is not None:
+        return f"the true classes in {truth!r} alone"
+    return "the confusion matrix the model was fitted with, taken as exact"
+
+
+def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
+    import numpy as np
+
+    def plain(numbers: Any) -> Any:
+        array = np.asarray(numbers, dtype=object)
+        array[np.asarray(np.isnan(numbers))] = None  # JSON has no NaN
+        return array.tolist()
+
+    told: dict[str, Any] = {
+        "classes": found.classes.tolist(),
+        "level": found.level,
+        "noisy_rows": found.n_noisy,
+        "trusted_rows": found.n_trusted,
+        "source": source,
+    }
+    for name in (*OVERALL, *BY_CLASS, "confusion_matrix"):
+        score = getattr(found, name)
+        told[name] = {end: plain(getattr(score, end)) for end in ("value", "low", "high")}
+    return told
+
+
+def _show(found: NoisyEvaluation, source: str) -> None:
+    from unconfused._printable import printable
+
+    out = console()
+    for name in OVERALL:
+        words = name.replace("_", " ").replace("f1", "F1")
+        out.print(f"{words:<18}{getattr(found, name)}", markup=False)
+    out.print(_table(found))
+    rows = f"{found.n_noisy:,.0f} rows with a noisy label, {found.n_trusted:,.0f} trusted rows."
+    out.print(f"{rows} Intervals: {100 * found.level:g} %.", markup=False)
+    out.print(printable(f"Based on {source}."), markup=False)
+
+
+def _table(found: NoisyEvaluation) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from unconfused._printable import printable
+
+    table = Table("class", *BY_CLASS)
+    for place, name in enumerate(found.classes.tolist()):
+        cells = []
+        for score in (getattr(found, one) for one in BY_CLASS):
+            low, high = score.low[place], score.high[place]
+            cells.append(Text(f"{score.value[place]:.2f} {low:.2f}-{high:.2f}"))
+        table.add_row(Text(printable(str(name))), *cells)
+    return table

@@ -1,0 +1,263 @@
+"""`unconfused review`: check rows one by one in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+import webbrowser
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unconfused.cli import options as opt
+from unconfused.cli.console import console
+from unconfused.cli.errors import plain_errors
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.progress import Stages
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.task import Task
+    from unconfused.cli.model import Settings
+    from unconfused.review import CheckedRows
+    from unconfused.review.serve.judged import Judged
+    from unconfused.review.serve.session import Session
+
+EXAMPLES = [
+    "review pets.csv --label kind",
+    "review pets.csv --label kind --id name --images photos --verdicts mine.csv",
+    "review pets.csv --label kind --by random",
+]
+
+
+class By(StrEnum):
+    """How rows are drawn."""
+
+    mix = "mix"
+    suspicion = "suspicion"
+    confusion = "confusion"
+    gain = "gain"
+    random = "random"
+
+
+def review(
+    context: typer.Context,
+    data: opt.Data,
+    label: opt.Label = None,
+    verdicts: Annotated[
+        Path,
+        typer.Option(
+            "--verdicts",
+            metavar="FILE.csv",
+            help="File of verdicts: read first, then appended to. `fit`, `estimate` and `audit` "
+            "take it as --truth, `apply` writes its labels back.",
+            rich_help_panel=opt.FILES,
+        ),
+    ] = Path("verdicts.csv"),
+    by: Annotated[
+        By,
+        typer.Option(
+            help="Which rows to ask about: suspicion: labels that look wrong; gain: rows that "
+            "would teach the model most; confusion: at random within labels, to learn the "
+            "matrix; random; mix: some at random, the others by suspicion, uncertain ones first."
+        ),
+    ] = By.mix,
+    random_share: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Share of a mix that is drawn at random."),
+    ] = 0.1,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Show cells that are paths of images inside this folder as images.",
+            rich_help_panel=opt.FILES,
+        ),
+    ] = None,
+    reviewer: Annotated[str, typer.Option(help="Your name in the file of verdicts.")] = "",
+    stop: Annotated[
+        int | None,
+        typer.Option(
+            "--when-to-stop",
+            metavar="ROWS",
+            min=1,
+            help="Do not open the page: say what the verdicts so far have brought, and what so "
+            "many more would.",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    confusion: opt.Confusion = None,
+    l2: opt.L2 = None,
+    identity: opt.Identity = None,
+    text: opt.Text = None,
+    categories: opt.Categories = None,
+    ignore: opt.Ignore = None,
+    hide: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hide",
+            metavar="COL,COL,...",
+            help="Columns that are not shown.",
+            rich_help_panel=opt.COLUMNS,
+        ),
+    ] = None,
+    as_is: opt.AsIs = False,
+    missing: opt.Missing = None,
+    classes: opt.Classes = None,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    file_format: opt.Format = None,
+    seed: opt.Seed = 0,
+) -> None:
+    """Check labels one row at a time, in the browser.
+
+    The page is served to this machine only, at an address with a token. Every verdict is on disk
+    before the next row appears: Ctrl-C at any time, and the same command goes on from there. Rows
+    drawn at random show no suggestion until you have answered.
+    """
+    with plain_errors(context.obj):
+        reading = ReadOptions(delimiter, encoding, file_format)
+        known = LabelOptions(label, confusion, identity=identity, missing=missing, classes=classes)
+        if images is not None and not images.is_dir():
+            raise typer.BadParameter(f"There is no folder {images}.")
+        with Stages(2) as stage:
+            stage(f"Reading {data.name}")
+            from unconfused.cli.input.open_task import open_task
+            from unconfused.cli.model import Settings
+
+            settings = Settings(
+                l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
+                ignore=reading.names(data, ignore), seed=seed, as_is=as_is, relabel=0,
+            )  # fmt: skip
+            task = open_task(data, known, reading, [*settings.text, *settings.categories])
+            if stop is not None:
+                stage("Fitting with fewer and more verdicts")
+                told = tell_when_to_stop(task, known, settings, verdicts, stop)
+                console().print(told)
+                return
+            stage(f"Fitting {len(task.place):,} rows")
+            hidden = reading.names(data, hide)
+            session = open_session(
+                task, known, settings, verdicts, images, hidden,
+                by=by.value, random_share=random_share, reviewer=reviewer,
+            )  # fmt: skip
+        _serve(session, port, browser, verdicts)
+
+
+def open_session(
+    task: Task,
+    known: LabelOptions,
+    settings: Settings,
+    verdicts: Path,
+    images: Path | None = None,
+    hidden: list[str] | None = None,
+    **drawing: Any,
+) -> Session:
+    """Return a session on a task."""
+    from unconfused.cli.input.label_columns import label_texts
+    from unconfused.review.serve.rows import ReviewRows
+    from unconfused.review.serve.session import Session
+
+    labels = ["" if one is None else one for one in label_texts(task.y)]
+    if known.identity is None:
+        keys = [str(one) for one in task.place.tolist()]
+    else:
+        keys = ["" if one is None else one for one in label_texts(task.table[known.identity])]
+        if len(set(keys)) < len(keys) or "" in keys:
+            raise ValueError(
+                f"Not every row has a value of its own in the column {known.identity!r} of --id."
+            )
+    fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
+    left_out = [known.label] if known.label is not None and task.is_frame else []
+    rows = ReviewRows(keys, labels, fetch, left_out, hidden or [], images)
+
+    def judge(checked: CheckedRows) -> Judged:
+        return judge_task(task, settings, checked)
+
+    return Session(rows, verdicts, judge, seed=settings.seed, **drawing)
+
+
+def tell_when_to_stop(
+    task: Task, known: LabelOptions, settings: Settings, verdicts: Path, more: int
+) -> Any:
+    """Return a table of error and wrong labels against rows checked, with the sentence."""
+    from dataclasses import replace
+
+    import numpy as np
+    from rich.console import Group
+    from rich.table import Table
+
+    from unconfused.cli.input.label_columns import common_labels
+    from unconfused.cli.input.verdict_truth import checked_in_rows, checked_in_table
+    from unconfused.cli.model import make_plan, warnings_as_notes
+    from unconfused.review.stopping import when_to_stop
+
+    found = replace(known)
+    object.__setattr__(found, "verdicts", verdicts)
+    if task.is_frame:
+        checked = checked_in_table(task.table, found)
+    else:
+        from unconfused._files.sparse import LabelledRows
+
+        checked = checked_in_rows(LabelledRows(task.table, task.y), found)
+    y, y_true = common_labels([task.y, checked.y_true.tolist()])
+    checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
+    plan = make_plan(task, settings)
+    with warnings_as_notes([]):
+        curve = when_to_stop(plan.model, plan.rows, y, checked, more=more)
+    table = Table()
+    for name in ("rows checked", "error of the model", "labels wrong", "95 % interval"):
+        table.add_column(name, justify="right")
+    lines = zip(
+        curve.checked, curve.error, curve.error_spread, curve.wrong, curve.wrong_low,
+        curve.wrong_high, strict=True,
+    )  # fmt: skip
+    for count, error, spread, wrong, low, high in lines:
+        table.add_row(
+            f"{count:,}", f"{error:.3f} ± {spread:.3f}", f"{100 * wrong:.1f} %",
+            f"{100 * low:.1f} to {100 * high:.1f}",
+        )  # fmt: skip
+    return Group(table, curve.sentence)
+
+
+def judge_task(task: Task, settings: Settings, checked: CheckedRows) -> Judged:
+    """Fit the task with the verdicts so far, and judge each row by models without it."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from unconfused._labels import encode_labels
+    from unconfused.cli.input.label_columns import common_labels
+    from unconfused.cli.model import make_plan, warnings_as_notes
+    from unconfused.review.fit import fit_checked
+    from unconfused.review.posterior import cross_fitted_posterior
+    from unconfused.review.serve.judged import Judged
+
+    y, y_true = common_labels([task.y, checked.y_true.tolist()])
+    checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
+    plan = make_plan(task, settings)
+    with warnings_as_notes([]):
+        model = fit_checked(plan.model, plan.rows, y, checked, random_state=settings.seed)
+        posterior = cross_fitted_posterior(model, plan.rows, y, checked, settings.seed)
+    features = model[:-1].transform(plan.rows)
+    codes = encode_labels(y, classes=model.steps[-1][1].classes_, missing_label=None).observed
+    return Judged(model, features, codes, posterior)
+
+
+def _serve(session: Session, port: int, browser: bool, verdicts: Path) -> None:
+    from unconfused.review.serve.http import ReviewServer
+
+    with ReviewServer(session, port) as server:
+        out = console()
+        out.print(f"Verdicts: {verdicts} ({len(session.verdicts):,} so far)")
+        out.print("Ctrl-C ends the review; every verdict is on disk already.")
+        # The address alone on a line, and whole: terminals make a link of it.
+        print(server.url, flush=True)
+        if browser:
+            webbrowser.open(server.url)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+        out.print(session.progress()["sentence"])

@@ -1,0 +1,134 @@
+"""Gradient-boosted trees in place of a linear model: when they are offered, and when better."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from unconfused._labels import encode_labels
+from unconfused._matrix import label_chances
+from unconfused._typing import FloatArray
+from unconfused.cli.input.label_columns import present_labels
+from unconfused.confusion.cross_validated import aligned_columns
+from unconfused.confusion.estimation.sharpness import best_power, sharpen
+from unconfused.estimators import UnconfusedClassifier
+from unconfused.estimators.relabel.weighted_mean import mean_and_error
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.task import Task
+    from unconfused.cli.model import Plan, Settings
+
+FEWEST_ROWS, FEWEST_PER_CLASS = 500, 30
+"""With fewer rows, or fewer per class, a linear model is fitted without a comparison."""
+
+MOST_ROWS = 6000
+"""Rows that the two are compared on."""
+
+FOLDS = 3
+
+CLEARLY = 2.0
+"""Standard errors by which trees must predict held-out labels better."""
+
+
+def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
+    """Return boosted trees that learn through the confusion matrix, not fitted."""
+    boosting = HistGradientBoostingClassifier(random_state=settings.seed)
+    if settings.max_iter is not None:
+        boosting.set_params(max_iter=settings.max_iter)
+    return UnconfusedClassifier(
+        boosting,
+        "auto" if task.kind == "nothing" else task.confusion,
+        max_rounds="auto" if settings.relabel is None else settings.relabel,
+        classes=None if task.classes is None else task.classes.tolist(),
+        missing_label=None,
+        random_state=settings.seed,
+    )
+
+
+def refusal(task: Task, plan: Plan) -> str | None:
+    """Say why trees cannot be fitted to these rows; None if they can."""
+    if issparse(task.table):
+        return "The rows are sparse, as those of texts are, and trees take dense ones"
+    if plan.columns is not None and plan.columns.text:
+        return f"{plan.columns.text[0]!r} is text, which trees do not take"
+    return None
+
+
+def enough_rows(task: Task) -> bool:
+    """Whether a comparison could tell anything: one label per row, and enough of them."""
+    if task.kind == "votes" or task.checked is not None:
+        return False
+    n_classes = len(np.unique(np.asarray(task.y).astype(str)))
+    return len(task.place) >= max(FEWEST_ROWS, FEWEST_PER_CLASS * n_classes)
+
+
+def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
+    """Return in words that trees predict held-out labels clearly better; None if they do not.
+
+    The linear model learns through C, the trees learn the labels as they are: both then say how
+    likely each held-out label was, at the temperature that suits them best.
+    """
+    y = np.asarray(task.y)
+    known = np.zeros(len(y), dtype=bool) if task.y_true is None else present_labels(task.y_true)
+    noisy = np.flatnonzero(~known & present_labels(y))
+    some = np.random.RandomState(seed).permutation(noisy)[:MOST_ROWS]
+    names = y[some].astype(str)
+    counts = np.unique(names, return_counts=True)[1]
+    if len(counts) < 2 or counts.min() < FOLDS:
+        return None
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(some, names)
+    chances: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+    settings: dict[str, Any] = {"relabel": 0}
+    for train, test in splits:
+        learnt = np.concatenate([some[train], np.flatnonzero(known)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said of the fit itself
+            model, found = _log_chances(task, linear, learnt, some[test], y, **settings)
+            chances[0].append(found)
+            chances[1].append(_log_chances(task, trees, learnt, some[test], y)[1])
+        settings["l2"] = model[-1].l2_  # chosen once
+    ours, theirs = (np.concatenate(one) for one in chances)
+    gain, error = mean_and_error(theirs - ours, np.ones(len(ours)))
+    if gain <= CLEARLY * error:
+        return None
+    return (
+        "Boosted trees were chosen over a linear model: the log-loss of held-out labels is "
+        f"{-theirs.mean():.3f} with them and {-ours.mean():.3f} with the linear model. "
+        "--learner logistic fits the linear one."
+    )
+
+
+def _log_chances(
+    task: Task, plan: Plan, train: Any, test: Any, y: Any, **settings: Any
+) -> tuple[Any, FloatArray]:
+    """Return the fitted model, and the logarithm of the chance of every held-out label."""
+    model = clone(plan.model)
+    truth = None if task.y_true is None else np.asarray(task.y_true, dtype=object)[train]
+    if isinstance(plan.learner, UnconfusedClassifier):
+        # The labels themselves, and the truth where it is known.
+        labels = y[train] if truth is None else np.where(present_labels(truth), truth, y[train])
+        model.steps[-1] = ("learner", clone(plan.learner.estimator))
+        labels = labels.astype(y.dtype)
+        model.fit(_safe_indexing(plan.rows, train), labels)
+        classes = model.classes_
+        chances = np.eye(len(classes))
+    else:
+        model.set_params(**{f"learner__{name}": value for name, value in settings.items()})
+        given = {} if truth is None else {"learner__y_true": truth}
+        model.fit(_safe_indexing(plan.rows, train), y[train], **given)
+        classes = model.classes_
+        chances = label_chances(model[-1].confusion_)
+    probability = aligned_columns(
+        model.predict_proba(_safe_indexing(plan.rows, test)), model, classes
+    )
+    codes = encode_labels(y[test], classes=classes, missing_label=None).observed
+    evidence = chances[codes]
+    fair = sharpen(probability, best_power(probability, evidence))
+    return model, np.log(np.maximum((fair * evidence).sum(axis=1), 1e-12))

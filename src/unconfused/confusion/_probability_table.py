@@ -1,0 +1,147 @@
+"""Predicted probabilities as users have them: arrays, memory maps and frames, read in blocks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from unconfused._labels import MISSING, encode_labels, sorted_classes
+from unconfused._matrix import ConfusionWarning, confusion_classes
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+
+Predicts = Literal["label", "class"]
+
+BLOCK_ENTRIES = 2_000_000
+"""Entries of a block; a few arrays of this size are held at a time."""
+
+SAMPLE_ENTRIES = 20_000_000
+"""Entries of the rows that C and the calibration are found from."""
+
+ROW_SUM_TOLERANCE = 0.02
+"""Deviation of a row sum from 1 that is attributed to rounding."""
+
+MISTAKES_SEEN = 0.05
+"""Share of the mistakes a model expects of itself, below which it has seen the labels."""
+
+FEWEST_ROWS = 50
+"""Rows that are needed to tell whether a model has seen the labels."""
+
+
+@dataclass(frozen=True)
+class ProbabilityTable:
+    """Probabilities with one column per label or class, and the codes of the observed labels."""
+
+    values: Any
+    order: IntArray
+    """Columns in the order of the sorted classes (or labels)."""
+
+    columns: Labels
+    """The sorted classes or labels, one per column."""
+
+    labels: Labels
+    """The sorted labels."""
+
+    observed: IntArray
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Return checked blocks of rows, one after the other."""
+        size = max(1, BLOCK_ENTRIES // max(1, len(self.columns)))
+        for start in range(0, len(self.observed), size):
+            rows = slice(start, min(start + size, len(self.observed)))
+            yield rows, self._checked(self.values[rows], start)
+
+    def sample(self) -> tuple[FloatArray, IntArray]:
+        """Return labelled rows to estimate from: all, or rows spread evenly over them."""
+        rows = np.flatnonzero(self.observed != MISSING)
+        most = max(1, SAMPLE_ENTRIES // max(1, len(self.columns)))
+        rows = rows[:: max(1, -(-len(rows) // most))]
+        return self._checked(self.values[rows], None), self.observed[rows]
+
+    def _checked(self, some: Any, start: int | None) -> FloatArray:
+        table = np.array(some, dtype=np.float64)
+        where = "" if start is None else f" (rows from {start} on)"
+        if not np.isfinite(table).all():
+            raise ValueError(f"pred_probs holds NaN or infinite entries{where}; drop these rows.")
+        sums = table.sum(axis=1)
+        if (table < 0).any() or np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
+            raise ValueError(
+                f"pred_probs must hold probabilities that sum to 1 in every row{where}; sums range "
+                f"from {sums.min():.3g} to {sums.max():.3g}. Pass scores through a softmax first."
+            )
+        return np.asarray((table / sums[:, np.newaxis])[:, self.order])
+
+
+def read_probabilities(
+    pred_probs: Any,
+    y: ArrayLike,
+    predicts: Predicts,
+    *,
+    confusion: Any = None,
+    classes: ArrayLike | None = None,
+    missing_label: Any = "auto",
+) -> ProbabilityTable:
+    """Match columns with labels, and rows with y.
+
+    A frame's columns are matched by name; columns of an array follow `classes`, or the names of a
+    labelled matrix, or the sorted labels.
+    """
+    if predicts not in ("label", "class"):
+        raise ValueError(f"predicts must be 'label' or 'class'; got {predicts!r}.")
+    if sparse.issparse(pred_probs):
+        raise TypeError("pred_probs must be a dense array or a frame, not a sparse matrix.")
+    named = np.asarray(pred_probs.columns) if hasattr(pred_probs, "columns") else None
+    values = pred_probs.to_numpy() if named is not None else pred_probs
+    values = values if hasattr(values, "ndim") else np.asarray(values)
+    if values.ndim != 2:
+        raise ValueError(
+            f"pred_probs must have one row per label of y and one column per class; it has shape "
+            f"{values.shape}."
+        )
+    sides = _sides(confusion, predicts)
+    if named is None and classes is not None:
+        named = np.asarray(classes)
+    columns = sides[0] if sides is not None else None
+    columns = columns if named is None else sorted_classes(named)
+    labels = sides[1] if sides is not None else columns
+    encoded = encode_labels(y, classes=labels, missing_label=missing_label)
+    columns = encoded.classes if columns is None else columns
+    if values.shape != (len(encoded.observed), len(columns)):
+        raise ValueError(
+            f"pred_probs has shape {values.shape}, but there are {len(encoded.observed)} labels "
+            f"and {len(columns)} classes. Name its columns, in their order, with `classes`, or "
+            "pass a DataFrame."
+        )
+    order = np.arange(len(columns)) if named is None else np.argsort(named, kind="stable")
+    return ProbabilityTable(values, order, columns, encoded.classes, encoded.observed)
+
+
+def _sides(confusion: Any, predicts: Predicts) -> tuple[Labels, Labels] | None:
+    """Return what the columns of probabilities stand for, and the labels, by a labelled matrix."""
+    if confusion is None or (rows := confusion_classes(confusion)) is None:
+        return None
+    labels = sorted_classes(confusion.columns) if hasattr(confusion, "columns") else rows
+    return (labels if predicts == "label" else rows), labels
+
+
+def warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
+    """Warn of probabilities that agree with the labels more often than they say themselves.
+
+    A model that was trained on a row knows its label. Where it is not sure, as by its own account
+    it is not, it is right all the same: hardly any of the mistakes it expects of itself occur.
+    """
+    expected = float((1.0 - probability.max(axis=1)).sum())
+    mistakes = int(np.count_nonzero(probability.argmax(axis=1) != observed))
+    if len(observed) >= FEWEST_ROWS and mistakes <= MISTAKES_SEEN * expected:
+        warnings.warn(
+            f"The probabilities agree with all but {mistakes} of {len(observed)} labels, though by "
+            f"their own account {expected:.0f} should differ. If the model was trained on these "
+            "rows, wrong labels look right to it: pass out-of-fold probabilities, as by "
+            "sklearn.model_selection.cross_val_predict(..., method='predict_proba').",
+            ConfusionWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,159 @@
+"""From a model's probabilities to those of the true classes, calibrated on the labels through C.
+
+A model of the noisy labels mixes two things: what the rows are, and how labels go wrong. Unmixing
+through C separates them where the model is accurate, but errors of the model are magnified, and
+the order of rows is lost where the result saturates at 0 or 1. The model's own probabilities keep
+that order. The two are therefore blended, as logarithms with a weight each, and every class may be
+shifted: three kinds of numbers, which make the labels, seen through C, as likely as possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from unconfused._matrix import label_chances, loses_a_class
+from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.estimation.calibration import LARGEST_SHIFT, PRECISION_OF_SHARES
+from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.sharpness import LARGEST_POWER, posterior_given
+from unconfused.confusion.noisy import unmix_probabilities
+
+SMALLEST = 1e-12
+"""Smallest unmixed probability; below, the order of rows is left to the model's own."""
+
+SMALLEST_FLOOR = 1e-30
+
+SMALLEST_WEIGHT = 0.02
+"""Weights of the blend are at least this, so that their logarithms are bounded."""
+
+MOST_ROUNDS, SETTLED = 10, 1e-3
+"""Rounds of re-estimating C (settled on Digits), and the change from which it counts as found."""
+
+
+@dataclass(frozen=True)
+class ClassProbabilities:
+    """Turns a model's probabilities into those of the true classes.
+
+    Attributes
+    ----------
+    matrix : (Q, S), C
+    of_labels : whether the model predicts the noisy labels, not the true classes
+    floor : what a probability of 0 is taken for: half of the smallest other one. Neighbours and
+        forests say 0 because they count few
+    weights : of the logarithms that `_logarithms` returns
+    shift : (Q,), added to the logarithms
+    """
+
+    matrix: FloatArray
+    of_labels: bool
+    floor: float
+    weights: FloatArray
+    shift: FloatArray
+
+    @staticmethod
+    def uncalibrated(
+        probability: FloatArray, matrix: FloatArray, of_labels: bool
+    ) -> ClassProbabilities:
+        """Return probabilities as they are, after unmixing if they are of labels."""
+        positive = probability[probability > 0]
+        floor = max(SMALLEST_FLOOR, float(positive.min()) / 2 if len(positive) else 0.0)
+        plain = ClassProbabilities(matrix, of_labels, floor, np.ones(1), np.zeros(len(matrix)))
+        n_terms = len(plain._logarithms(probability[:1]))
+        return replace(plain, weights=np.eye(n_terms)[0])
+
+    def apply(self, probability: FloatArray) -> FloatArray:
+        """Return P(true class | row), (n, Q)."""
+        return self._blend(self._logarithms(probability))
+
+    def posterior(self, probability: FloatArray, observed: IntArray) -> FloatArray:
+        """Return P(true class | row, label), (n, Q); of the row alone where the code is -1."""
+        return posterior_given(self.apply(probability), evidence_of(self.matrix, observed))
+
+    def calibrated(self, probability: FloatArray, observed: IntArray) -> ClassProbabilities:
+        """Return it with the weights and shifts that make the labels likeliest."""
+        logs = self._logarithms(probability)
+        evidence, n_terms, total = evidence_of(self.matrix, observed), len(logs), len(observed)
+
+        def loss(at: FloatArray) -> tuple[float, FloatArray]:
+            weights, shift = np.exp(at[:n_terms]), at[n_terms:]
+            shares = replace(self, weights=weights, shift=shift)._blend(logs)
+            joint = shares * evidence
+            chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+            slope = shares - joint / chance
+            value = PRECISION_OF_SHARES * float(shift @ shift) / 2 - float(np.log(chance).sum())
+            by_weight = [
+                weight * float(np.vdot(slope, term))
+                for weight, term in zip(weights, logs, strict=True)
+            ]
+            by_shift = slope.sum(axis=0) + PRECISION_OF_SHARES * shift
+            return value / total, np.concatenate([by_weight, by_shift]) / total
+
+        limits = [(np.log(SMALLEST_WEIGHT), np.log(LARGEST_POWER))] * n_terms
+        limits += [(-LARGEST_SHIFT, LARGEST_SHIFT)] * len(self.matrix)
+        begin = np.concatenate([np.full(n_terms, -np.log(n_terms)), np.zeros(len(self.matrix))])
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
+        return replace(self, weights=np.exp(found[:n_terms]), shift=found[n_terms:])
+
+    def _logarithms(self, probability: FloatArray) -> list[FloatArray]:
+        """Return the logarithms to blend, each (n, Q)."""
+        lifted = np.maximum(probability, self.floor)
+        lifted /= lifted.sum(axis=1, keepdims=True)
+        if not self.of_labels:
+            return [np.log(lifted)]
+        unmixed = np.log(np.maximum(unmix_probabilities(lifted, self.matrix), SMALLEST))
+        # With other labels than classes there is nothing of the model's own to blend with.
+        return [unmixed, np.log(lifted)] if unmixed.shape == lifted.shape else [unmixed]
+
+    def _blend(self, logs: list[FloatArray]) -> FloatArray:
+        mixed = sum(weight * term for weight, term in zip(self.weights, logs, strict=True))
+        return np.asarray(softmax(mixed + self.shift, axis=1))
+
+
+def evidence_of(matrix: FloatArray, observed: IntArray) -> FloatArray:
+    """Return the chance of every label given each true class, (n, Q); 1 where there is none."""
+    chances = np.vstack([label_chances(matrix), np.ones(len(matrix))])
+    return np.asarray(chances[observed])
+
+
+def estimate_counts(
+    probability: FloatArray,
+    observed: IntArray,
+    counts: FloatArray,
+    *,
+    of_labels: bool,
+    n_rounds: int = MOST_ROUNDS,
+) -> tuple[FloatArray, FloatArray]:
+    """Estimate C and the (class, label) counts behind it, from first counts on.
+
+    Probabilities of the true classes are calibrated through C, rows counted by their posterior, C
+    estimated from these counts, and so on. Calibrated, a model that confuses two classes no longer
+    passes for labels that do. The last round that loses no class is taken; on the way a class may
+    be lost and found again.
+
+    Returns
+    -------
+    matrix, counts : (Q, Q) each
+    """
+    first, best = counts.sum(axis=1), counts
+    matrix = even_out(counts)
+    for _ in range(n_rounds):
+        plain = ClassProbabilities.uncalibrated(probability, matrix, of_labels)
+        model = plain.calibrated(probability, observed)
+        counts = np.zeros(matrix.shape)
+        np.add.at(counts.T, observed, model.posterior(probability, observed))
+        if not loses_a_class(first, counts.sum(axis=1)):
+            best = counts
+        before, matrix = matrix, even_out(counts)
+        if np.abs(matrix - before).max() <= SETTLED:
+            break
+    return even_out(best), best
+
+
+def even_out(counts: FloatArray) -> FloatArray:
+    """Turn counts into a matrix, drawn towards even mistakes as far as the counts allow."""
+    # One even answer per class: a pair never counted is unlikely, not impossible.
+    return drawn_together(counts, 1.0 / len(counts))

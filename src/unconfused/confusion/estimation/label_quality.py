@@ -1,0 +1,103 @@
+"""Which labels look wrong, from probabilities of models that have not seen the rows.
+
+Bayes' rule through a guessed confusion matrix finds far more wrong labels than plain confidence
+where the guess is right, and fewer where mistakes depend on the features or classes overlap. The
+labels themselves tell the two cases apart: through a matrix that describes them, models predict
+held-out labels better than without it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
+from unconfused.confusion.noisy import guess_counts, unmix_probabilities
+
+Criterion = Literal["posterior", "self_confidence"]
+
+CLEARLY = 2.0
+"""Paired standard errors by which a less simple model must predict held-out labels better."""
+
+SMALLEST = 1e-6
+"""Smallest chance of a label where models are compared: one label must not decide."""
+
+N_ROUNDS = 3
+"""Rounds of guessing the matrix, as in `from_noisy`."""
+
+
+class Judged(NamedTuple):
+    """A table to rank labels by: 1 minus the entry of a row's label is how suspicious it is."""
+
+    table: FloatArray
+    """(n, Q): P(true class | x, label), or P(label | x)."""
+
+    criterion: Criterion
+    """Which of the two."""
+
+
+def judge_labels(
+    probability: FloatArray, observed: IntArray, counted: IntArray, criterion: Criterion | None
+) -> Judged:
+    """Judge labels by probabilities of the labels, given by models that had not seen the row.
+
+    Parameters
+    ----------
+    probability : (n, Q), P(label | x)
+    observed : (n,), codes of the labels
+    counted : rows to guess the matrix from, and to compare by
+    criterion : None to choose by the likelihood of the labels
+
+    Examples
+    --------
+    >>> x = np.linspace(-3, 3, 400)
+    >>> observed = (x > 0).astype(int)
+    >>> observed[::5] = 1 - observed[::5]  # a fifth of the labels are wrong
+    >>> probability = np.column_stack([1 / (1 + np.exp(x)), 1 / (1 + np.exp(-x))])
+    >>> judge_labels(probability, observed, np.arange(400), None).criterion
+    'posterior'
+    >>> judge_labels(np.full((400, 2), 0.5), observed, np.arange(400), None).criterion
+    'self_confidence'
+    """
+    if criterion == "self_confidence":
+        return Judged(probability, criterion)
+    counts = guess_counts(probability[counted], observed[counted], N_ROUNDS)
+    # One even answer per class: a pair never counted is unlikely, not impossible.
+    matrix = drawn_together(counts, 1.0 / len(counts))
+    evidence = matrix[:, observed].T
+    # The simplest that is not clearly worse: labels believed; a model of the labels, only surer,
+    # whose classes are the same; and one of which the mistakes were taken out.
+    straight = sharpened(probability, evidence, counted)
+    unmixed = sharpened(unmix_probabilities(probability, matrix), evidence, counted)
+    best, chances = straight, label_chances(straight, evidence)[counted]
+    if clearly_likelier(label_chances(unmixed, evidence)[counted], chances):
+        best, chances = unmixed, label_chances(unmixed, evidence)[counted]
+    believed = plain_chances(probability, observed, counted)
+    if criterion is None and not clearly_likelier(chances, believed):
+        return Judged(probability, "self_confidence")
+    return Judged(posterior_given(best, evidence), "posterior")
+
+
+def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
+    """Make probabilities as sure as the labels warrant."""
+    return sharpen(probability, best_power(probability[counted], evidence[counted]))
+
+
+def label_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
+    """Return the logarithm of the chance of every label through a matrix."""
+    return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), SMALLEST)))
+
+
+def plain_chances(probability: FloatArray, observed: IntArray, counted: IntArray) -> FloatArray:
+    """Return the same without a matrix, for some rows, from probabilities as sure as suits them."""
+    believed = np.eye(probability.shape[1])[observed]
+    return label_chances(sharpened(probability, believed, counted), believed)[counted]
+
+
+def clearly_likelier(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether the first log-chances are higher by `CLEARLY` paired standard errors."""
+    gain = one - other
+    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))

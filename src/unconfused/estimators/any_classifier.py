@@ -1,0 +1,374 @@
+"""Any classifier, learning through the confusion matrix."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unconfused._labels import encode_labels
+from unconfused._matrix import label_chances
+from unconfused._typing import ArrayLike, FloatArray, Labels
+from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
+from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.confusion.estimation.sharpness import posterior_given
+from unconfused.confusion.noisy import CAVEAT
+from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
+from unconfused.estimators._base import ScoredByTruth, one_column
+from unconfused.estimators._likelihood_fits import FEW_COUNTS
+from unconfused.estimators._parts import seeded
+from unconfused.estimators.annotators.crowd import (
+    annotator_matrices,
+    are_votes,
+    log_vote_chances,
+    posterior_of_votes,
+)
+from unconfused.estimators.automatic.held_out import fold_seed
+from unconfused.estimators.automatic.search import FEWEST_LABELS
+from unconfused.estimators.wrapping.base import Base
+from unconfused.estimators.wrapping.candidates import Simple, better_and_simpler, enough_truths
+from unconfused.estimators.wrapping.soft_rounds import CrossFitted, FromLabels, SoftRounds
+from unconfused.estimators.wrapping.task import Task, given_splits, open_task
+
+MOST_FITS, MOST_ROUNDS = 30, 4
+"""Fits of the classifier, and rounds, that "auto" allows."""
+
+
+class UnconfusedClassifier(ScoredByTruth):
+    """Teach any classifier from labels seen through a confusion matrix.
+
+    For models that are not linear: forests, boosted trees, networks, nearest neighbours, or a whole
+    pipeline. The classifier is fitted to the labels out of fold, its probabilities are calibrated
+    and unmixed through the matrix, and Bayes' rule brings in each row's own label: that gives the
+    probable classes of every row, which the classifier is then fitted to. Further rounds repeat
+    this with better and better models, as long as held-out labels do not become less likely.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any scikit-learn classifier; it is cloned. Without `sample_weight` in its `fit` it learns
+        from the rows whose class is hardly in doubt, and from weighted rows as drawn by weight;
+        without `predict_proba` its decision scores are calibrated. A `Pipeline` is one classifier.
+    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
+        P(label | true class), rows true. None: counted on trusted rows, where there are any;
+        labels are believed otherwise. "auto": without trusted rows, guessed from the labels, and
+        used if held-out labels become likelier by it.
+    cv : int, splitter or iterable of splits
+        Number of folds: with more, models judge rows better, and each round costs more fits. Or
+        splits that test every row once, for rows that belong together.
+    max_rounds : int or "auto"
+        At most so many rounds. "auto": 4, or as many as 30 fits of the classifier allow; none with
+        fewer than 30 rows per class.
+    classes : array-like or None
+        All classes, if the labels may not show every one; the order of a plain matrix.
+    missing_label : "auto" or a value
+        What marks a missing label or truth besides None and NaN; as for
+        `UnconfusedLogisticRegression`.
+    n_jobs : int or None
+        Folds fitted at a time, as in joblib.
+    random_state : int, RandomState or None
+        Chance for the folds, and for parts of the classifier whose own `random_state` is None.
+        With None, a fit done twice gives the same model.
+    verbose : int
+        Report progress.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted
+    estimator_ : the fitted classifier. Its own probabilities are not calibrated, and where no
+        round was made they are those of labels: use `predict_proba` of this object
+    confusion_ : (Q, Q), the matrix in use, refined or not
+    class_prior_ : (Q,), estimated share of each true class among the training rows
+    n_rounds_ : number of rounds made
+    n_fits_ : number of fits of the classifier
+    taught_ : "rounds" (the probable classes of rows), "labels", or, where these predict held-out
+        trusted rows clearly better, "mixed" (labels, and the truth where known) or "trusted"
+    history_ : dict of arrays: `relabelled`, the share of the rows taught with another class than
+        before in every round
+    guessed_confusion_ : ConfusionEstimate, where the matrix was guessed from the labels and used
+    annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
+        labels were votes
+    cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
+        that had not seen the row; not saved in files
+
+    Notes
+    -----
+    With trusted rows, the classifier on the labels with their truths mixed in, and on the trusted
+    rows alone, are candidates too, judged on held-out trusted rows.
+
+    With 4 folds there are 4 fits to labels, 6 for a first round on trial, 4 for every round and
+    one in the end: at most 27, and 4 more on the trusted rows. Soft labels repeat a row for each
+    class that it has with a probability of at least 0.05, so that fits of rounds take somewhat
+    longer than others.
+
+    Interrupted with Ctrl-C, rounds end; the classifier is fitted once more, to what they have
+    found so far. A second interrupt leaves the object as it was before.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from unconfused import UnconfusedClassifier, noise
+    >>> X, y = load_digits(return_X_y=True)
+    >>> C = noise.pairwise(10, 0.4)
+    >>> seen = noise.corrupt_labels(y, C, random_state=0)
+    >>> forest = RandomForestClassifier(20, random_state=0)
+    >>> clf = UnconfusedClassifier(forest, C, max_rounds=2).fit(X[:1200], seen[:1200])
+    >>> bool(clf.score(X[1200:], y[1200:]) > forest.fit(X[:1200], seen[:1200]).score(
+    ...     X[1200:], y[1200:]) + 0.1)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "confusion": "no_validation",
+        "cv": ["cv_object"],
+        "max_rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "classes": ["array-like", None],
+        "missing_label": "no_validation",
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    classes_: Labels
+    estimator_: Any
+    confusion_: FloatArray
+    class_prior_: FloatArray
+    n_rounds_: int
+    n_fits_: int
+    taught_: str
+    history_: dict[str, FloatArray]
+    annotators_: Labels
+    annotator_confusion_: FloatArray
+    guessed_confusion_: ConfusionEstimate
+    _calibration: Calibration | None
+    _from_labels: FromLabels | None
+
+    def __init__(
+        self,
+        estimator: Any,
+        confusion: Any = None,
+        *,
+        cv: Any = 4,
+        max_rounds: int | str = "auto",
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.confusion = confusion
+        self.cv = cv
+        self.max_rounds = max_rounds
+        self.classes = classes
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may pass in: what the classifier takes."""
+        tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
+        tags.input_tags = own.input_tags
+        tags.classifier_tags.poor_score = own.classifier_tags.poor_score
+        return tags
+
+    @all_at_once
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows and their noisy labels.
+
+        Parameters
+        ----------
+        X : whatever the classifier takes, one entry per row: array, sparse matrix, frame, list
+        y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
+            the result of `confusion.votes_from_long`, are votes, one annotator each
+        y_true : the truth where known, missing elsewhere. Such rows count with their truth
+        sample_weight : how many rows each row stands for
+
+        Returns
+        -------
+        The fitted classifier.
+        """
+        self._validate_params()
+        validate_data(self, X, skip_check_array=True)
+        task = open_task(self, X, y, y_true, sample_weight)
+        (X,) = indexable(X)
+        seed = fold_seed(self.random_state)
+        rng = np.random.RandomState(seed)
+        base = Base(seeded(self.estimator, rng), task.classes, seed)
+        splits = given_splits(self.cv, task.first.classes)
+        rounds = SoftRounds(
+            X=X,
+            base=base,
+            seen=task.seen,
+            first=task.first,
+            mixing=task.mixing,
+            crowd=task.crowd,
+            prior_counts=task.prior_counts,
+            n_folds=int(self.cv) if splits is None else len(splits),
+            splits=splits,
+            n_jobs=self.n_jobs,
+            seed=seed,
+            verbose=int(self.verbose),
+        )
+        self.classes_ = task.classes
+        interrupted, simple = False, None
+        try:
+            simple = self._run(task, rounds)
+        except KeyboardInterrupt:
+            if rounds.at_first is None:  # no model yet
+                raise
+            interrupted = True
+        self._publish(task, rounds, simple)
+        if interrupted:
+            raise FitInterrupted
+        return self
+
+    def _run(self, task: Task, rounds: SoftRounds) -> Simple | None:
+        """Make the rounds; return something simpler to fit to, if that is better."""
+        if task.nothing_to_mend:
+            return Simple("labels", rounds.first)
+        n_rounds = self._most_rounds(task, rounds.n_folds)
+        if task.guesses:
+            if not n_rounds:
+                return Simple("labels", rounds.first)
+            rounds.guess_matrix(FEW_COUNTS)
+        rounds.rounds(n_rounds)
+        if task.guesses and not rounds.changed:
+            return Simple("labels", rounds.first)
+        if task.trusted.any() and enough_truths(rounds):
+            return better_and_simpler(rounds)
+        return None
+
+    def _most_rounds(self, task: Task, folds: int) -> int:
+        if not isinstance(self.max_rounds, str):
+            return int(self.max_rounds)
+        counted = np.count_nonzero(task.seen.sample_weight)
+        if counted < FEWEST_LABELS * len(task.classes):
+            return 0
+        others = folds + folds * (folds - 1) // 2 + folds * bool(task.trusted.any()) + 1
+        return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
+
+    def _publish(self, task: Task, rounds: SoftRounds, simple: Simple | None) -> None:
+        """Fit to what was found, and set the fitted attributes."""
+        stale = ("annotators_", "annotator_confusion_", "guessed_confusion_", "_cross_fitted")
+        for name in stale:
+            self.__dict__.pop(name, None)
+        judged = rounds.judged
+        self._calibration = self._from_labels = None
+        if simple is not None:
+            self.taught_, taught = simple.name, simple.taught
+        else:
+            self.taught_ = "rounds" if rounds.accepted is not None else "labels"
+            taught = rounds.accepted or rounds.first
+            if judged is not None:
+                self._calibration = judged.calibration
+            if rounds.accepted is None:
+                self._from_labels = rounds.from_labels
+        self.estimator_ = rounds.base.fit(rounds.X, taught)
+        believed = judged is None or (task.guesses and self.taught_ == "labels")
+        matrix = task.seen.matrix if judged is None else judged.seen.matrix
+        if task.guesses and believed:
+            matrix = np.eye(len(task.classes))
+        weight = task.seen.sample_weight
+        if judged is None:
+            posterior = np.eye(len(task.classes))[task.first.classes]
+        else:
+            probability = judged.calibration.apply(judged.logs)
+            # Of the trial if there was one: into later rounds a row's own truth has leaked.
+            said = (rounds.tried or judged).logs if simple is None else simple.logs
+            predicted = None if said is None else said.argmax(axis=1)
+            self._cross_fitted = CrossFitted(
+                judged.seen.codes, probability, judged.posterior, predicted
+            )
+            posterior = judged.posterior
+        if task.crowd is not None and task.annotators is not None:
+            counted = weight[:, np.newaxis] * posterior
+            self.annotators_ = task.annotators
+            self.annotator_confusion_ = annotator_matrices(task.crowd, counted)
+            matrix = divide_rows(task.crowd.counts(counted).sum(axis=0), 1.0 / len(task.classes))
+        assert matrix is not None
+        self.confusion_ = matrix
+        if rounds.guessed_counts is not None and not believed:
+            self.guessed_confusion_ = ConfusionEstimate(
+                matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
+            )
+        self.class_prior_ = weight @ posterior / weight.sum()
+        self.n_rounds_ = len(rounds.changed)
+        self.n_fits_ = rounds.n_fits + 1
+        self.history_ = {"relabelled": np.array(rounds.changed)}
+
+    def predict(self, X: Any) -> Labels:
+        """Predict the true class of every row."""
+        check_is_fitted(self)
+        if self._calibration is None:
+            return np.asarray(self.estimator_.predict(X))
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every true class for every row, (n, Q)."""
+        check_is_fitted(self)
+        base = Base(self.estimator_, self.classes_, 0)
+        logs = base.log_probabilities(self.estimator_, X)
+        if self._from_labels is not None:
+            logs = self._from_labels.logs(logs)
+        if self._calibration is not None:
+            return self._calibration.apply(logs)
+        table = np.exp(logs)
+        return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
+        """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
+
+        One minus the entry of the observed label is the probability that this label is wrong. For
+        rows of the training set use `cross_fitted_posterior_`: a classifier may have learnt their
+        labels by heart. `y` may be votes of the annotators the model was fitted with.
+        """
+        check_is_fitted(self)
+        if are_votes(y):
+            return posterior_of_votes(self, X, y)
+        labels = encode_labels(
+            one_column(y), classes=self.classes_, missing_label=self.missing_label
+        )
+        # No label says nothing of the classes; it is found at -1, the last.
+        chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
+        return posterior_given(self.predict_proba(X), chances[labels.observed])
+
+    def _log_vote_chances(self, y: Any) -> Any:
+        """Say for scorers how likely votes are given each true class, and on which rows."""
+        return log_vote_chances(self, y)
+
+    @property
+    def cross_fitted_posterior_(self) -> FloatArray:
+        """P(true class | row, label) of every training row, (n, Q), by models of the folds."""
+        found: CrossFitted | None = self.__dict__.get("_cross_fitted")
+        if found is None:
+            raise AttributeError(
+                "There is no cross-fitted posterior: labels were believed, so that no row was left "
+                "out, or the model was loaded from a file. Use confusion.rank_label_errors."
+            )
+        return found.posterior
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is said of the training rows: it is as large as they are."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_cross_fitted", None)
+        return state

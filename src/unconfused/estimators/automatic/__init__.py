@@ -1,0 +1,1 @@
+"""Settings chosen on rows held out, and probabilities calibrated on them."""

@@ -1,0 +1,58 @@
+"""The temperature that suits rows held out, for the final weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from unconfused._typing import FloatArray
+from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.confusion.estimation.sharpness import LARGEST_POWER
+from unconfused.estimators.automatic.held_out import HeldOutRows
+from unconfused.estimators.automatic.search import Search
+from unconfused.estimators.relabel.out_of_fold import log_chances
+from unconfused.solvers.likelihood import LikelihoodState
+
+PRECISION_OF_POWER = 1.0
+"""Of the belief, before any row, that probabilities are as sure as they should be, give or take a
+factor of e. A few held-out rows, all predicted rightly, would otherwise ask for certainty."""
+
+
+def calibration_of(rows: HeldOutRows, scores: FloatArray, shares: FloatArray | None) -> Calibration:
+    """Fit the temperature to out-of-fold scores, around the class shares.
+
+    What the features say is multiplied, the prior odds of the classes are kept: a penalty weakens
+    the former only. The shares themselves are not fitted; an intercept at the optimum has them
+    right, and those of the folds' models may be poor optima.
+
+    Parameters
+    ----------
+    rows, scores : what to judge by, and its out-of-fold scores
+    shares : (Q,), of the classes; None if no intercept can hold them
+    """
+    n_classes = scores.shape[1]
+    prior = np.zeros(n_classes) if shares is None else np.log(np.maximum(shares, 1e-12))
+    around = scores - prior
+    # Weights of any scale mean the same: as many rows as there are.
+    weight = rows.weight / max(float(rows.weight.mean()), 1e-300)
+
+    def loss(log_power: float) -> float:
+        probability = softmax(np.exp(log_power) * around + prior, axis=1)
+        explained = float(weight @ log_chances(probability, rows.evidence))
+        return PRECISION_OF_POWER * log_power**2 / 2 - explained
+
+    limit = float(np.log(LARGEST_POWER))
+    found = minimize_scalar(loss, bounds=(-limit, limit), method="bounded", options={"xatol": 0.01})
+    power = float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
+    shift = (1.0 - power) * prior
+    return Calibration(power, shift - shift.mean())
+
+
+def calibrate_by(search: Search, state: LikelihoodState, intercept: bool) -> None:
+    """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
+    assert search.chosen is not None and state.posterior is not None
+    rows = search.rows.through(state.matrix)
+    shares = state.posterior.sum(axis=0) / state.posterior.sum() if intercept else None
+    found = calibration_of(rows, search.scores[search.chosen], shares)
+    state.calibrate(found.power, found.shift, intercept)

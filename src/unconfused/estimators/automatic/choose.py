@@ -1,0 +1,239 @@
+"""What a logistic regression leaves open, chosen on rows held out; and simple models instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from unconfused._typing import BoolArray, FloatArray
+from unconfused.confusion.trusted import count_pairs
+from unconfused.engines import Engine
+from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
+from unconfused.estimators.annotators.voted_rows import refuse_no_rows
+from unconfused.estimators.automatic.calibrated import calibrate_by
+from unconfused.estimators.automatic.guess import (
+    CLEAR_ENOUGH_TO_USE,
+    CLEAR_ENOUGH_TO_WARN,
+    evidence_of_noise,
+    guess_confusion,
+    warn_of_guess,
+    warn_of_noise,
+)
+from unconfused.estimators.automatic.held_out import (
+    FOLDS,
+    HeldOutRows,
+    fold_seed,
+    rows_to_judge_by,
+)
+from unconfused.estimators.automatic.search import (
+    FEWEST_LABELS,
+    FEWEST_TRUTHS,
+    FIRST_WEIGHT,
+    PENALTIES,
+    SEARCH_MATRIX_STEPS,
+    SEARCH_TOL,
+    Candidate,
+    FitWithout,
+    Search,
+)
+from unconfused.estimators.automatic.shares import outgrown, warn_of_outgrown
+from unconfused.solvers.likelihood import LikelihoodState
+
+
+@dataclass
+class Choice:
+    """The settings of a model for a set of rows.
+
+    Parameters
+    ----------
+    model : the logistic regression; `l2_`, `noisy_weight_` and `guessed_confusion_` are set here
+    data : its rows
+    known : the confusion matrix, which a guess may replace
+    """
+
+    model: Any
+    data: NoisyData
+    known: KnownConfusion
+    search: Search | None = field(default=None, init=False)
+    """What was tried; None if nothing was open, or rows are too few."""
+
+    def choose(self) -> None:
+        """Choose penalty and weight; guess C if that is asked for and supported, or warn."""
+        self.search = self._search(self.known)
+        if self.search is not None and self.known.source == "believed" and not self.data.trusted:
+            self._examine(self.search)
+
+    @property
+    def _may_guess(self) -> bool:
+        """Whether C is to be estimated from noisy labels, if these support it."""
+        model, data = self.model, self.data
+        nothing_known = self.known.source == "believed" and not data.trusted and data.in_memory
+        return isinstance(model.confusion, str) and nothing_known and not model._goes_on
+
+    def _search(self, known: KnownConfusion) -> Search | None:
+        """Set the penalty and the weight of noisy rows: chosen on held-out rows, if left open."""
+        model, data = self.model, self.data
+        open_l2 = isinstance(model.l2, str) and not model._goes_on
+        open_weight = isinstance(model.noisy_weight, str) and not model._goes_on
+        if not isinstance(model.noisy_weight, str):
+            refuse_no_rows(float(model.noisy_weight), data.trusted)
+            model.noisy_weight_ = float(model.noisy_weight)
+        elif open_weight:
+            model.noisy_weight_ = 1.0
+        counted = known.source == "trusted"
+        open_weight = open_weight and data.trusted and not data.known.all()
+        to_guess = self._may_guess and known is self.known
+        if not (open_l2 or open_weight or to_guess):
+            return None
+        # What a noisy row counts is for truths to say: labels would have themselves believed.
+        through = known.matrix if (open_l2 or to_guess) and not counted else None
+        rows = rows_to_judge_by(data, through, fold_seed(model.random_state))
+        if rows is None:
+            return None
+        by_truth = rows.enough(rows.truth, FEWEST_TRUTHS)
+        by_labels = rows.enough(rows.every, FEWEST_LABELS)
+        if not by_truth and (counted or not by_labels):
+            return None
+        search = Search(
+            rows, self._fit_folds(known, rows), model.fit_intercept, given=known.counts is None
+        )
+        weight = FIRST_WEIGHT if counted and open_weight else model.noisy_weight_
+        penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
+        by = rows.truth if counted or not by_labels else rows.every
+        best, states = search.walk([Candidate(l2, weight) for l2 in penalties], by)
+        if open_weight and by_truth:
+            best = search.choose_weight(best, states, penalties)
+            if data.labels.other_labels is None:  # or there are no classes to believe
+                search.walk([Candidate(l2, 1.0, True) for l2 in penalties], rows.truth)
+        search.chosen = best
+        model.l2_, model.noisy_weight_ = best.l2, best.noisy_weight
+        return search
+
+    def _examine(self, search: Search) -> None:
+        """Test whether labels that were believed are noisy: guess C if asked to, or warn."""
+        noise = evidence_of_noise(search, self.data.labels.observed)
+        if not self._may_guess:
+            if noise.is_clear(CLEAR_ENOUGH_TO_WARN):
+                warn_of_noise(noise)
+            return
+        if not noise.is_clear(CLEAR_ENOUGH_TO_USE):
+            return
+        model, data = self.model, self.data
+        guess = guess_confusion(data, fold_seed(model.random_state))
+        guessed = confusion_for(data, guess, model.classes)
+        through, every = self._search(guessed), search.rows.every
+        if through is not None and through.best_loss(every) >= search.best_loss(every):
+            assert search.chosen is not None
+            model.l2_ = search.chosen.l2
+            return
+        model.guessed_confusion_ = guess
+        warn_of_guess(guess)
+        self.known, self.search = guessed, through or search
+
+    def conclude(
+        self, state: LikelihoodState, judged: tuple[FloatArray, FloatArray] | None
+    ) -> LikelihoodState:
+        """Take a simple model instead, if that predicts better, and calibrate what is taken.
+
+        Parameters
+        ----------
+        state : the fit through C, after its rounds
+        judged : what models that have not seen a row say of it, before the rounds and after
+        """
+        if self.search is None:
+            return state
+        state = self._fall_back(self.search, state, judged)
+        if state.calibration is None:
+            calibrate_by(self.search, state, self.model.fit_intercept)
+        self.model.choice_ = self.search.table()
+        return state
+
+    def _fall_back(
+        self,
+        search: Search,
+        state: LikelihoodState,
+        judged: tuple[FloatArray, FloatArray] | None,
+    ) -> LikelihoodState:
+        """Fit to the labels as they are, or to the trusted rows alone, if these predict better."""
+        simple = search.simpler(judged if state.relabelled else None)
+        if simple is None and not state.interrupted:
+            simple = self._instead_of_outgrown(search, state)
+        if simple is None or state.interrupted:
+            return state
+        model, data, search.chosen = self.model, self.data, simple
+        model.l2_, model.noisy_weight_ = simple.l2, simple.noisy_weight
+        matrix = state.matrix if simple.noisy_weight else self.known.matrix
+        fixed = KnownConfusion(np.eye(len(matrix)) if simple.believed else matrix)
+        settings = model._likelihood(data, fixed, simple.noisy_weight, model.max_iter)
+        settings = replace(settings, prior_counts=None)
+        engine = model._engine_without(data, None)
+        state = settings.run(engine, LikelihoodState(0.0 * state.weights, fixed.matrix))
+        state.matrix = matrix  # labels are judged through C all the same
+        settings.judge(engine, state)
+        return state
+
+    def _instead_of_outgrown(self, search: Search, state: LikelihoodState) -> Candidate | None:
+        """Return a simple model if a class has more rows than trusted rows and labels allow."""
+        simple, data = search.best_simple, self.data
+        if self.known.source != "trusted" or state.posterior is None or simple is None:
+            return None
+        if data.labels.other_labels is not None:  # how often labels occur says nothing then
+            return None
+        n_classes, observed = len(self.known.matrix), data.labels.observed
+        seen = (observed >= 0) & ~data.known
+        weight = None if data.sample_weight is None else data.sample_weight[seen]
+        labels = np.bincount(observed[seen], weight, minlength=n_classes).astype(np.float64)
+        rows = state.posterior[:n_classes].sum(axis=0)
+        found = outgrown(rows, data.pair_counts(), labels)
+        if not len(found):
+            return None
+        warn_of_outgrown(data.labels.classes[found])
+        return simple
+
+    def _fit_folds(self, known: KnownConfusion, rows: HeldOutRows) -> FitWithout:
+        """Return how to fit candidates without the rows of a fold."""
+        model, data = self.model, self.data
+        masks = [rows.held(fold) for fold in range(FOLDS)]
+        kept = [self._without(known, held) for held in masks]
+        engines: dict[tuple[int, bool], Engine] = {}
+
+        def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
+            held, alone = masks[fold], tried.noisy_weight == 0
+            if (fold, alone) not in engines:
+                of = data.trusted_rows(held) if alone else data.rows_without(held)
+                engines[fold, alone] = model._engine(*of)
+            settings = replace(
+                model._likelihood(data, kept[fold], tried.noisy_weight, model.max_iter),
+                l2=tried.l2,
+                tol=max(float(model.tol), SEARCH_TOL),
+                turns=1,
+                matrix_steps=SEARCH_MATRIX_STEPS,
+                verbose=0,
+            )
+            if state is None and (alone or tried.believed):
+                n_features = data.X.shape[1] + model.fit_intercept
+                matrix = np.eye(len(known.matrix)) if tried.believed else kept[fold].matrix
+                state = LikelihoodState(np.zeros((len(matrix), n_features)), matrix)
+            elif state is None:
+                state = model._trusted_start(data, kept[fold], held)
+                if state.interrupted:
+                    return state
+            if tried.believed:
+                settings = replace(settings, prior_counts=None)
+            found: LikelihoodState = settings.run(engines[fold, alone], state)
+            return found
+
+        return fit
+
+    def _without(self, known: KnownConfusion, held: BoolArray) -> KnownConfusion:
+        """Return C as it is without the held-out rows: counted again, if it was counted here."""
+        if known.source != "trusted":
+            return known
+        data = self.data.eligible
+        labels = data.labels
+        truth = np.where(held, -1, labels.truth)
+        counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
+        steadied: KnownConfusion = self.model._steadied(replace(known, counts=counts))
+        return steadied

@@ -1,0 +1,195 @@
+"""Rows that candidates are judged by, dealt into folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+
+from unconfused._matrix import label_chances
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion.estimation.sharpness import best_power
+from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.estimators._noisy import NoisyData
+from unconfused.estimators.relabel.out_of_fold import log_chances
+
+FOLDS = 5
+
+MOST_JUDGED = 5_000
+"""Rows candidates are judged by, at most: more would not tell penalties apart much better, and they
+are copied. With more rows a sample is drawn, truths first. Set by reasoning, not on data."""
+
+BLOCK = 250_000
+"""Entries of rows looked at together."""
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows that candidates are judged by, in folds.
+
+    Parameters
+    ----------
+    X : the rows
+    evidence : (n, Q), the chance of what is known of each row given each true class
+    weight : (n,), how many rows each stands for
+    fold : (n,), the fold each is held out in
+    places : (n,), where they are among the rows of the fit that can be held out
+    n_eligible : how many of those there are
+    truth : (n,), whether the truth of the row is known
+    observed : (n,), labels of rows that are seen through C, if there are any
+    """
+
+    X: Rows
+    evidence: FloatArray
+    weight: FloatArray
+    fold: IntArray
+    places: IntArray
+    n_eligible: int
+    truth: BoolArray
+    observed: IntArray | None = None
+
+    @property
+    def every(self) -> BoolArray:
+        """A mask of all rows."""
+        return np.ones(len(self.truth), dtype=bool)
+
+    def through(self, matrix: FloatArray) -> HeldOutRows:
+        """Return the same rows, their labels seen through another C."""
+        if self.observed is None:
+            return self
+        evidence = self.evidence.copy()
+        evidence[~self.truth] = label_chances(matrix)[self.observed[~self.truth]]
+        return replace(self, evidence=evidence)
+
+    def held(self, fold: int) -> BoolArray:
+        """Return the mask of a fold's rows, over all rows that can be held out."""
+        mask = np.zeros(self.n_eligible, dtype=bool)
+        mask[self.places[self.fold == fold]] = True
+        return mask
+
+    def enough(self, which: BoolArray, per_class: int) -> bool:
+        """Whether there are so many rows per class of some kind."""
+        return bool(which.sum() >= per_class * self.evidence.shape[1])
+
+    def scores(self, weights: Sequence[FloatArray], intercept: bool) -> FloatArray:
+        """Return the scores of all rows, each fold's by weights of its own."""
+        columns = self.X.shape[1]
+        scores = np.empty(self.evidence.shape)
+        for fold, own in enumerate(weights):
+            rows = self.fold == fold
+            scores[rows] = to_numpy(rows_at(self.X, rows)) @ own[:, :columns].T
+            scores[rows] += own[:, columns] if intercept else 0.0
+        return scores
+
+    def losses(self, scores: FloatArray, which: BoolArray) -> FloatArray:
+        """Return the log-loss of some of the rows, at the temperature that suits them best."""
+        logs = scores[which] - scores[which].max(axis=1, keepdims=True)
+        evidence, weight = self.evidence[which], self.weight[which]
+        power = best_power(softmax(logs, axis=1), evidence, weight)
+        return -log_chances(softmax(power * logs, axis=1), evidence)
+
+
+def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> HeldOutRows | None:
+    """Return the trusted rows, and with a matrix those with a label too; None if there are none.
+
+    Copies of a row are held out together, and rows of no weight are left out: a weight of 2 is the
+    row twice. A class's only trusted row is never held out.
+    """
+    if not data.trusted and (matrix is None or not data.in_memory):
+        return None
+    data = data.eligible
+    truth, observed = data.labels.truth, data.labels.observed
+    known, n_classes = truth >= 0, len(data.labels.classes)
+    n_labels = len(data.labels.labels)
+    weight = np.ones(len(truth)) if data.sample_weight is None else data.sample_weight
+    judged = np.flatnonzero((known | (matrix is not None)) & (weight > 0))
+    if not len(judged):
+        return None
+    judged = _sample(judged, known[judged], seed)
+    strata = np.where(known, n_labels + truth, observed)[judged]
+    X = rows_at(data.X, judged)
+    fold = fold_numbers(_row_keys(X), strata, strata >= n_labels, seed)
+    kept = fold >= 0
+    if not kept.all():
+        judged, fold, X = judged[kept], fold[kept], rows_at(X, kept)
+    evidence = np.eye(n_classes)[truth[judged]]
+    seen = None if matrix is None else observed[judged]
+    rows = HeldOutRows(X, evidence, weight[judged], fold, judged, len(truth), known[judged], seen)
+    return rows if matrix is None else rows.through(matrix)
+
+
+def voted_rows_to_judge_by(
+    X: Rows, evidence: FloatArray, weight: FloatArray | None, known: BoolArray, seed: int
+) -> HeldOutRows:
+    """Return rows with votes, given the chance of each row's votes by true class."""
+    weight = np.ones(len(evidence)) if weight is None else weight
+    places = np.flatnonzero(weight > 0)
+    places = _sample(places, known[places], seed)
+    X, evidence = rows_at(X, places), evidence[places]
+    nowhere = np.zeros(len(places), dtype=bool)
+    fold = fold_numbers(_row_keys(X), evidence.argmax(axis=1), nowhere, seed)
+    return HeldOutRows(X, evidence, weight[places], fold, places, len(weight), known[places])
+
+
+def _sample(rows: IntArray, known: BoolArray, seed: int) -> IntArray:
+    """Draw at most `MOST_JUDGED` of these rows, in order, those whose truth is known first."""
+    if len(rows) <= MOST_JUDGED:
+        return rows
+    order = np.random.RandomState(seed).permutation(len(rows))
+    order = order[np.argsort(~known[order], kind="stable")]
+    return np.sort(rows[order[:MOST_JUDGED]])
+
+
+def fold_seed(random_state: Any) -> int:
+    """Return a seed for folds; None is always the same: a fit done twice is the same fit."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def fold_numbers(keys: FloatArray, strata: IntArray, rare: BoolArray, seed: int) -> IntArray:
+    """Deal rows into folds, those of each stratum evenly, and those with the same key together.
+
+    Parameters
+    ----------
+    keys : (n,), the same for copies of a row
+    strata : (n,)
+    rare : (n,), rows that are in no fold (-1) if they are all there is of their stratum
+    seed : of the order within a stratum
+
+    Examples
+    --------
+    >>> strata, keys = np.array([0, 0, 0, 0, 1]), np.array([0.5, 0.1, 0.5, 0.7, 0.9])
+    >>> folds = fold_numbers(keys, strata, strata == 1, seed=0)
+    >>> bool(folds[0] == folds[2]), int(folds[4])
+    (True, -1)
+    """
+    rng = np.random.RandomState(seed)
+    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+    # The same order however often a row occurs, and wherever it stands.
+    own = np.zeros(len(first), dtype=np.intp)
+    np.maximum.at(own, groups, strata)
+    fold, dealt = np.empty(len(first), dtype=np.intp), 0
+    for stratum in np.unique(own):
+        members = np.flatnonzero(own == stratum)
+        fold[rng.permutation(members)] = (dealt + np.arange(len(members))) % FOLDS
+        dealt += len(members)
+    sizes = np.bincount(own)
+    alone = rare & (sizes[own[groups]] < 2)
+    return np.where(alone, -1, fold[groups])
+
+
+def _row_keys(X: Rows) -> FloatArray:
+    """Return a number for each row, the same for the same row wherever it stands."""
+    host: Any = to_numpy(X)
+    direction = np.random.RandomState(0).uniform(0.5, 1.5, X.shape[1])
+    if issparse(host):
+        return np.asarray(host @ direction)
+    # Not a product of matrix and vector: how that rounds depends on the place of a row.
+    blocks = np.array_split(host, max(1, host.size // BLOCK))
+    return np.concatenate([np.sum(block * direction, axis=1) for block in blocks])

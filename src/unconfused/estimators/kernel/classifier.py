@@ -1,0 +1,300 @@
+"""UMA in the dual form: a kernel classifier for noisy labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from unconfused._matrix import make_unmixing
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
+from unconfused.engines import Engine
+from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
+from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
+from unconfused.estimators._array_input import array_space
+from unconfused.estimators._lazy import is_dask, lazy_on_dask
+from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
+from unconfused.kernels import median_gamma
+from unconfused.selection import SELECTIONS, Selection
+from unconfused.solvers.costs import class_costs
+from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
+from unconfused.steps import STEPS, StepRule
+
+KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
+
+
+class KernelUMAClassifier(NoisyLabelClassifier):
+    """UMA in the dual form: weights are combinations of training rows, scores sums of a kernel.
+
+    The algorithm of `UMAClassifier` with ``whiten=False`` in the feature space of a kernel, without
+    approximation: with a linear kernel both predict the same. The Gram matrix is computed in
+    blocks, of which only the rows that change their predicted class are needed after an update; no
+    array of size n x n is held. Every update adds a whole cell of rows, so the weights involve
+    nearly all training rows, which are kept and make predictions slow: for more than some 10,000
+    rows, use the sparse form, in which weights are combinations of m landmark rows. That is UMA on
+    Nystroem features, ``make_pipeline(Nystroem(n_components=m), UMAClassifier(C))``, or on
+    `unconfused.kernels.kernel_projection`.
+
+    Parameters
+    ----------
+    confusion : as for `UMAClassifier`
+    kernel : str, callable or "precomputed"
+        "rbf", "linear", "poly", "cosine" or another kernel of
+        `sklearn.metrics.pairwise.pairwise_kernels`; a function of two rows; or "precomputed": X is
+        then the Gram matrix of the training rows in `fit`, and of the rows to predict with these
+        otherwise.
+    gamma : "scale", "median", float or None
+        Of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". "scale": 1 / mean squared
+        distance between two rows; "median": 1 / median of a sample of them
+        (`unconfused.kernels.median_gamma`); None: 1 / number of features.
+    degree, coef0 : of the kernels "poly" and "sigmoid"
+    selection, step, alpha, init, average, max_iter, tol, fit_intercept : as for `UMAClassifier`
+    class_weight, classes, missing_label, random_state, verbose : as for `UMAClassifier`
+
+    Attributes
+    ----------
+    classes_ : the sorted classes
+    dual_coef_ : (Q, n), weight of every training row in the score of each class; one row for two
+        classes, the difference
+    intercept_ : intercept of each class, or the difference
+    X_fit_ : the training rows, unless the kernel is precomputed
+    gamma_ : the gamma in use
+    confusion_, class_prior_, n_iter_, history_, stopped_, means_at_ : as for `UMAClassifier`
+
+    Notes
+    -----
+    Memory: n x (Q S + 2 (updates + S)) numbers, with n rows, Q classes and S label codes (Q, or 2 Q
+    with trusted rows), and 64 MB of kernel values.
+
+    Examples
+    --------
+    Two rings, with three labels in ten of the inner one wrong:
+
+    >>> from sklearn.datasets import make_circles
+    >>> from unconfused import KernelUMAClassifier, noise
+    >>> X, y = make_circles(400, factor=0.3, noise=0.1, random_state=0)
+    >>> C = [[1.0, 0.0], [0.3, 0.7]]
+    >>> seen = noise.corrupt_labels(y, C, random_state=0)
+    >>> print(f"{KernelUMAClassifier(C).fit(X, seen).score(X, y):.2f}")
+    1.00
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "confusion": "no_validation",
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [StrOptions({"scale", "median"}), Interval(Real, 0, None, closed="neither"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Real],
+        "selection": [StrOptions(set(SELECTIONS)), callable],
+        "step": [StrOptions(set(STEPS)), callable],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"zero", "means"})],
+        "average": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
+        "classes": ["array-like", None],
+        "missing_label": "no_validation",
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    dual_coef_: FloatArray
+    X_fit_: Rows | None
+    gamma_: float | None
+    history_: dict[str, FloatArray]
+    n_iter_: int
+    stopped_: str
+    means_at_: int | None
+
+    def __init__(
+        self,
+        confusion: Any = None,
+        *,
+        kernel: str | Callable[..., float] = "rbf",
+        gamma: float | str | None = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        selection: str | Selection = "error",
+        step: str | StepRule = "perceptron",
+        alpha: float = 0.0,
+        init: str = "zero",
+        average: bool = False,
+        max_iter: int = 1000,
+        tol: float | str = "auto",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.confusion = confusion
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.selection = selection
+        self.step = step
+        self.alpha = alpha
+        self.init = init
+        self.average = average
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.classes = classes
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that a precomputed kernel is cut in both directions by cross-validation."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    @all_at_once
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model to noisy labels.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or the Gram matrix of shape (n, n)
+        y, y_true, sample_weight : as for `UMAClassifier`
+        """
+        self._validate_params()
+        self._refuse_elsewhere(X)
+        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+        precomputed = self.kernel == "precomputed"
+        if precomputed and (data.X.shape[0] != data.X.shape[1] or issparse(data.X)):
+            raise ValueError(
+                'With kernel="precomputed", X must be the square, dense Gram matrix of the '
+                f"training rows; its shape is {data.X.shape}."
+            )
+        known = confusion_for(data, self.confusion, self.classes)
+        unmixing = make_unmixing(
+            known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
+        )
+        self.classes_, self.confusion_ = data.labels.classes, unmixing.matrix
+        self.X_fit_, self.gamma_ = (None if precomputed else data.X), self._width(data)
+        engine = self._kernel_engine(data)
+        self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
+        state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
+        algorithm = UMA.with_costs(
+            class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes),
+            selection=SELECTIONS[self.selection]
+            if isinstance(self.selection, str)
+            else self.selection,
+            step=STEPS[self.step] if isinstance(self.step, str) else self.step,
+            tol=None if isinstance(self.tol, str) else float(self.tol),
+            max_iter=self.max_iter,
+            average=self.average,
+            init=self.init,
+            try_means=self.tol == "auto" and self.init == "zero",
+            rng=check_random_state(self.random_state),
+            verbose=int(self.verbose),
+        )
+        # UMA asks for cells alone; what else an engine does with rows has no dual form here.
+        state = algorithm.run(cast(Engine, engine), unmixing, float(self.alpha), state)
+        self._publish_dual(engine, state)
+        if state.stopped == INTERRUPTED:
+            raise FitInterrupted
+        return self
+
+    @lazy_on_dask
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score every class on every row, (n, Q); with two classes (n,), positive for the second.
+
+        With a precomputed kernel, X has the kernel values of rows to score (rows) with the training
+        rows (columns).
+        """
+        check_is_fitted(self)
+        self._refuse_elsewhere(X)
+        X = self._check_rows(X, reset=False)
+        scores = np.empty((X.shape[0], len(self.dual_coef_)))
+        size = max(1, BLOCK_VALUES // self.dual_coef_.shape[1])
+        for start in range(0, X.shape[0], size):
+            block = self._kernel_values(X[start : start + size], self.X_fit_)
+            scores[start : start + size] = block @ self.dual_coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _kernel_engine(self, data: NoisyData) -> KernelEngine:
+        X = data.X
+
+        def gram(rows: IntArray) -> FloatArray:
+            return self._kernel_values(X[rows], self.X_fit_)
+
+        return KernelEngine(
+            gram,
+            self._diagonal(X),
+            data.codes,
+            data.n_codes,
+            data.sample_weight,
+            intercept=self.fit_intercept,
+            capacity=self.max_iter + data.n_codes,
+        )
+
+    def _kernel_values(self, rows: Rows, others: Rows | None) -> FloatArray:
+        if others is None:
+            return np.asarray(rows, dtype=np.float64)
+        settings = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        if callable(self.kernel):
+            return np.asarray(pairwise_kernels(rows, others, metric=self.kernel))
+        values = pairwise_kernels(rows, others, metric=self.kernel, filter_params=True, **settings)
+        return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+
+    def _diagonal(self, X: Rows) -> FloatArray:
+        """Return the kernel value of every row with itself."""
+        if self.kernel == "precomputed":
+            return np.asarray(np.diag(X), dtype=np.float64)
+        if self.kernel in ("rbf", "laplacian"):
+            return np.ones(X.shape[0])
+        parts = [X[i : i + 64] for i in range(0, X.shape[0], 64)]
+        return np.concatenate([np.diag(self._kernel_values(part, part)) for part in parts])
+
+    def _width(self, data: NoisyData) -> float | None:
+        if not isinstance(self.gamma, str):
+            return None if self.gamma is None else float(self.gamma)
+        if self.kernel == "precomputed" or callable(self.kernel):
+            return None
+        if self.gamma == "median":
+            return median_gamma(data.X, random_state=check_random_state(self.random_state))
+        X, weight = data.X, data.sample_weight
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        weight = weight / weight.sum()
+        squares = X.multiply(X) if issparse(X) else X * X
+        # Two rows are on average twice the variance apart.
+        spread = 2 * float((squares.T @ weight - (X.T @ weight) ** 2).sum())
+        return 1 / spread if spread > 0 else 1.0
+
+    def _publish_dual(self, engine: KernelEngine, state: UMAState) -> None:
+        weights = state.averaged() if self.average else state.weights
+        dual = engine.dual_weights(weights)
+        offsets = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+        two = len(dual) == 2
+        self.dual_coef_ = dual[1:] - dual[:1] if two else dual
+        self.intercept_ = offsets[1:] - offsets[:1] if two else offsets
+        self.n_iter_, self.stopped_ = state.n_updates, state.stopped
+        self.means_at_, self.history_ = state.means_at, state.history()
+
+    def _refuse_elsewhere(self, X: Any) -> None:
+        if is_dask(X) or array_space(X) is not None:
+            raise TypeError(
+                f"{type(self).__name__} needs NumPy arrays or CSR matrices, not {type(X)}; for "
+                "others, use UMAClassifier on kernel features (unconfused.kernels)."
+            )

@@ -1,0 +1,1 @@
+"""Learning through the confusion matrix around any classifier."""

@@ -1,0 +1,139 @@
+"""A classifier of whatever kind: how it is taught soft labels, and asked for probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from unconfused._labels import encode_labels
+from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
+from unconfused.estimators._parts import fit_with, takes_in_fit
+from unconfused.estimators.relabel.rounds import SMALLEST, sure_classes
+
+LEAST = 0.05
+"""Classes less probable than this are not taught: a row repeated for every class would make fits
+many times slower. Compared with 0.01 on Letter, one seed."""
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What a classifier is fitted to: rows, perhaps several times, each time with a class.
+
+    Parameters
+    ----------
+    rows : (m,), places in X
+    codes : (m,), the class each is taught with
+    weight : (m,), what each counts
+    classes : (n,), the likeliest class of every row of X; -1 where a row is left out
+    """
+
+    rows: IntArray
+    codes: IntArray
+    weight: FloatArray
+    classes: IntArray
+
+    def without(self, held: BoolArray) -> Taught:
+        """Leave rows out."""
+        kept = ~held[self.rows]
+        return Taught(self.rows[kept], self.codes[kept], self.weight[kept], self.classes)
+
+
+def hard(codes: IntArray, weight: FloatArray) -> Taught:
+    """Teach each row one class."""
+    counted = np.flatnonzero((weight > 0) & (codes >= 0))
+    return Taught(counted, codes[counted], weight[counted], codes)
+
+
+def soft(posterior: FloatArray, weight: FloatArray) -> Taught:
+    """Teach each row all classes that it may well have, weighted by their probabilities.
+
+    Examples
+    --------
+    >>> taught = soft(np.array([[0.97, 0.03], [0.6, 0.4]]), np.array([1.0, 2.0]))
+    >>> taught.rows.tolist(), taught.codes.tolist(), taught.weight.tolist()
+    ([0, 1, 1], [0, 0, 1], [1.0, 1.2, 0.8])
+    """
+    least = np.minimum(LEAST, posterior.max(axis=1, keepdims=True))
+    kept = np.where((posterior >= least) & (weight > 0)[:, np.newaxis], posterior, 0.0)
+    kept *= (weight / np.maximum(kept.sum(axis=1), SMALLEST))[:, np.newaxis]
+    rows, codes = np.nonzero(kept)
+    return Taught(rows, codes, kept[rows, codes], posterior.argmax(axis=1))
+
+
+def only_sure(posterior: FloatArray, weight: FloatArray) -> Taught:
+    """Teach the rows whose class is hardly in doubt, for classifiers that take no weights."""
+    classes = np.full(len(posterior), -1)
+    counted = weight > 0
+    classes[counted] = sure_classes(posterior[counted])
+    return hard(classes, weight)
+
+
+def teach(estimator: Any, posterior: FloatArray, weight: FloatArray) -> Taught:
+    """Return classes of rows in the form that a classifier can learn from."""
+    takes_weights = takes_in_fit(estimator, "sample_weight")
+    return (soft if takes_weights else only_sure)(posterior, weight)
+
+
+@dataclass(frozen=True)
+class Base:
+    """An unfitted classifier.
+
+    Parameters
+    ----------
+    estimator : with every seed set
+    classes : all classes, sorted
+    seed : for the drawing of weighted rows, where the classifier takes no weights
+    """
+
+    estimator: Any
+    classes: Labels
+    seed: int
+
+    def fit(self, X: Any, taught: Taught) -> Any:
+        """Fit a clone; rows that count alike are fitted without weights."""
+        rows, codes, weight = taught.rows, taught.codes, taught.weight
+        even = not len(weight) or bool(np.all(weight == weight[0]))
+        if not even and not takes_in_fit(self.estimator, "sample_weight"):
+            rng = np.random.RandomState(self.seed)
+            drawn = rng.choice(len(rows), len(rows), p=weight / weight.sum())
+            rows, codes, even = rows[drawn], codes[drawn], True
+        if len(rows) != len(taught.classes) or np.any(rows != np.arange(len(rows))):
+            X = _safe_indexing(X, rows)
+        return fit_with(
+            clone(self.estimator),
+            X,
+            self.classes[codes],
+            sample_weight=None if even else weight,
+        )
+
+    def log_probabilities(self, fitted: Any, X: Any) -> FloatArray:
+        """Return logarithms of the classes' probabilities, or scores that stand for them.
+
+        Without `predict_proba` these are the softmax of the decision scores, to be calibrated; a
+        classifier that says no more than a class is taken to be sure of it.
+        """
+        met = fitted.classes_
+        if hasattr(fitted, "predict_proba"):
+            logs = np.log(np.maximum(np.asarray(fitted.predict_proba(X), np.float64), SMALLEST))
+        else:
+            logs = _scores(fitted, X, met)
+        places = encode_labels(met, classes=self.classes, missing_label=None).observed
+        full = np.full((len(logs), len(self.classes)), np.log(SMALLEST))
+        full[:, places] = logs
+        return full
+
+
+def _scores(fitted: Any, X: Any, met: Labels) -> FloatArray:
+    if hasattr(fitted, "decision_function"):
+        scores = np.asarray(fitted.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        if scores.shape[1] == len(met):
+            return np.asarray(log_softmax(scores, axis=1))
+    codes = encode_labels(fitted.predict(X), classes=met, missing_label=None).observed
+    return np.log(np.maximum(np.eye(len(met))[codes], SMALLEST))

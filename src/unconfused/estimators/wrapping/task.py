@@ -1,0 +1,170 @@
+"""From what a user passes to rounds around a classifier: labels or votes, and what C is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, check_consistent_length
+
+from unconfused._confusion_names import is_rectangular
+from unconfused._labels import split_missing
+from unconfused._matrix import warn_if_impossible, warn_if_singular
+from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
+from unconfused.confusion._dawid_skene import Crowd, fit_crowd
+from unconfused.confusion.cross_validated import tested_once
+from unconfused.confusion.estimation.pooled import steadied_counts
+from unconfused.confusion.estimation.sharpness import posterior_given
+from unconfused.estimators._base import one_column
+from unconfused.estimators._likelihood_fits import FEW_COUNTS, MOST_FROM_OTHER_CLASSES
+from unconfused.estimators._noisy import (
+    NoisyData,
+    checked_weight,
+    confusion_for,
+    encode_noisy,
+    is_open,
+    refuse_rows_without_label,
+)
+from unconfused.estimators.annotators.crowd import (
+    ANSWERS_OF_ALL,
+    ROUNDS,
+    SMALLEST,
+    are_votes,
+    collect_votes,
+    crowd_of,
+)
+from unconfused.estimators.relabel.evidence import Evidence, seen_in_votes, seen_through
+from unconfused.estimators.wrapping.base import Taught, hard, teach
+from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_votes
+
+
+@dataclass(frozen=True)
+class Task:
+    """What there is to learn from.
+
+    Parameters
+    ----------
+    classes : sorted
+    seen : what was seen on every row
+    first : what a classifier learns before any round
+    mixing : the matrix between true classes and what `first` teaches; None where these are one
+    prior_counts : (Q, Q) counts that C is held to while it is refined; None to hold it fixed
+    guesses : whether C is to be guessed from the labels
+    annotators, crowd : who voted, and what, where labels are votes
+    """
+
+    classes: Labels
+    seen: Evidence
+    first: Taught
+    mixing: FloatArray | None = None
+    prior_counts: FloatArray | None = None
+    guesses: bool = False
+    annotators: Labels | None = None
+    crowd: Crowd | None = None
+
+    @property
+    def nothing_to_mend(self) -> bool:
+        """Whether every row's class is as it was taught at first."""
+        if self.seen.known.all():
+            return True
+        if self.guesses or self.crowd is not None:
+            return False
+        return self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
+
+    @property
+    def trusted(self) -> BoolArray:
+        """Rows whose truth is known, where that is not all of them."""
+        known = self.seen.known
+        return np.zeros_like(known) if known.all() else known
+
+
+def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Task:
+    """Check what was passed to `fit` of an estimator with these settings."""
+    if y is None:
+        raise ValueError(
+            f"This {type(settings).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    if get_tags(settings.estimator).input_tags.pairwise:
+        raise ValueError(
+            f"{type(settings.estimator).__name__} learns from a precomputed kernel or distances, "
+            "of which folds cannot be taken by row: pass the features themselves."
+        )
+    if are_votes(y):
+        return task_of_votes(settings, X, y, y_true, sample_weight)
+    observed = one_column(y)
+    check_consistent_length(X, observed)
+    present, missing = split_missing(observed, "y", settings.missing_label)
+    check_classification_targets(present[~missing])
+    return task_of_labels(settings, X, observed, y_true, sample_weight)
+
+
+def given_splits(cv: Any, codes: IntArray) -> list[BoolArray] | None:
+    """Return the rows that each split tests, if splits were passed and not their number."""
+    if isinstance(cv, Integral):
+        return None
+    splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
+    tested = [test for _, test in tested_once(splits, len(codes))]
+    return [np.isin(np.arange(len(codes)), test) for test in tested]
+
+
+def task_of_labels(
+    settings: Any, X: Any, observed: Labels, y_true: Any, sample_weight: Any
+) -> Task:
+    """Check one label per row and known truths, and find C."""
+    guesses = isinstance(settings.confusion, str) and is_open(settings.confusion)
+    confusion = None if guesses else settings.confusion
+    if is_rectangular(confusion):
+        raise ValueError(
+            "The first model learns the labels as they are, so these must be classes. With other "
+            "labels use UnconfusedLogisticRegression, or unconfused.boosting with a boosted model."
+        )
+    labels = encode_noisy(observed, y_true, confusion, settings.classes, settings.missing_label)
+    refuse_rows_without_label(labels)
+    weight = None if sample_weight is None else checked_weight(sample_weight, _num_samples(X))
+    data = NoisyData(X, labels, weight)
+    known = confusion_for(data, confusion, settings.classes)
+    matrix, counts = known.matrix, known.counts
+    if confusion is None and counts is not None:
+        counts = steadied_counts(counts, MOST_FROM_OTHER_CLASSES)
+        matrix = counts / counts.sum(axis=1, keepdims=True)
+    warn_if_singular(matrix, labels.classes)
+    refined = counts is not None and bool((counts.sum(axis=1) < FEW_COUNTS).any())
+    if not refined:
+        warn_if_impossible(matrix, labels.observed[~data.known], labels.classes)
+    seen = seen_through(data, matrix, 1.0)
+    codes: IntArray = np.where(data.known, labels.truth, labels.observed)
+    return Task(
+        labels.classes,
+        seen,
+        hard(codes, seen.sample_weight),
+        mixed_matrix(matrix, seen, codes),
+        counts if refined else None,
+        guesses and not data.trusted,
+    )
+
+
+def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Task:
+    """Check votes and known truths; what votes alone say of annotators is Dawid and Skene's."""
+    if not is_open(settings.confusion):
+        raise ValueError(
+            "With votes of several annotators each has a confusion matrix of their own, found "
+            "from the votes: leave confusion=None."
+        )
+    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label)
+    if len(truth) != _num_samples(X):
+        raise ValueError(f"X has {_num_samples(X)} rows but there are votes on {len(truth)}.")
+    weight = None if sample_weight is None else checked_weight(sample_weight, len(truth))
+    crowd = crowd_of(votes, truth)
+    found = fit_crowd(crowd, crowd.summed(crowd.majority()), ANSWERS_OF_ALL, ROUNDS, 1e-6)
+    matrices = np.maximum(found.matrices, SMALLEST)
+    seen = seen_in_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
+    seen = through_votes(seen, crowd, matrices)
+    shares = np.broadcast_to(found.prior, seen.evidence.shape)
+    first = teach(settings.estimator, posterior_given(shares, seen.evidence), seen.sample_weight)
+    return Task(votes.classes, seen, first, annotators=votes.annotators, crowd=crowd)

@@ -1,0 +1,318 @@
+"""Evaluation of predictions on noisy labels: all the usual scores, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from unconfused._confusion_names import confusion_classes
+from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
+from unconfused._matrix import Unmixing, align_confusion, aligned_counts, make_unmixing
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.metrics._confusion_rate import _check_weight
+from unconfused.metrics._joint import JointTable
+
+T = TypeVar("T", float, FloatArray)
+
+NOTHING = 1e-12
+"""Shares up to here are rounding errors."""
+
+
+@dataclass(frozen=True)
+class ScoreInterval(Generic[T]):
+    """A score and its interval: floats, or arrays with an entry per class.
+
+    Examples
+    --------
+    >>> from unconfused.metrics import ScoreInterval
+    >>> print(ScoreInterval(0.9, 0.85, 0.94))
+    0.900 [0.850, 0.940]
+    """
+
+    value: T
+    low: T
+    high: T
+
+    def __str__(self) -> str:
+        parts = np.broadcast_arrays(self.value, self.low, self.high)
+        rows = zip(*(part.ravel().tolist() for part in parts), strict=True)
+        return ", ".join(f"{value:.3f} [{low:.3f}, {high:.3f}]" for value, low, high in rows)
+
+
+class NoisyEvaluation:
+    """Scores of predictions against the truth, estimated from noisy labels, with intervals.
+
+    The table of labels and predictions is unmixed by the inverse of the confusion matrix into the
+    table of true classes and predictions, and every score is computed from that table. Trusted
+    rows enter with their true label and are combined with the others for the least variance.
+    Intervals come from simulated tables. They include the uncertainty of `confusion` if it is an
+    estimate that knows its counts, as long as those were not made from the rows evaluated here.
+
+    Scores and ends of intervals are clipped to their range; `corrected_accuracy` is not.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Observed labels of rows the model was not trained on. Rows with neither a label nor a true
+        label are left out.
+    predictions : array-like of shape (n_samples,)
+        Predicted labels.
+    confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate, optional
+        ``confusion[t, k]``: the probability that a row of true class t has label k, independently
+        of the prediction. Without it only the trusted rows are used.
+    y_true : array-like of shape (n_samples,), optional
+        True labels where known, missing elsewhere. The trusted rows must be a random sample, not
+        the most suspicious rows, for example.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights as frequencies: a row of weight 2 is two rows.
+    classes : array-like, optional
+        All classes, and the order of a plain `confusion`. By default those it is labelled with,
+        or those that occur, sorted.
+    missing_label : "auto" or a value
+        What means "missing" in `y` and `y_true`, besides None and NaN. "auto": -1, where it can be
+        nothing else.
+    level : float, default=0.95
+        Coverage of the intervals, of each score on its own.
+    n_draws : int, default=1000
+        Number of simulated tables.
+    random_state : int, default=0
+        Seed of the simulation.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (Q,)
+        The sorted classes: the order of scores by class.
+    n_noisy, n_trusted : float
+        Rows (sum of weights) used with their noisy and with their true label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unconfused.metrics import NoisyEvaluation
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(2, size=5000)
+    >>> y = np.where(rng.random(5000) < 0.3, 1 - truth, truth)
+    >>> predictions = np.where(rng.random(5000) < 0.1, 1 - truth, truth)
+    >>> print(f"{np.mean(predictions == y):.2f}")
+    0.66
+    >>> evaluation = NoisyEvaluation(y, predictions, confusion=[[0.7, 0.3], [0.3, 0.7]])
+    >>> evaluation.accuracy.low < 0.9 < evaluation.accuracy.high
+    True
+    >>> evaluation.recall.value.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        predictions: ArrayLike,
+        confusion: Any = None,
+        *,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        level: float = 0.95,
+        n_draws: int = 1000,
+        random_state: int = 0,
+    ) -> None:
+        if confusion is None and y_true is None:
+            raise ValueError("Pass the confusion matrix of the labels, true labels, or both.")
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1; got {level!r}.")
+        if n_draws < 2:
+            raise ValueError(f"n_draws must be at least 2; got {n_draws!r}.")
+        self.level, self.n_draws, self.random_state = level, n_draws, random_state
+        named = classes
+        if named is None and confusion is not None:
+            named = confusion_classes(confusion)
+        guess = _encode_predictions(predictions, None)
+        if named is None and isinstance(missing_label, str) and missing_label == "auto":
+            missing_label = None if -1 in guess.classes.tolist() else "auto"
+        if named is None:
+            shown = encode_labels(y, y_true, missing_label=missing_label).classes
+            every = label_array([*shown.tolist(), *guess.classes.tolist()])
+            named = encode_labels(every, missing_label=None).classes
+        labels = encode_labels(y, y_true, classes=named, missing_label=missing_label)
+        self.classes: Labels = labels.classes
+        self._predicted = _encode_predictions(predictions, self.classes).observed
+        n_rows = len(labels.observed)
+        if len(self._predicted) != n_rows:
+            raise ValueError(f"y has {n_rows} labels but predictions has {len(self._predicted)}.")
+        weight = _check_weight(sample_weight, n_rows)
+        self._weight = np.ones(n_rows) if weight is None else weight
+        self._observed, self._truth = labels.observed, labels.truth
+        self._unmixing: Unmixing | None = None
+        if confusion is not None:
+            matrix = align_confusion(confusion, self.classes, classes)
+            counts = aligned_counts(confusion, self.classes)
+            self._unmixing = make_unmixing(matrix, self.classes, counts=counts)
+        self._joint = self._table(self._predicted, len(self.classes))
+        self.n_noisy = float(self._joint.noisy.sum())
+        self.n_trusted = float(self._joint.trusted.sum())
+        if not self.n_noisy + self.n_trusted > 0:
+            raise ValueError("There are no labelled rows (of positive weight) to score against.")
+
+    def _table(self, columns: IntArray, n_columns: int) -> JointTable:
+        """Count labels and truths by column; a row with both is a trusted row."""
+        trusted = self._truth != MISSING
+        noisy = ~trusted & (self._observed != MISSING) & (self._unmixing is not None)
+        shape = (len(self.classes), n_columns)
+
+        def count(codes: IntArray, rows: Any) -> FloatArray:
+            cells = codes[rows] * n_columns + columns[rows]
+            flat = np.bincount(cells, self._weight[rows], shape[0] * shape[1])
+            return np.asarray(flat.reshape(shape), dtype=np.float64)
+
+        return JointTable(count(self._observed, noisy), count(self._truth, trusted), self._unmixing)
+
+    @cached_property
+    def _scores(self) -> dict[str, ScoreInterval[Any]]:
+        value = _scores_of(self._joint.estimate)
+        batches = [_scores_of(t) for t in self._joint.draws(self.n_draws, self.random_state)]
+        return {
+            name: self._interval(value[name], np.concatenate([one[name] for one in batches]))
+            for name in value
+        }
+
+    def _interval(
+        self, value: FloatArray, draws: FloatArray, lowest: float = 0.0
+    ) -> ScoreInterval[Any]:
+        outside = 1 - self.level
+        undefined = np.isnan(draws).mean(axis=0)
+        filled = np.where(undefined == 1, 0.0, draws)
+        low, high = np.nanquantile(filled, [outside / 2, 1 - outside / 2], axis=0)
+        # A class that may be absent from the data can have any recall.
+        low = np.where(undefined > outside, lowest, np.clip(low, lowest, 1.0))
+        high = np.where(undefined > outside, 1.0, np.clip(high, lowest, 1.0))
+        value = np.clip(value, lowest, 1.0)
+        if value.ndim == 0:
+            return ScoreInterval(float(value), float(low), float(high))
+        return ScoreInterval(value, low, high)
+
+    @property
+    def accuracy(self) -> ScoreInterval[float]:
+        """Share of correct predictions."""
+        return self._scores["accuracy"]
+
+    @property
+    def balanced_accuracy(self) -> ScoreInterval[float]:
+        """Mean recall of the classes: macro-averaged recall."""
+        return self._scores["balanced_accuracy"]
+
+    @property
+    def precision(self) -> ScoreInterval[FloatArray]:
+        """Share of correct predictions among those of each class; 0 if it is never predicted."""
+        return self._scores["precision"]
+
+    @property
+    def macro_precision(self) -> ScoreInterval[float]:
+        """Mean precision of the classes."""
+        return self._scores["macro_precision"]
+
+    @property
+    def recall(self) -> ScoreInterval[FloatArray]:
+        """Share of the rows of each class that are predicted so; NaN for an absent class."""
+        return self._scores["recall"]
+
+    @property
+    def f1(self) -> ScoreInterval[FloatArray]:
+        """Harmonic mean of precision and recall of each class."""
+        return self._scores["f1"]
+
+    @property
+    def macro_f1(self) -> ScoreInterval[float]:
+        """Mean F1 of the classes."""
+        return self._scores["macro_f1"]
+
+    @property
+    def confusion_matrix(self) -> ScoreInterval[FloatArray]:
+        """Shares of (true class, prediction): the errors of the model, not of the labels."""
+        return self._scores["confusion_matrix"]
+
+    @property
+    def prevalence(self) -> ScoreInterval[FloatArray]:
+        """Share of each true class."""
+        return self._scores["prevalence"]
+
+    def compare(self, other_predictions: ArrayLike) -> ScoreInterval[float]:
+        """Return by how much these predictions are more accurate than others on the same rows.
+
+        Rows on which both agree add nothing to the difference, so its interval is often much
+        narrower than those of the two accuracies.
+
+        Parameters
+        ----------
+        other_predictions : array-like of shape (n_samples,)
+            Predictions of another model.
+
+        Returns
+        -------
+        difference : ScoreInterval
+            Accuracy of `predictions` minus that of `other_predictions`.
+        """
+        other = _encode_predictions(other_predictions, self.classes).observed
+        if len(other) != len(self._predicted):
+            raise ValueError(
+                f"other_predictions has {len(other)} labels but predictions has "
+                f"{len(self._predicted)}."
+            )
+        size = len(self.classes)
+        pairs = np.where(other == self._predicted, 0, 1 + self._predicted * size + other)
+        pairs, columns = np.unique(np.append(0, pairs), return_inverse=True)
+        first, second = np.divmod(pairs[1:] - 1, size)
+        places = np.arange(1, len(pairs))
+        joint = self._table(columns[1:].astype(np.intp), len(pairs))
+        gain: Callable[[FloatArray], FloatArray] = lambda table: np.asarray(  # noqa: E731
+            (table[..., first, places] - table[..., second, places]).sum(axis=-1)
+        )
+        draws = [gain(table) for table in joint.draws(self.n_draws, self.random_state)]
+        return self._interval(gain(joint.estimate), np.concatenate(draws), lowest=-1.0)
+
+    def __repr__(self) -> str:
+        return (
+            f"NoisyEvaluation(accuracy {self.accuracy}, {self.n_noisy:g} noisy and "
+            f"{self.n_trusted:g} trusted rows)"
+        )
+
+
+def _encode_predictions(predictions: ArrayLike, classes: Labels | None) -> EncodedLabels:
+    encoded = encode_labels(predictions, classes=classes, missing_label=None)
+    if np.any(encoded.observed == MISSING):
+        raise ValueError("Predictions must not hold missing labels (None or NaN).")
+    return encoded
+
+
+def _scores_of(table: FloatArray) -> dict[str, FloatArray]:
+    """Return all scores of tables of (true class, prediction) shares, (..., Q, Q)."""
+    hits = np.diagonal(table, axis1=-2, axis2=-1)
+    prevalence, predicted = table.sum(axis=-1), table.sum(axis=-2)
+    precision = np.nan_to_num(_ratio(hits, predicted))
+    recall, f1 = _ratio(hits, prevalence), _ratio(2 * hits, prevalence + predicted)
+    return {
+        "accuracy": np.asarray(hits.sum(axis=-1)),
+        "balanced_accuracy": _mean(recall),
+        "precision": precision,
+        "macro_precision": np.asarray(precision.mean(axis=-1)),
+        "recall": recall,
+        "f1": f1,
+        "macro_f1": _mean(f1),
+        "confusion_matrix": table,
+        "prevalence": prevalence,
+    }
+
+
+def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return part / whole within 0 and 1, NaN where the whole is not positive."""
+    unknown = np.full(whole.shape, np.nan)
+    ratio = np.divide(part, whole, out=unknown, where=whole > NOTHING)
+    return np.asarray(np.clip(ratio, 0.0, 1.0))
+
+
+def _mean(scores: FloatArray) -> FloatArray:
+    """Return the mean over the classes whose score is defined."""
+    return np.asarray(np.nansum(scores, axis=-1) / (~np.isnan(scores)).sum(axis=-1))

@@ -1,0 +1,207 @@
+"""Verdicts found again in the data: `CheckedRows`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unconfused._columns.row_hash import row_hashes
+from unconfused._labels import is_missing, label_array
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion import AuditEstimate, from_audit
+from unconfused.review.verdicts import Verdicts
+
+DRAWN_WITHIN_LABELS = ("random", "confusion")
+"""Ways of drawing that choose by chance alone among the rows with one label."""
+
+FIRST = 3
+"""Rows named in a note."""
+
+
+@dataclass(frozen=True)
+class CheckedRows:
+    """Rows whose truth was settled, and how they came to be checked.
+
+    Attributes
+    ----------
+    y_true : (n,) the truth where a verdict settled it, None elsewhere: what `fit` takes
+    probability : (n,) chance of a checked row to be drawn, NaN where it is unknown or where the
+        label has changed since. Rows with NaN say nothing of how many labels are wrong
+    drawn_by : (n,) how the row was chosen, "" where it was not
+    notes : what was left out, in words
+    skipped : rows that a reviewer left open
+    """
+
+    y_true: Labels
+    probability: FloatArray
+    drawn_by: Labels
+    notes: list[str] = field(default_factory=list)
+    skipped: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    @property
+    def known(self) -> Any:
+        """Mask of the rows whose truth is settled."""
+        return np.array([one is not None for one in self.y_true.tolist()], dtype=bool)
+
+    @property
+    def representative(self) -> Any:
+        """Mask of the rows that may be counted: drawn with a known positive probability."""
+        return self.known & np.isfinite(self.probability)
+
+    @property
+    def y_random(self) -> Labels:
+        """The truth of the rows that may be counted, None elsewhere."""
+        found = self.y_true.astype(object)
+        found[~self.representative] = None
+        return found
+
+    def confusion(
+        self, y: ArrayLike, *, classes: ArrayLike | None = None, smoothing: float = 0.0
+    ) -> AuditEstimate:
+        """Estimate C from the rows that were drawn by chance; see `confusion.from_audit`."""
+        if not self.representative.any():
+            raise ValueError(
+                "No row with a verdict was drawn at random, so the verdicts say nothing of how "
+                "often labels are wrong. Check some rows with --by random or --by mix."
+            )
+        within = np.isin(self.drawn_by, DRAWN_WITHIN_LABELS)
+        even = bool(np.all(within[self.representative]))
+        return from_audit(
+            self.y_random,
+            y,
+            probability=None if even else np.where(self.known, self.probability, 1.0),
+            classes=classes,
+            smoothing=smoothing,
+            missing_label=None,
+        )
+
+
+def match_verdicts(
+    verdicts: Verdicts,
+    rows: Any,
+    y: ArrayLike,
+    *,
+    keys: ArrayLike | None = None,
+    leave_out: Collection[str] = (),
+) -> CheckedRows:
+    """Find the rows of verdicts in the data they were made on.
+
+    Parameters
+    ----------
+    verdicts : from `read_verdicts`
+    rows : the data, with all columns it had when rows were checked: frame, array, sparse matrix
+    y : the labels
+    keys : the key of each row; by default its number from 0
+    leave_out : columns of `rows` that are not content, such as the labels
+
+    Returns
+    -------
+    CheckedRows
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unconfused.review.verdicts import Verdict
+    >>> frame = pd.DataFrame({"size": [3, 7], "kind": ["cat", "cat"]})
+    >>> seen = row_hashes(frame, ["kind"])
+    >>> given = Verdicts([Verdict("1", seen[1], "cat", "label", "dog", "suspicion")])
+    >>> match_verdicts(given, frame, frame["kind"], leave_out=["kind"]).y_true
+    array([None, 'dog'], dtype=object)
+    """
+    labels = label_array(y)
+    place = _places(len(labels), keys)
+    wanted = sorted(place[key] for key in verdicts.by_key if key in place)
+    some = rows.iloc[wanted] if hasattr(rows, "iloc") else rows[wanted]
+    hashes = dict(zip(wanted, row_hashes(some, leave_out), strict=True))
+    return place_verdicts(verdicts, labels, place, hashes)
+
+
+def place_verdicts(
+    verdicts: Verdicts, labels: Labels, place: Mapping[str, int], hashes: Mapping[int, str]
+) -> CheckedRows:
+    """Put verdicts where their rows are, given the hashes of those rows."""
+    n_rows, meaning = len(labels), _meanings(labels)
+    y_true = np.full(n_rows, None, dtype=object)
+    drawn_by = np.full(n_rows, "", dtype=object)
+    probability = np.full(n_rows, np.nan)
+    gone, changed, relabelled = [], [], []
+    for key, one in verdicts.settled.items():
+        row = place.get(key)
+        if row is None:
+            gone.append(key)
+        elif hashes.get(row) != one.row_hash:
+            changed.append(key)
+        else:
+            y_true[row], drawn_by[row] = meaning(one.verdict), one.drawn_by
+            if as_text(labels[row]) == one.label:
+                probability[row] = np.nan if one.probability is None else one.probability
+            else:
+                relabelled.append(key)
+    skipped = [place[key] for key in verdicts.skipped if key in place]
+    notes = [
+        *verdicts.notes,
+        *_note(gone, "is of no row of the data", "are of no row of the data"),
+        *_note(changed, "is refused: its row has changed", "are refused: their rows have changed"),
+        *_note(list(verdicts.conflicts), "contradicts another", "contradict each other"),
+    ]
+    if relabelled:
+        notes.append(
+            f"The labels of {len(relabelled):,} checked rows have changed since: their truths are "
+            "used, but not to count how labels go wrong."
+        )
+    return CheckedRows(y_true, probability, drawn_by, notes, np.array(skipped, dtype=np.intp))
+
+
+def _meanings(labels: Labels) -> Callable[[str], Any]:
+    """Return what turns the text of a class into a label of the data's own type."""
+    present = labels[~is_missing(labels)].tolist()
+    known = {as_text(one): one for one in set(present)}
+    numbers = bool(present) and all(isinstance(one, int | float) for one in known.values())
+
+    def meaning(text: str) -> Any:
+        if text in known or not numbers:
+            return known.get(text, text)
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError(
+                f"A verdict says {text!r}, but the labels of the data are numbers."
+            ) from None
+
+    return meaning
+
+
+def _note(keys: list[str], one: str, many: str) -> list[str]:
+    if not keys:
+        return []
+    shown = ", ".join(keys[:FIRST]) + (", ..." if len(keys) > FIRST else "")
+    if len(keys) == 1:
+        return [f"A verdict {one}, and not used (row {shown})."]
+    return [f"Verdicts on {len(keys):,} rows {many}, and are not used (rows {shown})."]
+
+
+def _places(n_rows: int, keys: ArrayLike | None) -> dict[str, int]:
+    if keys is None:
+        return {str(row): row for row in range(n_rows)}
+    texts = [as_text(one) for one in label_array(keys).tolist()]
+    if len(texts) != n_rows:
+        raise ValueError(f"There are {len(texts)} keys for {n_rows} rows.")
+    place = {key: row for row, key in enumerate(texts)}
+    if len(place) < len(texts):
+        twice = next(key for row, key in enumerate(texts) if place[key] != row)
+        raise ValueError(f"The key {twice!r} occurs more than once: every row needs its own.")
+    return place
+
+
+def as_text(label: Any) -> str:
+    """Return a label as it is written in a verdict file."""
+    if label is None:
+        return ""
+    if isinstance(label, float | np.floating):
+        if label != label:
+            return ""
+        return str(int(label)) if float(label).is_integer() else repr(float(label))
+    return str(label).strip()

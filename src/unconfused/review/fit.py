@@ -1,0 +1,185 @@
+"""Fits with verdicts: all truths are learnt from, only rows drawn by chance are counted."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from unconfused._labels import MISSING, encode_labels
+from unconfused._typing import ArrayLike, FloatArray
+from unconfused.confusion import ConfusionEstimate, from_noisy
+from unconfused.confusion.estimate import divide_rows
+from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows
+
+GUESS_ROWS = 20.0
+"""Checked rows per label that a guess from the labels alone is worth. With 5, the first 24 rows
+drawn at random took accuracy on Reuters from 0.78 to 0.34; with 20 it rose to 0.82."""
+
+ROWS_TO_GUESS_FROM = 10_000
+"""More rows make a guess slower, not better."""
+
+
+def fit_checked(
+    model: Any, X: Any, y: ArrayLike, checked: CheckedRows, *, random_state: int = 0
+) -> Any:
+    """Fit with verdicts, without taking rows that were checked for a reason as a sample.
+
+    The confusion matrix and all settings that the model chooses on held-out truths come from a fit
+    that knows only the rows drawn by chance. With these kept, the model is fitted again to all
+    truths. So a hundred rows checked because they looked wrong mend a hundred labels, and do not
+    make all other labels look wrong.
+
+    Parameters
+    ----------
+    model : an estimator of this library, or a Pipeline that ends in one; it is cloned. A
+        `confusion` it was given stays
+    X, y : rows and labels
+    checked : from `match_verdicts`
+    random_state : seed of the guess of C where too few rows were drawn by chance
+
+    Returns
+    -------
+    The fitted model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UnconfusedLogisticRegression, noise
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> y = noise.corrupt_labels(truth, noise.pairwise(3, 0.3), random_state=0)
+    >>> y_true = np.full(150, None, dtype=object)
+    >>> y_true[::5] = truth[::5]
+    >>> drawn = np.where(np.arange(150) % 5 == 0, 0.2, np.nan)
+    >>> how = np.where(np.isfinite(drawn), "random", "").astype(object)
+    >>> checked = CheckedRows(y_true, drawn, how)
+    >>> fitted = fit_checked(UnconfusedLogisticRegression(), X, y, checked)
+    >>> bool(fitted.score(X, truth) > 0.85)
+    True
+    """
+    model = clone(model)
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    final = model.steps[-1][1] if prefix else model
+    known = {f"{prefix}y_true": checked.y_true}
+    if final.confusion is None or isinstance(final.confusion, str):  # "auto"
+        features = model[:-1].fit_transform(X) if prefix and len(model.steps) > 1 else X
+        estimate = confusion_of_checked(
+            features, y, checked, classes=final.classes, random_state=random_state
+        )
+        model.set_params(**{f"{prefix}confusion": estimate})
+        if getattr(final, "refine", None) == "auto":
+            # A handful of rows would be no match for what a model that learns labels by heart says.
+            model.set_params(**{f"{prefix}refine": False})
+    if not (checked.known & ~checked.representative).any() and checked.known.any():
+        return model.fit(X, y, **known)
+    if not _chooses(final):
+        return model.fit(X, y, **known)
+    sample = {f"{prefix}y_true": checked.y_random} if checked.representative.any() else {}
+    first = clone(model).fit(X, y, **sample)
+    return model.set_params(**_kept(first.steps[-1][1] if prefix else first, prefix)).fit(
+        X, y, **known
+    )
+
+
+def _chooses(final: Any) -> bool:
+    """Whether a learner chooses settings, or adjusts C, by truths it is given."""
+    return bool({"l2", "noisy_weight", "refine"} & set(final.get_params(deep=False)))
+
+
+def _kept(fitted: Any, prefix: str) -> dict[str, Any]:
+    """Return what a fit chose, as parameters."""
+    known = fitted.get_params(deep=False)
+    matrix = np.asarray(fitted.confusion_)
+    counts = getattr(fitted.confusion, "counts", None)
+    scale = np.ones(len(matrix)) if counts is None else np.asarray(counts).sum(axis=1)
+    chosen = getattr(fitted, "choice_", {})
+    believed = chosen.get("believed", np.zeros(1))[np.argmax(chosen.get("chosen", np.zeros(1)))]
+    if believed:
+        matrix = np.eye(len(matrix))
+    kept: dict[str, Any] = {
+        "confusion": ConfusionEstimate(
+            matrix, scale[:, np.newaxis] * matrix, fitted.classes_, fitted.class_prior_
+        ),
+        "refine": False,
+    }
+    for name in ("l2", "noisy_weight"):
+        if hasattr(fitted, f"{name}_"):
+            kept[name] = getattr(fitted, f"{name}_")
+    return {f"{prefix}{name}": value for name, value in kept.items() if name in known}
+
+
+def confusion_of_checked(
+    features: Any,
+    y: ArrayLike,
+    checked: CheckedRows,
+    *,
+    classes: ArrayLike | None = None,
+    random_state: int = 0,
+) -> ConfusionEstimate:
+    """Estimate C from the rows drawn by chance, with a guess in place of what they do not show.
+
+    Among the rows of a label, a guess from all labels (`confusion.from_noisy`) counts as twenty
+    checked rows.
+    """
+    y_random = checked.y_random if checked.representative.any() else None
+    labels = encode_labels(y, y_random, classes=_named(y, checked, classes), missing_label=None)
+    n_classes, present = len(labels.classes), labels.observed != MISSING
+    guess = _guess(features, labels.observed, n_classes, random_state)
+    if y_random is None:
+        return replace(guess, classes=labels.classes)
+    prior = guess.class_prior
+    if prior is None:
+        prior = guess.counts.sum(axis=1)
+    joint = prior[:, np.newaxis] * guess.matrix
+    share = joint / np.maximum(joint.sum(axis=0), 1e-300)
+    drawn = checked.representative & present
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(
+        counts, (labels.truth[drawn], labels.observed[drawn]), _weights(checked, labels, drawn)
+    )
+    share = (counts + GUESS_ROWS * share) / (counts.sum(axis=0) + GUESS_ROWS)
+    size = np.bincount(labels.observed[present], minlength=n_classes)
+    joint = share * size
+    matrix = divide_rows(np.where(joint.sum(axis=1, keepdims=True) > 0, joint, guess.matrix), 0.0)
+    rows = counts.sum(axis=1, keepdims=True) + GUESS_ROWS
+    total = np.maximum(joint.sum(axis=1), 1e-12)
+    return ConfusionEstimate(matrix, rows * matrix, labels.classes, total / total.sum())
+
+
+def _weights(checked: CheckedRows, labels: Any, drawn: Any) -> FloatArray:
+    """Return what each counted row stands for, so that those of a label add up to their number."""
+    if np.isin(checked.drawn_by[drawn], DRAWN_WITHIN_LABELS).all():
+        return np.ones(int(drawn.sum()))
+    weight, observed = 1.0 / checked.probability[drawn], labels.observed[drawn]
+    n_classes = len(labels.classes)
+    mean = np.bincount(observed, weight, n_classes) / np.maximum(
+        np.bincount(observed, minlength=n_classes), 1
+    )
+    return np.asarray(weight / mean[observed])
+
+
+def _named(y: ArrayLike, checked: CheckedRows, classes: ArrayLike | None) -> ArrayLike:
+    """Return all classes: of the labels and of every verdict."""
+    if classes is not None:
+        return classes
+    return encode_labels(y, checked.y_true, missing_label=None).classes
+
+
+def _guess(features: Any, observed: Any, n_classes: int, seed: int) -> ConfusionEstimate:
+    rows = np.flatnonzero(observed != MISSING)
+    if len(rows) > ROWS_TO_GUESS_FROM:
+        rows = np.sort(np.random.RandomState(seed).choice(rows, ROWS_TO_GUESS_FROM, replace=False))
+    given: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": seed}
+    X, y = _safe_indexing(features, rows), observed[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
+        try:
+            return from_noisy(X, y, **given)
+        except ValueError:  # a class without a single confident row
+            return from_noisy(X, y, smoothing=1.0, **given)

@@ -1,0 +1,152 @@
+"""What a model says of rows, block by block: how likely labels are wrong, and where rows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from unconfused._labels import MISSING, encode_labels, label_array
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.estimators._lazy import is_dask
+
+BLOCK = 2**15
+"""Rows looked at together."""
+
+SKETCH = 8
+"""Numbers a row's features are projected to, to tell which rows are alike."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rows in a few numbers each.
+
+    Attributes
+    ----------
+    observed : (n,) label codes, MISSING where there is none
+    wrong : (n,) probability that the label is wrong; 0 where there is none
+    suggested : (n,) code of the likeliest class; the label itself where that is
+    uncertain : (n,) chance that two draws from the posterior differ
+    sketch : (n, 8) a random projection of the features
+    truth_given_label : (Q, Q) share of class t among the rows of label k, by the posterior
+    """
+
+    classes: Labels
+    observed: IntArray
+    wrong: FloatArray
+    suggested: IntArray
+    uncertain: FloatArray
+    sketch: FloatArray
+    truth_given_label: FloatArray
+
+
+Numbers = tuple[IntArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray]
+
+
+def measure(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    posterior: FloatArray | None = None,
+    missing_label: Any = "auto",
+) -> Measured:
+    """Ask a fitted model about rows: in memory, in Dask collections, or block by block."""
+    classes = _final(model).classes_
+    if is_dask(X):
+        parts = _dask_parts(model, X, y, missing_label)
+    else:
+        codes = encode_labels(y, classes=classes, missing_label=missing_label).observed
+        blocks = X if hasattr(X, "__next__") else _blocks(X)
+        parts, begun = [], 0
+        for block in blocks:
+            rows = slice(begun, begun + block.shape[0])
+            own = None if posterior is None else posterior[rows]
+            parts.append(_numbers(model, block, codes[rows], classes, own))
+            begun = rows.stop
+        if begun != len(codes):
+            raise ValueError(f"X has {begun} rows but y has {len(codes)} labels.")
+    observed, wrong, suggested, uncertain, sketch, _ = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    joint = np.sum([part[-1] for part in parts], axis=0)
+    share = joint / np.maximum(joint.sum(axis=0), 1e-300)
+    return Measured(classes, observed, wrong, suggested, uncertain, sketch, share)
+
+
+def _final(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _blocks(X: Any) -> Iterator[Any]:
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    for start in range(0, n_rows, BLOCK):
+        yield _safe_indexing(X, np.arange(start, min(start + BLOCK, n_rows)))
+
+
+def _numbers(
+    model: Any, X: Any, codes: IntArray, classes: Labels, posterior: FloatArray | None
+) -> Numbers:
+    features = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
+    table = _posterior(_final(model), features, codes, classes) if posterior is None else posterior
+    rows, seen = np.arange(len(codes)), codes != MISSING
+    own = np.where(seen, table[rows, codes], 1.0)
+    # A tie with the label is no reason to suggest another.
+    suggested = np.where(seen & (own >= table.max(axis=1)), codes, table.argmax(axis=1))
+    joint = np.zeros((len(classes), len(classes)))
+    np.add.at(joint.T, codes[seen], table[seen])
+    wrong = np.clip(1.0 - own, 0.0, 1.0)
+    return codes, wrong, suggested, 1.0 - (table**2).sum(axis=1), _sketch(features), joint
+
+
+def _posterior(final: Any, X: Any, codes: IntArray, classes: Labels) -> FloatArray:
+    """Return P(true class | row, label), or of the row alone where the model cannot say more."""
+    if hasattr(final, "label_posterior"):
+        labels = classes.astype(object)[codes]
+        labels[codes == MISSING] = None
+        if (codes != MISSING).all():
+            labels = classes[codes]
+        return np.asarray(final.label_posterior(X, labels))
+    if hasattr(final, "predict_proba"):
+        return np.asarray(final.predict_proba(X))
+    raise ValueError(
+        f"{type(final).__name__} has no probabilities, so it cannot say which rows to check; fit "
+        "an UnconfusedLogisticRegression with the same confusion matrix."
+    )
+
+
+def _sketch(features: Any) -> FloatArray:
+    """Project rows to a few random directions."""
+    directions = np.random.RandomState(0).standard_normal((features.shape[1], SKETCH))
+    if hasattr(features, "to_numpy"):
+        features = features.to_numpy()
+    found = np.asarray(features @ (directions / np.sqrt(features.shape[1])), dtype=np.float64)
+    return np.nan_to_num(found).astype(np.float32)
+
+
+def _dask_parts(model: Any, X: Any, y: Any, missing_label: Any) -> list[Numbers]:
+    """Measure each block where it is; only a few numbers per row come back."""
+    import dask
+
+    classes = _final(model).classes_
+    blocks = np.asarray(X.to_delayed(), dtype=object).reshape(-1).tolist()
+    if is_dask(y):
+        labels = np.asarray(y.to_delayed(), dtype=object).reshape(-1).tolist()
+    else:
+        sizes = dask.compute(*[dask.delayed(len)(block) for block in blocks])
+        labels = np.split(label_array(y), np.cumsum(sizes)[:-1])
+    if len(labels) != len(blocks):
+        raise ValueError(
+            f"X has {len(blocks)} blocks but y has {len(labels)}: give both the same chunks."
+        )
+
+    def one(block: Any, own: Any) -> Numbers:
+        codes = encode_labels(own, classes=classes, missing_label=missing_label).observed
+        return _numbers(model, block, codes, classes, None)
+
+    pairs = zip(blocks, labels, strict=True)
+    return list(dask.compute(*[dask.delayed(one)(block, own) for block, own in pairs]))

@@ -1,0 +1,1 @@
+"""The review page: one row at a time, served to this machine only."""

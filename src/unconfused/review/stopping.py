@@ -1,0 +1,255 @@
+"""How many labels are still wrong, and what checking more rows would bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+from sklearn.base import clone
+
+from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused._words import percent
+from unconfused.confusion.estimate import JEFFREYS
+from unconfused.review.checked import CheckedRows
+from unconfused.review.fit import fit_checked
+
+DRAWS = 2000
+"""Draws behind an interval of rows drawn by label."""
+
+MORE = 50
+"""Rows of which the expected gain is told while reviewing."""
+
+
+@dataclass(frozen=True)
+class WrongLeft:
+    """The share of labels that are still wrong.
+
+    Attributes
+    ----------
+    share : estimate
+    low, high : ends of a 95 % interval; None if no row was drawn by chance
+    n_random : rows drawn by chance
+    mended : labels found wrong
+    """
+
+    share: float
+    low: float | None
+    high: float | None
+    n_random: int
+    mended: int
+
+    @property
+    def sentence(self) -> str:
+        """The estimate in words."""
+        if self.low is None or self.high is None:
+            return (
+                f"About {percent(self.share)} of the labels are still wrong, by the model alone: "
+                "no row was drawn at random."
+            )
+        return (
+            f"About {percent(self.share)} of the labels are still wrong (95 % interval "
+            f"{100 * self.low:.1f} to {100 * self.high:.1f} %, from {self.n_random:,} rows drawn "
+            "at random)."
+        )
+
+
+def wrong_left(
+    checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = None, level: float = 0.95
+) -> WrongLeft:
+    """Estimate the share of labels that are still wrong after all verdicts are applied.
+
+    Parameters
+    ----------
+    checked : from `match_verdicts`
+    y : the labels
+    wrong : (n,) probability that each label is wrong by the model; used only where no row was
+        drawn by chance
+    level : of the interval
+
+    Examples
+    --------
+    >>> y = np.array(["a"] * 80 + ["b"] * 20, dtype=object)
+    >>> y_true, how = np.full(100, None, dtype=object), np.full(100, "", dtype=object)
+    >>> y_true[::2], how[::2] = y[::2], "random"
+    >>> y_true[::20] = "c"
+    >>> chance = np.where(how == "random", 0.5, np.nan)
+    >>> left = wrong_left(CheckedRows(y_true, chance, how), y)
+    >>> round(left.share, 2), left.mended
+    (0.05, 5)
+    """
+    labels = np.asarray(y)
+    known = checked.known
+    n_rows = len(labels)
+    mistaken = known & np.array(
+        [one != other for one, other in zip(checked.y_true, labels, strict=True)], dtype=bool
+    )
+    mended = int(mistaken.sum())
+    sample = checked.representative
+    n_random = int(sample.sum())
+    if not n_random:
+        rest = 0.0 if wrong is None else float(np.sum(wrong[~known]))
+        return WrongLeft(rest / max(1, n_rows), None, None, 0, mended)
+    ends = np.array([(1 - level) / 2, (1 + level) / 2])
+    if (checked.drawn_by[sample] == "random").all():
+        hits = int(mistaken[sample].sum())
+        share = hits / n_random
+        low, high = betaincinv(hits + JEFFREYS, n_random - hits + JEFFREYS, ends)
+        low, high = (0.0 if hits == 0 else low), (1.0 if hits == n_random else high)
+    else:
+        share, low, high = _by_label(labels, mistaken, sample, ends)
+    # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
+    done = mended / n_rows
+    open_share = float((~known).mean())
+    left = [float(np.clip(one - done, 0.0, open_share)) for one in (share, low, high)]
+    return WrongLeft(left[0], left[1], left[2], n_random, mended)
+
+
+def _by_label(labels: Any, mistaken: Any, sample: Any, ends: FloatArray) -> tuple[float, ...]:
+    """Weigh the labels' own shares by how frequent they are."""
+    rng = np.random.default_rng(0)
+    total, draws = 0.0, np.zeros(DRAWS)
+    for label in np.unique(labels.astype(str)):
+        own = labels.astype(str) == label
+        n_drawn, hits = int((own & sample).sum()), int((own & sample & mistaken).sum())
+        total += own.mean() * (hits / n_drawn if n_drawn else 0.5)
+        draws += own.mean() * rng.beta(hits + JEFFREYS, n_drawn - hits + JEFFREYS, DRAWS)
+    low, high = np.quantile(draws, ends)
+    return total, float(low), float(high)
+
+
+@dataclass(frozen=True)
+class StoppingCurve:
+    """Error of the model and share of wrong labels against rows checked.
+
+    Attributes
+    ----------
+    checked : rows checked at each stop
+    error, error_spread : error of the model on rows drawn at random that it had not seen, and its
+        standard error
+    wrong, wrong_low, wrong_high : share of labels wrong after that many verdicts, with intervals
+    gain, gain_spread : by how much `more` further rows would lower the error of the model, judged
+        by what the last half of the verdicts did, and its standard error
+    more : number of further rows
+    """
+
+    checked: IntArray
+    error: FloatArray
+    error_spread: FloatArray
+    wrong: FloatArray
+    wrong_low: FloatArray
+    wrong_high: FloatArray
+    gain: float
+    gain_spread: float
+    more: int
+
+    @property
+    def sentence(self) -> str:
+        """What checking more rows would bring."""
+        what = f"Another {self.more:,} rows would lower the error by about"
+        change = f"{self.gain:.3f} ± {self.gain_spread:.3f}"
+        if self.gain <= self.gain_spread:
+            return f"{what} {change}: no gain can be told from none."
+        return f"{what} {change}."
+
+
+def when_to_stop(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    checked: CheckedRows,
+    *,
+    order: ArrayLike | None = None,
+    more: int = 200,
+    stops: int = 4,
+    cv: int = 4,
+    random_state: int = 0,
+) -> StoppingCurve:
+    """Say what checking rows has brought so far, and what checking more would bring.
+
+    The model is fitted with the first verdicts, then with more of them; each fit is judged on rows
+    drawn at random that it did not know, so what is told is the error on all rows. If the last half
+    of the verdicts lowered the error by g, as many again are expected to lower it by half of that:
+    errors fall about as 1 over the number of rows.
+
+    Parameters
+    ----------
+    model : an estimator of this library, or a Pipeline that ends in one; it is cloned
+    X, y : rows and labels
+    checked : verdicts; at least 10 must be on rows drawn at random
+    order : the order of all rows' verdicts, such as their times; by default the rows' own order
+    more : number of further rows
+    stops : points of the curve
+    cv : folds of the rows drawn at random
+    random_state : seed of the folds
+
+    Returns
+    -------
+    StoppingCurve
+    """
+    labels = np.asarray(y, dtype=object)
+    sample = np.flatnonzero(checked.representative)
+    if len(sample) < max(10, cv):
+        raise ValueError(
+            f"Only {len(sample)} checked rows were drawn at random; at least 10 are needed to "
+            "tell an error from."
+        )
+    known = np.flatnonzero(checked.known)
+    when = known if order is None else np.asarray(order)[known]
+    known = known[np.argsort(when, kind="stable")]
+    counts = np.unique(np.linspace(0, len(known), stops + 1).round().astype(int))
+    mistakes = np.zeros((len(counts), len(sample)))
+    shares = []
+    folds = np.random.RandomState(random_state).permutation(len(sample)) % cv
+    for stop, count in enumerate(counts):
+        some = _only(checked, known[:count])
+        for fold in range(cv):
+            held = sample[folds == fold]
+            fitted = fit_checked(clone(model), X, y, _without(some, held))
+            predicted = fitted.predict(_rows(X, held))
+            truth = checked.y_true[held]
+            mistakes[stop, folds == fold] = [a != b for a, b in zip(predicted, truth, strict=True)]
+        shares.append(_share_after(checked, some, labels))
+    half = int(np.argmin(np.abs(counts - counts[-1] / 2)))
+    fall = mistakes[half] - mistakes[-1]
+    scale = 0.5 * more / max(1, counts[-1] - counts[half])
+    table = np.array(shares)
+    return StoppingCurve(
+        counts,
+        mistakes.mean(axis=1),
+        mistakes.std(axis=1) / np.sqrt(len(sample)),
+        table[:, 0],
+        table[:, 1],
+        table[:, 2],
+        float(scale * fall.mean()),
+        float(scale * fall.std() / np.sqrt(len(sample))),
+        more,
+    )
+
+
+def _rows(X: Any, rows: IntArray) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _only(checked: CheckedRows, rows: IntArray) -> CheckedRows:
+    """Keep the verdicts on some rows."""
+    kept = np.zeros(len(checked.y_true), dtype=bool)
+    kept[rows] = True
+    y_true = checked.y_true.astype(object)
+    y_true[~kept] = None
+    return CheckedRows(y_true, np.where(kept, checked.probability, np.nan), checked.drawn_by)
+
+
+def _without(checked: CheckedRows, rows: IntArray) -> CheckedRows:
+    kept = checked.known
+    kept[rows] = False
+    return _only(checked, np.flatnonzero(kept))
+
+
+def _share_after(checked: CheckedRows, some: CheckedRows, y: Any) -> tuple[float, float, float]:
+    """Return the share of labels wrong after some verdicts, by all rows drawn at random."""
+    now = wrong_left(checked, y)
+    mended = wrong_left(some, y).mended
+    back = (now.mended - mended) / len(y)
+    return now.share + back, (now.low or 0.0) + back, (now.high or 0.0) + back

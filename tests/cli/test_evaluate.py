@@ -1,0 +1,76 @@
+"""`unconfused evaluate`: scores of a model file on noisy labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from pets import KINDS, NOISE, pets, refused, succeed, succeed_json
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a model, a test file and the matrix of its labels."""
+    path = tmp_path_factory.mktemp("evaluate")
+    pets().drop(columns="truth").to_csv(path / "pets.csv", index=False)
+    pets(2000, seed=1).to_csv(path / "test.csv", index=False)
+    pd.DataFrame(NOISE, index=KINDS, columns=KINDS).to_csv(path / "C.csv")
+    pd.DataFrame(NOISE).to_csv(path / "plain.csv", index=False, header=False)
+    succeed("fit", path / "pets.csv", "--label", "kind", "-o", path / "model.skops",
+            "--ignore", "name,remark,checked", "--confusion", path / "C.csv")  # fmt: skip
+    return path
+
+
+@pytest.fixture
+def given(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return ("evaluate", "model.skops", "test.csv", "--label", "kind")
+
+
+def right(folder):
+    """Return the share of right predictions."""
+    succeed("predict", folder / "model.skops", folder / "test.csv", "-o", folder / "out.csv",
+            "--force")  # fmt: skip
+    predicted = pd.read_csv(folder / "out.csv")["label"]
+    return np.mean(predicted == pd.read_csv(folder / "test.csv")["truth"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--confusion", "C.csv"),
+        ("--confusion", "plain.csv"),
+        (),
+        ("--truth", "checked"),
+        ("--confusion", "C.csv", "--truth", "checked"),
+    ],
+)
+def test_every_source_finds_the_accuracy(given, folder, options):
+    found = succeed_json(*given, *options)
+    accuracy = found["accuracy"]
+    assert accuracy["low"] <= right(folder) + 0.01
+    assert accuracy["high"] >= right(folder) - 0.01
+    assert accuracy["high"] - accuracy["low"] < 0.12
+    assert found["classes"] == KINDS.tolist()
+    assert np.shape(found["confusion_matrix"]["value"]) == (3, 3)
+    if "--truth" not in options:
+        assert (found["noisy_rows"], found["trusted_rows"]) == (2000, 0)
+    elif "--confusion" in options:
+        assert found["noisy_rows"] + found["trusted_rows"] == 2000
+    else:
+        assert found["noisy_rows"] == 0
+
+
+def test_all_rows_trusted_is_the_plain_accuracy(given, folder):
+    found = succeed_json(*given, "--truth", "truth", "--rows", "300")
+    assert found["accuracy"]["value"] == pytest.approx(right(folder))
+
+
+def test_what_it_prints(given):
+    told = succeed(*given, "--confusion", "C.csv", "--truth", "checked")
+    assert "balanced accuracy" in told
+    assert "hen" in told
+    assert "matrix of C.csv" in told
+
+
+def test_refusals(given):
+    assert "sort" in refused(*given[:-1], "sort")
+    assert "gone.csv" in refused(*given, "--confusion", "gone.csv")

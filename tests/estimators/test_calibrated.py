@@ -1,0 +1,80 @@
+"""Probabilities that mean what they say."""
+
+import numpy as np
+import pytest
+from problems import make_problem
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from unconfused import UnconfusedLogisticRegression, noise
+
+
+def calibration_error(probability, truth, n_bins=15):
+    top, right = probability.max(axis=1), probability.argmax(axis=1) == truth
+    bins = np.array_split(np.argsort(top), n_bins)
+    return sum(len(rows) * abs(top[rows].mean() - right[rows].mean()) for rows in bins) / len(top)
+
+
+@pytest.mark.parametrize("known", ["matrix", "truths"])
+def test_it_is_as_calibrated_as_on_clean_labels(known):
+    X, true = load_digits(return_X_y=True)
+    X, X_test, true, true_test = train_test_split(X / 16, true, test_size=600, random_state=0)
+    C = noise.symmetric(10, 0.4)
+    y = noise.corrupt_labels(true, C, random_state=0)
+    truth = np.where(np.random.RandomState(7).uniform(size=len(true)) < 0.1, true, -1)
+    clean = UnconfusedLogisticRegression(l2=1e-3).fit(X, true)
+    given = {"matrix": C, "truths": None}[known]
+    noisy = UnconfusedLogisticRegression(given, relabel=0, random_state=0)
+    noisy.fit(X, y, y_true=truth if known == "truths" else None)
+    ours, theirs = (
+        calibration_error(model.predict_proba(X_test), true_test) for model in (noisy, clean)
+    )
+    assert ours <= theirs + 0.02
+    # Without the temperature it would be far from that.
+    power = noisy._state.calibration[0]
+    noisy.coef_, noisy.intercept_ = noisy.coef_ / power, noisy.intercept_ / power
+    assert calibration_error(noisy.predict_proba(X_test), true_test) > ours + 0.05
+
+
+def test_a_number_means_that_number():
+    problem = make_problem(0, n=400)
+    clf = UnconfusedLogisticRegression(problem.C, l2=0.01, relabel=0).fit(problem.X, problem.y)
+    assert clf._state.calibration is None
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_temperature_leaves_class_shares_alone(intercept):
+    problem = make_problem(2, n=600)
+    clf = UnconfusedLogisticRegression(problem.C, relabel=0, fit_intercept=intercept)
+    clf.fit(problem.X, problem.y)
+    power, shift = clf._state.calibration[0], clf._state.calibration[1:]
+    assert power != 1.0
+    prior = np.log(clf.class_prior_) if intercept else np.zeros(4)
+    np.testing.assert_allclose(shift, (1 - power) * (prior - prior.mean()), atol=1e-12)
+    if not intercept:
+        assert not clf.intercept_.any()
+
+
+def test_calibrated_weights_are_frequencies_and_can_be_undone():
+    problem = make_problem(1, n=300)
+    weight = np.random.RandomState(0).randint(0, 3, 300)
+    clf = UnconfusedLogisticRegression(problem.C, relabel=0)
+    clf.fit(problem.X, problem.y, sample_weight=weight)
+    rows = np.repeat(np.arange(300), weight)
+    again = UnconfusedLogisticRegression(problem.C, relabel=0).fit(problem.X[rows], problem.y[rows])
+    np.testing.assert_allclose(clf._state.calibration, again._state.calibration, atol=0.05)
+    clf._state.uncalibrate(intercept=True)
+    plain = UnconfusedLogisticRegression(problem.C, relabel=0, l2=clf.l2_)
+    plain.fit(problem.X, problem.y, sample_weight=weight)
+    np.testing.assert_allclose(clf._state.weights, plain._state.weights, atol=0.02)
+
+
+def test_votes_are_calibrated_too():
+    problem = make_problem(3, n=400)
+    votes = np.column_stack(
+        [noise.corrupt_labels(problem.true, problem.C, random_state=seed) for seed in range(3)]
+    )
+    clf = UnconfusedLogisticRegression(relabel=0).fit(problem.X, votes)
+    assert clf._state.calibration is not None
+    error = calibration_error(clf.predict_proba(problem.X), problem.true)
+    assert error < 0.05

@@ -1,0 +1,128 @@
+"""UMA in whitened geometry: the oracle on explicitly whitened rows, and the laws."""
+
+import naive
+import numpy as np
+import pytest
+from problems import make_noisy_blobs, make_problem
+from scipy import sparse
+
+from unconfused import UMAClassifier
+from unconfused._matrix import Unmixing
+from unconfused.engines import LocalEngine
+from unconfused.solvers.moments import RunningMoments
+from unconfused.solvers.regions import adapt_to_regions
+from unconfused.solvers.whitening import Whitening
+
+FROM_ZERO = {"init": "zero", "whiten": True, "tol": 1e-3, "max_iter": 20}
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_noisy_blobs()
+
+
+@pytest.mark.parametrize("step", ["perceptron", "uniform"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_it_is_the_oracle_on_whitened_rows(step, form):
+    problem = make_problem(3, n=80)
+    X = problem.X * [1.0, 5.0, 0.2, 1.0] + 3.0
+    clf = UMAClassifier(problem.C, step=step, **FROM_ZERO).fit(form(X), problem.y)
+    centre, S = X.mean(axis=0), np.cov(X.T, bias=True)
+    root = np.linalg.cholesky(np.linalg.inv(S + clf._state.ridge * np.eye(4)))
+    rows = np.column_stack([(X - centre) @ root, np.ones(80)])
+    options = {"rule": step, "tol": 1e-3, "max_iter": 20}
+    W, pairs = naive.uma(rows.tolist(), problem.y, problem.C.tolist(), **options)
+    assert pairs == list(
+        zip(clf.history_["predicted"].tolist(), clf.history_["true"].tolist(), strict=True)
+    )
+    coef = W[:, :-1] @ root.T
+    np.testing.assert_allclose(clf.coef_, coef, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(clf.intercept_, W[:, -1] - coef @ centre, rtol=1e-6, atol=1e-9)
+
+
+def test_rows_in_any_order_and_weights_for_repeated_rows(blobs):
+    X, _, y, C = blobs
+    clf = UMAClassifier(C).fit(X, y)
+    order = np.random.RandomState(0).permutation(len(y))
+    np.testing.assert_allclose(UMAClassifier(C).fit(X[order], y[order]).coef_, clf.coef_, rtol=1e-6)
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    weighted = UMAClassifier(C).fit(X, y, sample_weight=weight)
+    repeated = np.repeat(np.arange(len(y)), weight.astype(int))
+    again = UMAClassifier(C).fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(again.coef_, weighted.coef_, rtol=1e-6)
+
+
+def test_without_a_ridge_linear_maps_of_the_features_change_nothing(blobs, monkeypatch):
+    X, _, y, C = blobs
+    monkeypatch.setattr(Whitening, "ridge", lambda self: 1e-13 * self.covariance.mean_variance)
+    turned = X @ np.random.RandomState(0).randn(5, 5) + 7.0
+    clf, other = (UMAClassifier(C, **FROM_ZERO).fit(rows, y) for rows in (X, turned))
+    np.testing.assert_allclose(
+        other.decision_function(turned), clf.decision_function(X), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_moments_of_chunks_add_up(blobs):
+    X, _, y, C = blobs
+    whole, first, second = (
+        RunningMoments.of(LocalEngine(X[s], y[s], 4), 4)
+        for s in (slice(None), slice(200), slice(200, None))
+    )
+    both, unmixing = first + second, Unmixing(C, trusted=True)
+    np.testing.assert_allclose(both.second_moment(), whole.second_moment())
+    ridges = [Whitening(rows, unmixing).ridge() for rows in (both, whole)]
+    assert ridges[0] == pytest.approx(ridges[1])
+    clf = UMAClassifier(C)
+    for start in range(0, 600, 200):
+        clf.partial_fit(X[start : start + 200], y[start : start + 200], classes=range(4))
+    np.testing.assert_allclose(clf._state.moments.second_moment(), whole.second_moment())
+
+
+def test_sparse_rows_stay_sparse():
+    X = sparse.random_array((50, 30), density=0.1, format="csr", rng=0)
+    engine = LocalEngine(X, np.arange(50) % 2, 2)
+    change = Whitening(engine, Unmixing(np.eye(2))).row_map(0.1)
+    assert change.matrix.shape == (30,)
+    mapped = engine.mapped(change)
+    assert np.shares_memory(mapped.rows.stored[1], X.indices)
+    weights = np.random.RandomState(0).randn(2, 31)
+    np.testing.assert_allclose(change.from_mapped(change.to_mapped(weights)), weights)
+
+
+def test_kept_updates_are_sums_of_the_original_rows(blobs):
+    X, _, y, C = blobs
+    clf = UMAClassifier(C, keep_updates=True, **FROM_ZERO).fit(X, y)
+    unmix = np.linalg.inv(C)[y, clf.history_["true"][0]]
+    np.testing.assert_allclose(clf.updates_[0], unmix @ X / len(X), atol=1e-9)
+
+
+def test_region_coefficients_tend_to_the_inverse_and_keep_trusted_labels():
+    C = make_problem(1).C
+    counts = np.full((4, 8), 1e5)
+    unmixing = Unmixing(C, trusted=True)
+    adapted = adapt_to_regions(unmixing, counts).coefficients_by_region
+    np.testing.assert_allclose(
+        adapted[:, :4], np.broadcast_to(np.linalg.inv(C), (4, 4, 4)), rtol=1e-2
+    )
+    np.testing.assert_array_equal(adapted[:, 4:], np.broadcast_to(np.eye(4), (4, 4, 4)))
+    clean = adapt_to_regions(Unmixing(np.eye(4)), counts[:, :4]).coefficients_by_region
+    np.testing.assert_allclose(clean, np.broadcast_to(np.eye(4), (4, 4, 4)), atol=1e-12)
+
+
+def test_the_error_set_at_alpha(blobs):
+    X, _, y, C = blobs
+    seen = []
+
+    def step(scores, target, predicted, squared_norm):
+        seen.append(np.delete(scores, target).max() - scores[target])
+        steps = np.zeros(4)
+        steps[target], steps[predicted] = 1.0, -1.0
+        return steps
+
+    options = {"alpha": 0.01, "init": "means", "step": step, "tol": 1e-6, "max_iter": 30}
+    UMAClassifier(C, error_margin="alpha", **options).fit(X, y)
+    assert min(seen, default=0.0) >= -1e-9  # scores come with the margin added
+    n_at_alpha = len(seen)
+    seen.clear()
+    UMAClassifier(C, **options).fit(X, y)
+    assert len(seen) >= n_at_alpha

@@ -1,0 +1,61 @@
+"""The simulated reviews: what is left to do, areas, and how targets are judged."""
+
+import numpy as np
+import pytest
+from experiments.review.main import area, compare, early, gather, page, targets
+from experiments.review.simulate import FIELDS, STRATEGIES, Review, cases
+from experiments.store import Store
+
+from unconfused import noise
+
+
+def record(strategy, seed, mended, accuracy):
+    return {
+        "data": "digits", "noise": "random 0.6", "strategy": strategy, "seed": seed,
+        "n_rows": 100, "n_wrong": 60, "checked": [0, 10, 30], "mended": mended,
+        "accuracy": accuracy,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path):
+    kept = Store(tmp_path / "review.jsonl", FIELDS)
+    for seed in range(3):
+        for strategy in STRATEGIES:
+            good = strategy != "random"
+            mended = [0, 9, 27] if good else [0, 6, 18]
+            kept.add(record(strategy, seed, mended, [0.8, 0.85 + 0.05 * good, 0.9]))
+    return kept
+
+
+def test_what_is_done_is_not_done_again(store):
+    left = cases(store, ["digits"], 3)
+    assert left and not [one for one in left if one.noise == "random 0.6"]
+
+
+def test_areas_and_targets(store):
+    curves = gather(store)
+    records = curves["digits", "random 0.6"]
+    one = records["mix"][0]
+    assert area(one, "mended") == pytest.approx((4.5 * 10 + 18 * 20) / 60 / 30)
+    difference, error = compare(records, "random", "accuracy")
+    assert difference > 0 and error == pytest.approx(0)
+    assert early(one) == (0.9, 0.6)
+    met = [how for _, how in targets(curves)]
+    assert met == ["2 of 2 curves", "2 of 2", "0 of 0", "1 of 1"]
+    assert "| digits | random 0.6 | 0.60 | **0.225** |" in page(curves)
+
+
+@pytest.mark.parametrize("strategy", ["mix", "random"])
+def test_a_review_learns_truths(strategy):
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=300)
+    X = np.eye(3)[truth] * 3 + rng.randn(300, 3)
+    y = noise.corrupt_labels(truth, noise.symmetric(3, 0.3), random_state=0)
+    review = Review(X, y, truth, 3, seed=0)
+    review.check(strategy, 30)
+    review.check(strategy, 30)
+    assert review.n_checked == 60
+    wrong = (y != truth).mean()
+    assert review.n_mended > (1.5 if strategy == "mix" else 0.3) * 60 * wrong
+    assert review.fit().score(X, truth) > 0.9

@@ -1,0 +1,62 @@
+"""How many labels are still wrong, with what certainty, and what more rows would bring."""
+
+import numpy as np
+import pytest
+
+from unconfused import UnconfusedLogisticRegression, noise
+from unconfused.review import CheckedRows, when_to_stop, wrong_left
+
+
+def drawn(truth, rows, how="random"):
+    y_true, by = np.full(len(truth), None, dtype=object), np.full(len(truth), "", dtype=object)
+    y_true[rows], by[rows] = truth[rows], how
+    chance = np.where(by == how, len(rows) / len(truth), np.nan)
+    return CheckedRows(y_true, chance, by)
+
+
+@pytest.mark.parametrize("how", ["random", "confusion"])
+def test_intervals_cover_the_share_of_wrong_labels(how):
+    """Suspicious rows are checked too, and must not move the estimate."""
+    rng = np.random.RandomState(0)
+    covered, shares = [], []
+    for _ in range(150):
+        truth = rng.randint(3, size=1000)
+        y = noise.corrupt_labels(truth, noise.symmetric(3, 0.2), random_state=rng)
+        checked = drawn(truth, rng.choice(1000, 120, replace=False), how)
+        wrong = np.flatnonzero((y != truth) & ~checked.known)[:60]
+        checked.y_true[wrong] = truth[wrong]
+        left = wrong_left(checked, y)
+        real = np.mean((y != truth) & ~checked.known)
+        assert left.mended == np.sum((y != truth) & checked.known)
+        covered.append(left.low <= real <= left.high)
+        shares.append(left.share - real)
+    assert np.mean(covered) >= 0.9
+    assert abs(np.mean(shares)) < 0.01
+
+
+def test_without_random_rows_there_is_no_interval():
+    y = np.array([0, 1, 1, 0])
+    left = wrong_left(drawn(y, [0], "suspicion").__class__(
+        np.array([0, None, None, None], dtype=object), np.full(4, np.nan),
+        np.array(["suspicion", "", "", ""], dtype=object)), y, np.full(4, 0.5))  # fmt: skip
+    assert left.low is None and left.share == pytest.approx(3 / 8)
+    assert "by the model alone" in left.sentence
+
+
+def test_the_curve_and_its_sentence():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=500)
+    X = np.eye(3)[truth] * 1.5 + rng.randn(500, 3)
+    y = noise.corrupt_labels(truth, noise.symmetric(3, 0.4), random_state=0)
+    checked = drawn(truth, rng.choice(500, 120, replace=False))
+    model = UnconfusedLogisticRegression(
+        noise.symmetric(3, 0.4), l2=1e-3, noisy_weight=1.0, relabel=0, refine=False
+    )
+    curve = when_to_stop(model, X, y, checked, more=200, stops=2, cv=2)
+    assert curve.checked.tolist() == [0, 60, 120]
+    assert np.all(np.diff(curve.wrong) <= 0), "verdicts mend labels"
+    assert np.all((curve.wrong_low <= curve.wrong) & (curve.wrong <= curve.wrong_high))
+    assert np.all((curve.error > 0) & (curve.error < 0.6) & (curve.error_spread > 0))
+    assert curve.sentence.startswith("Another 200 rows would lower the error by about")
+    with pytest.raises(ValueError, match="at least 10"):
+        when_to_stop(model, X, y, drawn(truth, np.arange(5)))
