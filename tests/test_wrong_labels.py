@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unconfused import UMAClassifier, confusion, noise
-from unconfused._words import percent_range, short_names
-from unconfused._wrong_labels import joint_table, wrong_labels
+from unconfused._text.words import percent_range, short_names
+from unconfused._text.wrong_labels import joint_table, wrong_labels
 
 
 def test_interval_of_a_random_sample_covers_the_share():

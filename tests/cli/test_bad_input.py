@@ -14,8 +14,8 @@ import pytest
 from pets import invoke, pets, pets_csv, refused, succeed
 
 from unconfused import cli
-from unconfused._extras import pip_install
 from unconfused._files import read
+from unconfused._text.extras import pip_install
 from unconfused.cli import model
 from unconfused.cli.input import source
 

@@ -12,7 +12,7 @@ from pets import invoke, pets
 from rich.table import Table
 from rich.text import Text
 
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.cli import _print_traceback
 from unconfused.cli.console import SafeConsole, print_json
 

@@ -15,7 +15,7 @@ from unconfused import (
     confusion,
     noise,
 )
-from unconfused._words import percent
+from unconfused._text.words import percent
 
 X, TRUE, SEEN, C = confused_digits()
 CARD = "unconfused-card"

@@ -17,8 +17,8 @@ from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.base import CellTables
-from unconfused.solvers.pair_bounds import exact_norms
-from unconfused.solvers.significance import pair_noise, pair_statistics, significance_threshold
+from unconfused.solvers.uma.pair_bounds import exact_norms
+from unconfused.solvers.uma.significance import pair_noise, pair_statistics, significance_threshold
 
 
 @pytest.fixture(scope="module")

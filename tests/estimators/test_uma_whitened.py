@@ -9,9 +9,9 @@ from scipy import sparse
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.solvers.moments import RunningMoments
-from unconfused.solvers.regions import adapt_to_regions
-from unconfused.solvers.whitening import Whitening
+from unconfused.solvers.uma.moments import RunningMoments
+from unconfused.solvers.uma.regions import adapt_to_regions
+from unconfused.solvers.uma.whitening import Whitening
 
 FROM_ZERO = {"init": "zero", "whiten": True, "tol": 1e-3, "max_iter": 20}
 

@@ -8,11 +8,11 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from unconfused._extras import pip_install
 from unconfused._files.delimited import iter_delimited, read_delimited
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
 from unconfused._files.types import to_frame, typed
+from unconfused._text.extras import pip_install
 
 BATCH_ROWS = 2**16
 

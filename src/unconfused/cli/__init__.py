@@ -8,8 +8,8 @@ import sys
 import traceback
 from typing import Any
 
-from unconfused._extras import pip_install
-from unconfused._printable import printable
+from unconfused._text.extras import pip_install
+from unconfused._text.printable import printable
 from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, TERMINATED
 
 __all__ = ["main"]

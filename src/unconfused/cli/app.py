@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from unconfused import __version__
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.cli.errors import EXIT_CODES
 
 COMMANDS = (

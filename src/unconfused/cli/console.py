@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 
 
 class SafeConsole(Console):

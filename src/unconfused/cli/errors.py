@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import typer
 
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, OUR_FAULT
 
 EXIT_CODES = (

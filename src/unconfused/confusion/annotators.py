@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from unconfused._labels import encode_labels, label_array
 from unconfused._matrix import ConfusionWarning
+from unconfused._text.wrong_labels import Basis, WrongLabels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused._wrong_labels import Basis, WrongLabels
 from unconfused.confusion._columns_as_votes import columns_as_votes
 from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted

@@ -15,8 +15,8 @@ from unconfused._matrix import (
     Unmixing,
     dependent_classes,
 )
+from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
-from unconfused._wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
 
 JEFFREYS = 0.5
 """Pseudo-count of the prior behind the credible intervals."""

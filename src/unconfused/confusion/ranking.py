@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing, indexable
 
 from unconfused._confusion_names import is_rectangular
-from unconfused._extras import pip_install
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._matrix import LabelNoiseWarning
+from unconfused._text.extras import pip_install
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._judged_rows import RowJudge, final_step
 from unconfused.confusion.cross_validated import refuse_other_length

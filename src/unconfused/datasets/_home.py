@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from unconfused._extras import pip_install
+from unconfused._text.extras import pip_install
 from unconfused._typing import FloatArray, Labels
 
 DATA_VARIABLE = "UNCONFUSED_DATA"

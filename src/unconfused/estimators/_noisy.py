@@ -18,8 +18,8 @@ from unconfused._matrix import (
     aligned_counts,
     confusion_classes,
 )
+from unconfused._text.wrong_labels import joint_table, wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
-from unconfused._wrong_labels import joint_table, wrong_labels
 from unconfused.confusion._random_sample import warn_unless_random
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows

@@ -17,7 +17,7 @@ from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
+from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
 from unconfused.steps import STEPS, StepRule
 
 LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._extras import pip_install
 from unconfused._matrix import check_confusion
 from unconfused._random import random_state as make_random_state
+from unconfused._text.extras import pip_install
 from unconfused._typing import ArrayLike, FloatArray, Seed
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from unconfused._extras import pip_install
-from unconfused._printable import printable
+from unconfused._text.extras import pip_install
+from unconfused._text.printable import printable
 
 
 class ModelFileError(ValueError):

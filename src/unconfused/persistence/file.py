@@ -21,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.persistence.archive import (
     MOST_INFLATION,
     Archive,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree._tree import Tree
 
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.persistence._table.allowed import FUNCTIONS, check_object, full_name, table
 from unconfused.persistence._table.checks import LARGEST_INTEGER, SCALAR_TYPES
 from unconfused.persistence._table.learners import LOSSES, MADE_ANEW

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from unconfused._extras import pip_install
+from unconfused._text.extras import pip_install
 
 GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
 

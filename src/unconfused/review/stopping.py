@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.base import clone
 
+from unconfused._text.words import percent
 from unconfused._typing import ArrayLike, FloatArray, IntArray
-from unconfused._words import percent
 from unconfused.confusion.estimate import JEFFREYS
 from unconfused.review.checked import CheckedRows
 from unconfused.review.fit import fit_checked

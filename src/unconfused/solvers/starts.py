@@ -12,7 +12,7 @@ from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.means import unmixed_means
+from unconfused.solvers.uma.means import unmixed_means
 
 SCALES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Lengths of a class's weights, in the mean, from which the best is taken; 0 is among them."""

@@ -14,7 +14,7 @@ from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.dask.engine import DaskEngine
 from unconfused.engines.dask.parts import across, build_part, carry_out
-from unconfused.solvers.pair_bounds import exact_norms
+from unconfused.solvers.uma.pair_bounds import exact_norms
 
 pytest.importorskip("dask", reason="needs the extra `dask`")
 

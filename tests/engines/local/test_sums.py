@@ -14,7 +14,7 @@ from unconfused.engines import LocalEngine
 from unconfused.engines.local import gram
 from unconfused.engines.local.gram import GramSums
 from unconfused.engines.local.sums import KeptSums, LazySums
-from unconfused.solvers.pair_bounds import exact_norms
+from unconfused.solvers.uma.pair_bounds import exact_norms
 
 PAIRS = [(p, q) for p in range(4) for q in range(4)]
 storages = st.sampled_from([np.asarray, sparse.csr_array])

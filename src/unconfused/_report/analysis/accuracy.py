@@ -16,8 +16,8 @@ from unconfused._matrix import ConfusionWarning
 from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.judge import known_folds, some_rows
 from unconfused._report.data import CheckedAccuracy
+from unconfused._text.words import count, percent, percent_range
 from unconfused._typing import BoolArray, IntArray
-from unconfused._words import count, percent, percent_range
 
 FOLDS = 5
 

@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import aligned_counts
 from unconfused._report.analysis.case import Case
+from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, IntArray, Labels
-from unconfused._wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.noisy import from_noisy
 from unconfused.confusion.trusted import count_pairs

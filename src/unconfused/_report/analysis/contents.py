@@ -11,7 +11,7 @@ import numpy as np
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import is_missing
 from unconfused._report.analysis.case import Case
-from unconfused._words import class_names, shorten
+from unconfused._text.words import class_names, shorten
 
 MOST_COLUMNS = 8
 """Columns of a row that are shown, unless they are named."""

@@ -10,7 +10,7 @@ import numpy as np
 from unconfused._report.data import Convergence, PairUse
 from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier
-from unconfused.solvers.uma import CONVERGED
+from unconfused.solvers.uma.solver import CONVERGED
 
 MOST_POINTS = 300
 """Points of a curve: more could not be told apart on a screen."""

@@ -25,8 +25,8 @@ from unconfused._report.analysis.sensitivity import measure_sensitivity
 from unconfused._report.analysis.settings import code_of, settings_of, versions
 from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_of, rows_of
 from unconfused._report.data import CheckedAccuracy, ReportData
+from unconfused._text.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
-from unconfused._words import about, class_names, percent, shorten
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier

@@ -7,8 +7,8 @@ from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import CheckedAccuracy, Headline
-from unconfused._words import about, class_names, count, percent
-from unconfused._wrong_labels import SOURCES
+from unconfused._text.words import about, class_names, count, percent
+from unconfused._text.wrong_labels import SOURCES
 from unconfused.confusion.votes import Votes
 
 

@@ -8,8 +8,8 @@ from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import Reliability
+from unconfused._text.words import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused._words import percent
 from unconfused.estimators import UMAClassifier
 from unconfused.metrics._reliability import reliability_curve
 

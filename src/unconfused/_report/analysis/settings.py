@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._report.analysis.case import Case
-from unconfused._words import shorten
+from unconfused._text.words import shorten
 
 LONGEST_VALUE = 120
 

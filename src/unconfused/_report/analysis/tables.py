@@ -12,8 +12,8 @@ from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.contents import RowContents, votes_on
 from unconfused._report.analysis.judge import Judgement
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
+from unconfused._text.words import shorten
 from unconfused._typing import FloatArray, IntArray
-from unconfused._words import shorten
 
 ALL_CLASSES_UP_TO = 15
 """A heat map of more classes than this is no longer legible on a small screen."""

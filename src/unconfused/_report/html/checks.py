@@ -6,7 +6,7 @@ from unconfused._html import Markup, element, join
 from unconfused._report.data import Convergence, Reliability, ReportData
 from unconfused._report.html.charts import Line, line_chart, reliability_chart, strip
 from unconfused._report.html.sections import NUM, pair, paragraph, section, table
-from unconfused._words import percent, points
+from unconfused._text.words import percent, points
 
 
 def _figure(chart: Markup, caption: Markup | str) -> Markup:

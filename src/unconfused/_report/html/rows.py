@@ -6,7 +6,7 @@ from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData, SuspectRow
 from unconfused._report.html.charts import bar
 from unconfused._report.html.sections import name, paragraph, section
-from unconfused._words import count, percent
+from unconfused._text.words import count, percent
 
 
 def rows_to_check(data: ReportData) -> Markup:

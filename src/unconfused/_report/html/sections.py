@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData
 from unconfused._report.html.charts import bar
-from unconfused._words import about, count, percent, points, short_names
+from unconfused._text.words import about, count, percent, points, short_names
 
 SHORT_PAIR = 24
 """Characters of two class names that fit on one line."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unconfused._atomic import refuse_folder
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import in_options, plain_errors
@@ -298,7 +298,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     from rich.table import Table
     from rich.text import Text
 
-    from unconfused._words import percent
+    from unconfused._text.words import percent
     from unconfused.cli.output.show import say_notes
 
     if as_json:

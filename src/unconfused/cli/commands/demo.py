@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from unconfused._extras import pip_install
+from unconfused._text.extras import pip_install
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import plain_errors
 

@@ -165,7 +165,7 @@ def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
 
 
 def _show(found: NoisyEvaluation, source: str) -> None:
-    from unconfused._printable import printable
+    from unconfused._text.printable import printable
 
     out = console()
     for name in OVERALL:
@@ -181,7 +181,7 @@ def _table(found: NoisyEvaluation) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from unconfused._printable import printable
+    from unconfused._text.printable import printable
 
     table = Table("class", *BY_CLASS)
     for place, name in enumerate(found.classes.tolist()):

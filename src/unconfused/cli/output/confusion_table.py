@@ -6,9 +6,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from unconfused._printable import printable
+from unconfused._text.printable import printable
+from unconfused._text.words import short_names
 from unconfused._typing import FloatArray
-from unconfused._words import short_names
 from unconfused.confusion import ConfusionEstimate
 
 WIDEST = 9

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._text.words import class_names, count
+from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
 from unconfused._typing import Labels
-from unconfused._words import class_names, count
-from unconfused._wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.task import Kind, Task
 

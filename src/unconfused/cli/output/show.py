@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.cli.console import console
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import label_texts

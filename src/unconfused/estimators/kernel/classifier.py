@@ -24,7 +24,7 @@ from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confus
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma import INTERRUPTED, UMA, UMAState
+from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
 from unconfused.steps import STEPS, StepRule
 
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import InvalidParameterError, validate_para
 from unconfused import estimators, kernels, selection, steps
 from unconfused._columns.dates import DateParts
 from unconfused._columns.named import Named
-from unconfused._printable import printable
+from unconfused._text.printable import printable
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
@@ -51,9 +51,9 @@ from unconfused.persistence._table.learners import LINEAR, TREES
 from unconfused.persistence.errors import ModelFileError
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
-from unconfused.solvers.moments import RunningMoments
 from unconfused.solvers.ultraconservative import OnlineState
-from unconfused.solvers.uma import UMAState
+from unconfused.solvers.uma.moments import RunningMoments
+from unconfused.solvers.uma.solver import UMAState
 
 FUNCTIONS = {
     f"{rule.loop.__module__}.{rule.loop.__name__}": rule.loop for rule in steps.STEPS.values()

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from unconfused._text.words import percent
 from unconfused._typing import FloatArray, IntArray
-from unconfused._words import percent
 
 SURE = 0.8
 """Rows to compare with are of their class with at least this probability, if there are any."""

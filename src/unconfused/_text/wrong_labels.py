@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaincinv
 
+from unconfused._text.words import percent, percent_range, shorten
 from unconfused._typing import FloatArray
-from unconfused._words import percent, percent_range, shorten
 
 Basis = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]
 """What is known: C itself, an estimate of it, checked rows, several annotators, C as a fit found

@@ -18,7 +18,7 @@ def pip_install(extra: str) -> str:
     >>> pip_install("plot").endswith('[plot]"')
     True
     """
-    source = Path(__file__).resolve().parents[2]
+    source = Path(__file__).resolve().parents[3]
     if (source / "pyproject.toml").is_file():  # an editable installation stays one
         return f'pip install -e "{_here(source)}[{extra}]"'
     clone = _installed_from()

@@ -19,13 +19,13 @@ from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
-from unconfused.solvers.means import OVERFLOW, estimated_hits, start_at_means
-from unconfused.solvers.moments import RunningMoments
-from unconfused.solvers.pair_bounds import sufficient_norms
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.regions import with_regions
-from unconfused.solvers.significance import pair_noise, pair_statistics
-from unconfused.solvers.whitening import Whitening, refined_start
+from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
+from unconfused.solvers.uma.moments import RunningMoments
+from unconfused.solvers.uma.pair_bounds import sufficient_norms
+from unconfused.solvers.uma.regions import with_regions
+from unconfused.solvers.uma.significance import pair_noise, pair_statistics
+from unconfused.solvers.uma.whitening import Whitening, refined_start
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 CONVERGED = "no pair left to unconfuse"

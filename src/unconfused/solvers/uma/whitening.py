@@ -24,8 +24,8 @@ from unconfused.solvers._covariance import (
     covariance_of,
 )
 from unconfused.solvers.discriminant import ClassStatistics, regularized_weights, unmix_classes
-from unconfused.solvers.moments import RunningMoments
-from unconfused.solvers.regions import adapt_to_regions
+from unconfused.solvers.uma.moments import RunningMoments
+from unconfused.solvers.uma.regions import adapt_to_regions
 
 ROUNDS = 3
 """Rounds of `refined_start`; more change next to nothing (Digits, Music and Reuters)."""

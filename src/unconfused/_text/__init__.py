@@ -1,0 +1,1 @@
+"""Numbers, names and findings in words; text that is safe to print."""

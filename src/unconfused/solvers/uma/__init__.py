@@ -1,0 +1,1 @@
+"""UMA: the solver and its parts."""
