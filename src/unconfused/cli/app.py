@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from unconfused import __version__
 from unconfused._text.printable import printable
 from unconfused.cli.errors import EXIT_CODES
+from unconfused.cli.option_groups import as_command
 
 COMMANDS = (
     "fit",
@@ -118,5 +119,5 @@ def _load(name: str) -> Any:
         help="\n\n".join(" ".join(one.split()) for one in paragraphs),
         epilog="\n\n".join(["Examples:", *(f"unconfused {one}" for one in module.EXAMPLES)]),
         no_args_is_help=name not in NO_ARGUMENTS,
-    )(command)
+    )(as_command(command))
     return typer.main.get_command(alone)

@@ -22,6 +22,7 @@ from unconfused._matrix import GuessedConfusionWarning
 from unconfused._typing import IntArray
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import present_labels
+from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Task
 from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
 from unconfused.confusion.estimate import is_guess
@@ -41,25 +42,6 @@ ROWS_TO_CHOOSE_FROM = 10_000
 
 ROWS_TO_GUESS_FROM = 10_000
 """Rows used to estimate the matrix without trusted rows; more are slower, and no better."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Learner and column options."""
-
-    learner: str = "logistic"
-    l2: float | None = None
-    """None: chosen by the learner."""
-
-    max_iter: int | None = None
-    text: list[str] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
-    ignore: list[str] = field(default_factory=list)
-    smoothing: float = 0.0
-    seed: int = 0
-    relabel: int | None = None
-    as_is: bool = False
-    numbers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

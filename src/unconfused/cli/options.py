@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,8 @@ KNOWN = "What is known about the noise (by default it is estimated from the labe
 COLUMNS = "Columns"
 FILES = "Files"
 CHANCE = "Randomness"
+
+TABLE_FILES = ".csv, .tsv, .jsonl, .parquet or .arrow"
 
 
 class Learner(StrEnum):
@@ -45,6 +47,37 @@ class Duplicates(StrEnum):
     last = "last"
 
 
+def _option(
+    panel: str | None, names: str, words: str, metavar: str | None = None, **more: Any
+) -> Any:
+    return typer.Option(*names.split(), help=words, metavar=metavar, rich_help_panel=panel, **more)
+
+
+def known(names: str, words: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option on what is known about the noise."""
+    return _option(KNOWN, names, words, metavar, **more)
+
+
+def column(names: str, words: str, metavar: str | None = "COLUMN", **more: Any) -> Any:
+    """Return an option that names a column, or says how one is read."""
+    return _option(COLUMNS, names, words, metavar, **more)
+
+
+def columns(names: str, words: str) -> Any:
+    """Return an option that names several columns."""
+    return _option(COLUMNS, names, words, "COL,COL,...", show_default=False)
+
+
+def file(names: str, words: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option on files."""
+    return _option(FILES, names, words, metavar, **more)
+
+
+def output(words: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return the option that names the output file."""
+    return file("--output -o", words, metavar, **more)
+
+
 Data = Annotated[
     Path,
     typer.Argument(
@@ -53,100 +86,76 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")]
 Label = Annotated[
     str | None,
-    typer.Option(
-        "--label",
-        "-l",
-        metavar="COLUMN",
-        help="Column with the labels; with --votes, the column of that file with the answers. Rows "
+    _option(
+        None,
+        "--label -l",
+        "Column with the labels; with --votes, the column of that file with the answers. Rows "
         "without a label are skipped.",
+        "COLUMN",
     ),
 ]
 Confusion = Annotated[
     Path | None,
-    typer.Option(
-        "--confusion",
-        "-c",
-        metavar="C.csv",
-        help="Confusion matrix: one row per true class, starting with its name, one column per "
-        "label; rows sum to 1. A matrix without names follows the sorted classes.",
-        rich_help_panel=KNOWN,
+    known(
+        "--confusion -c",
+        "Confusion matrix: one row per true class, starting with its name, one column per label; "
+        "rows sum to 1. A matrix without names follows the sorted classes.",
+        "C.csv",
     ),
 ]
 Truth = Annotated[
     str | None,
-    typer.Option(
-        "--truth",
-        "-t",
-        metavar="COLUMN|VERDICTS.csv",
-        help="Column with the true class of some rows, empty elsewhere; or a file of verdicts from "
+    known(
+        "--truth -t",
+        "Column with the true class of some rows, empty elsewhere; or a file of verdicts from "
         "`unconfused review` or a report.",
-        rich_help_panel=KNOWN,
+        "COLUMN|VERDICTS.csv",
     ),
 ]
 Annotators = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--annotators",
-        "-a",
-        metavar="COL,COL,...",
-        help="One column of labels per annotator, empty where there is none; 'ann*' matches by "
-        "prefix.",
-        rich_help_panel=KNOWN,
+    list[str],
+    known(
+        "--annotators -a",
+        "One column of labels per annotator, empty where there is none; 'ann*' matches by prefix.",
+        "COL,COL,...",
+        show_default=False,
     ),
 ]
 Votes = Annotated[
     Path | None,
-    typer.Option(
-        "--votes",
-        metavar="FILE",
-        help="File with one answer per line, as exported by crowdsourcing platforms.",
-        rich_help_panel=KNOWN,
-    ),
+    known("--votes", "File with one answer per line, as crowdsourcing platforms export.", "FILE"),
 ]
 Item = Annotated[
     str | None,
-    typer.Option(
+    known(
         "--item",
-        metavar="COLUMN",
-        help="Column of --votes with the row of DATA that was labelled: its value in --id, or its "
-        "row number, counted from 0.",
-        rich_help_panel=KNOWN,
+        "Column of --votes with the row of DATA that was labelled: its value in --id, or its row "
+        "number, counted from 0.",
+        "COLUMN",
     ),
 ]
 Annotator = Annotated[
-    str | None,
-    typer.Option(
-        "--annotator",
-        metavar="COLUMN",
-        help="Column of --votes with the annotator.",
-        rich_help_panel=KNOWN,
-    ),
+    str | None, known("--annotator", "Column of --votes with the annotator.", "COLUMN")
 ]
 OnDuplicates = Annotated[
     Duplicates,
-    typer.Option(
+    known(
         "--duplicates",
-        help="What to do when an annotator answers twice on a row of --votes: raise an error, or "
-        "use the last answer.",
-        rich_help_panel=KNOWN,
+        "What to do when an annotator answers twice on a row of --votes: raise an error, or use "
+        "the last answer.",
     ),
 ]
-TrustLabels = Annotated[
-    bool,
-    typer.Option(
-        "--trust-labels", help="Assume that every label is correct.", rich_help_panel=KNOWN
-    ),
-]
+TrustLabels = Annotated[bool, known("--trust-labels", "Assume that every label is correct.")]
 Smoothing = Annotated[
     float,
-    typer.Option(
+    known(
         "--smoothing",
-        min=0.0,
-        help="With --truth: pseudocount added to every cell of the matrix, for classes without a "
+        "With --truth: pseudocount added to every cell of the matrix, for classes without a "
         "trusted row.",
-        rich_help_panel=KNOWN,
+        min=0.0,
     ),
 ]
 L2 = Annotated[
@@ -166,138 +175,91 @@ Relabel = Annotated[
         show_default="automatic",
     ),
 ]
+MaxIter = Annotated[
+    int | None,
+    typer.Option(min=1, help="Maximum number of iterations.", show_default="by learner"),
+]
+Level = Annotated[
+    float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
+]
 Identity = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column that identifies the rows; not used as a feature.",
-        rich_help_panel=COLUMNS,
-    ),
+    str | None, column("--id", "Column that identifies the rows; not used as a feature.")
 ]
 Text = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--text",
-        metavar="COL,COL,...",
-        help="Columns of free text; long cells that mostly differ are recognised.",
-        rich_help_panel=COLUMNS,
-    ),
+    list[str],
+    columns("--text", "Columns of free text; long cells that mostly differ are recognised."),
 ]
-Categories = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categories",
-        metavar="COL,COL,...",
-        help="Numeric columns that hold codes.",
-        rich_help_panel=COLUMNS,
-    ),
-]
+Categories = Annotated[list[str], columns("--categories", "Numeric columns that hold codes.")]
 Numbers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--numbers",
-        metavar="COL,COL,...",
-        help="Columns of numbers or dates to use although they look like identifiers.",
-        rich_help_panel=COLUMNS,
-    ),
+    list[str],
+    columns("--numbers", "Columns of numbers or dates to use although they look like identifiers."),
 ]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ignore",
-        metavar="COL,COL,...",
-        help="Columns not to use as features.",
-        rich_help_panel=COLUMNS,
-    ),
-]
+Ignore = Annotated[list[str], columns("--ignore", "Columns not to use as features.")]
 AsIs = Annotated[
     bool,
-    typer.Option(
+    column(
         "--as-is",
-        help="Do not scale the columns of a file without column names (.svm, .npz). Sparse rows "
-        "that all have the same norm are never scaled.",
-        rich_help_panel=COLUMNS,
+        "Do not scale the columns of a file without column names (.svm, .npz). Sparse rows that "
+        "all have the same norm are never scaled.",
+        None,
     ),
 ]
 Missing = Annotated[
     str | None,
-    typer.Option(
+    column(
         "--missing",
-        metavar="VALUE",
-        help="Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
-        rich_help_panel=COLUMNS,
+        "Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
+        "VALUE",
     ),
 ]
 Classes = Annotated[
     str | None,
-    typer.Option(
+    column(
         "--classes",
-        metavar="A,B,...",
-        help="All classes, if some may not occur among the labels; also the order of a matrix "
-        "without names.",
-        rich_help_panel=COLUMNS,
+        "All classes, if some may not occur among the labels; also the order of a matrix without "
+        "names.",
+        "A,B,...",
     ),
 ]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", help="Field separator of a .csv file.", rich_help_panel=FILES),
-]
+Delimiter = Annotated[str | None, file("--delimiter", "Field separator of a .csv file.")]
 Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        help="Text encoding, such as cp1252; UTF-8 if not given.",
-        rich_help_panel=FILES,
-    ),
+    str | None, file("--encoding", "Text encoding, such as cp1252; UTF-8 if not given.")
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    file(
         "--format",
-        help="File format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, "
-        "svmlight or npz.",
-        rich_help_panel=FILES,
+        "File format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, svmlight "
+        "or npz.",
     ),
 ]
+Rows = Annotated[int, file("--rows", "Rows per chunk.", min=1)]
 Stream = Annotated[
     bool | None,
-    typer.Option(
+    file(
         "--stream/--no-stream",
-        help="Read DATA in chunks and keep the features on disk, for data larger than memory; the "
-        "model is the same.",
+        "Read DATA in chunks and keep the features on disk, for data larger than memory; the model "
+        "is the same.",
         show_default="above 512 MB",
-        rich_help_panel=FILES,
     ),
 ]
 Scratch = Annotated[
     Path | None,
-    typer.Option(
+    file(
         "--scratch",
-        metavar="FOLDER",
-        help="Folder for the temporary files of --stream.",
+        "Folder for the temporary files of --stream.",
+        "FOLDER",
         show_default="beside the output",
-        rich_help_panel=FILES,
     ),
 ]
 Escape = Annotated[
     bool,
-    typer.Option(
+    file(
         "--escape/--no-escape",
-        help="Prefix text that a spreadsheet would run as a formula (=, +, -, @) with an "
-        "apostrophe, in CSV and TSV; these commands remove it when they read a file.",
-        rich_help_panel=FILES,
+        "Prefix text that a spreadsheet would run as a formula (=, +, -, @) with an apostrophe, in "
+        "CSV and TSV; these commands remove it when they read a file.",
     ),
 ]
-Force = Annotated[
-    bool,
-    typer.Option("--force", "-f", help="Overwrite existing files.", rich_help_panel=FILES),
-]
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=FILES),
-]
-Seed = Annotated[
-    int,
-    typer.Option("--seed", min=0, max=2**31, help="Random seed.", rich_help_panel=CHANCE),
-]
+Force = Annotated[bool, file("--force -f", "Overwrite existing files.")]
+AsJson = Annotated[bool, file("--json", "Print the result as one JSON object.")]
+Seed = Annotated[int, _option(CHANCE, "--seed", "Random seed.", min=0, max=2**31)]

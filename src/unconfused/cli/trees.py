@@ -22,8 +22,9 @@ from unconfused.estimators import UnconfusedClassifier
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 if TYPE_CHECKING:
+    from unconfused.cli.input.label_options import Settings
     from unconfused.cli.input.task import Task
-    from unconfused.cli.model import Plan, Settings
+    from unconfused.cli.model import Plan
 
 FEWEST_ROWS, FEWEST_PER_CLASS = 500, 30
 """With fewer rows, or fewer per class, a linear model is fitted without a comparison."""

@@ -9,7 +9,6 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.output.targets import refuse_same_target
 
@@ -23,29 +22,19 @@ BEFORE = "label_before"
 
 
 def apply(
-    context: typer.Context,
     data: opt.Data,
     verdicts: Annotated[
         Path, typer.Argument(metavar="VERDICTS.csv", help="File of verdicts.", show_default=False)
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file: .csv, .tsv, .jsonl, .parquet or .arrow.",
-            rich_help_panel=opt.FILES,
-        ),
-    ],
+    *,
+    output: Annotated[Path, opt.output(f"Output file: {opt.TABLE_FILES}.")],
     label: opt.Label = None,
     keep_original: Annotated[
         bool,
         typer.Option("--keep-original", help=f"Keep the labels as they were, in `{BEFORE}`."),
     ] = False,
     identity: opt.Identity = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    reading: ReadOptions,
     escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -56,41 +45,39 @@ def apply(
     `corrected`, `conflict` (verdicts contradict each other; the label stays) or `skipped`. Verdicts
     on rows that have changed since are refused, and said.
     """
-    with plain_errors(context.obj):
-        from unconfused._columns.kinds import require as require_columns
-        from unconfused._columns.row_hash import PROVENANCE
-        from unconfused._files.sparse import LabelledRows
-        from unconfused._files.write import check_table_target, write_table
-        from unconfused.cli.output.output_columns import refuse_clash
-        from unconfused.review.verdicts import is_verdict_file
+    from unconfused._columns.kinds import require as require_columns
+    from unconfused._columns.row_hash import PROVENANCE
+    from unconfused._files.sparse import LabelledRows
+    from unconfused._files.write import check_table_target, write_table
+    from unconfused.cli.output.output_columns import refuse_clash
+    from unconfused.review.verdicts import is_verdict_file
 
-        if label is None:
-            raise typer.BadParameter("Which column holds the labels? Name it with --label.")
-        if not verdicts.is_file():
-            raise FileNotFoundError(f"There is no file {verdicts}.")
-        if not is_verdict_file(verdicts):
-            raise ValueError(f"{verdicts} is not a file of verdicts.")
-        refuse_same_target(data, output)
-        refuse_same_target(verdicts, output)
-        check_table_target(output, force=force)
-        reading = ReadOptions(delimiter, encoding, file_format)
-        named = [one for one in (label, identity) if one is not None]
-        table = reading.table(data, named)
-        if isinstance(table, LabelledRows):
-            raise ValueError(f"{data} has no column names; use a format that has them.")
-        require_columns(table, named)
-        if keep_original:
-            refuse_clash("the data", [str(one) for one in table.columns], (BEFORE,))
-        known = LabelOptions(label, truth=str(verdicts), identity=identity)
-        changed, counts, notes = _applied(table, known)
-        if keep_original:
-            changed[BEFORE] = table[label]
-        changed[PROVENANCE] = changed.pop(PROVENANCE)
-        write_table(changed, output, force=force, escape=escape)
-        if as_json:
-            print_json({**counts, "output": str(output), "notes": notes})
-            return
-        _tell(counts, output, notes)
+    if label is None:
+        raise typer.BadParameter("Which column holds the labels? Name it with --label.")
+    if not verdicts.is_file():
+        raise FileNotFoundError(f"There is no file {verdicts}.")
+    if not is_verdict_file(verdicts):
+        raise ValueError(f"{verdicts} is not a file of verdicts.")
+    refuse_same_target(data, output)
+    refuse_same_target(verdicts, output)
+    check_table_target(output, force=force)
+    named = [one for one in (label, identity) if one is not None]
+    table = reading.table(data, named)
+    if isinstance(table, LabelledRows):
+        raise ValueError(f"{data} has no column names; use a format that has them.")
+    require_columns(table, named)
+    if keep_original:
+        refuse_clash("the data", [str(one) for one in table.columns], (BEFORE,))
+    known = LabelOptions(label, truth=str(verdicts), identity=identity)
+    changed, counts, notes = _applied(table, known)
+    if keep_original:
+        changed[BEFORE] = table[label]
+    changed[PROVENANCE] = changed.pop(PROVENANCE)
+    write_table(changed, output, force=force, escape=escape)
+    if as_json:
+        print_json({**counts, "output": str(output), "notes": notes})
+        return
+    _tell(counts, output, notes)
 
 
 def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list[str]]:

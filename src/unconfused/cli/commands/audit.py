@@ -13,8 +13,9 @@ from unconfused._atomic import refuse_folder
 from unconfused._text.printable import printable
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import in_options, plain_errors
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.errors import in_options
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.option_groups import without
 from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
 
@@ -45,35 +46,21 @@ FOLDS_WORDS = "Computing out-of-fold predictions"
 
 
 def audit(
-    context: typer.Context,
     data: opt.Data,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file for the rows: .csv, .tsv, .jsonl, .parquet or .arrow.",
-            rich_help_panel=opt.FILES,
-        ),
-    ],
-    label: opt.Label = None,
+    *,
+    labels: Annotated[LabelOptions, without("trust_labels")],
+    output: Annotated[Path, opt.output(f"Output file for the rows: {opt.TABLE_FILES}.")],
     report: Annotated[
         Path | None,
-        typer.Option(
+        opt.file(
             "--report",
-            metavar="FILE.html",
-            help="Also write an HTML report, in which rows can be kept, changed or skipped.",
-            rich_help_panel=opt.FILES,
+            "Also write an HTML report, in which rows can be kept, changed or skipped.",
+            "FILE.html",
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="COL,COL,...",
-            help="Columns of DATA to copy into OUTPUT, and to show in the report.",
-            rich_help_panel=opt.COLUMNS,
-        ),
+        opt.columns("--keep", "Columns of DATA to copy into OUTPUT, and to show in the report."),
     ] = None,
     top: Annotated[
         int | None,
@@ -83,33 +70,23 @@ def audit(
             show_default="all, 100,000 with --stream",
         ),
     ] = None,
-    confusion: opt.Confusion = None,
-    truth: opt.Truth = None,
     probabilities: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Out-of-fold probabilities of any model, a row per row of DATA and a column per "
-            "class: .csv, .parquet, or .npy in the order of the sorted classes. No model is fitted "
-            "then.",
-            rich_help_panel=opt.KNOWN,
+        opt.known(
+            "--probabilities",
+            "Out-of-fold probabilities of any model, a row per row of DATA and a column per class: "
+            ".csv, .parquet, or .npy in the order of the sorted classes. No model is fitted then.",
+            "FILE",
         ),
     ] = None,
     predicts: Annotated[
         opt.Predicts,
-        typer.Option(
-            help="What --probabilities are of: the noisy label, if the model was trained on noisy "
+        opt.known(
+            "--predicts",
+            "What --probabilities are of: the noisy label, if the model was trained on noisy "
             "labels, or the true class.",
-            rich_help_panel=opt.KNOWN,
         ),
     ] = opt.Predicts.label,
-    annotators: opt.Annotators = None,
-    votes: opt.Votes = None,
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    smoothing: opt.Smoothing = 0.0,
-    l2: opt.L2 = None,
     learner: Annotated[
         opt.AuditLearner,
         typer.Option(
@@ -117,21 +94,10 @@ def audit(
             "confusion matrix; auto: trees where they predict held-out labels better."
         ),
     ] = opt.AuditLearner.auto,
-    relabel: opt.Relabel = None,
-    identity: opt.Identity = None,
-    text: opt.Text = None,
-    categories: opt.Categories = None,
-    numbers: opt.Numbers = None,
-    ignore: opt.Ignore = None,
-    as_is: opt.AsIs = False,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    settings: Annotated[Settings, without("max_iter")],
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
-    seed: opt.Seed = 0,
+    reading: ReadOptions,
     escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -142,54 +108,42 @@ def audit(
     `label`, `suggested` and `probability_wrong`, and is sorted by the latter. Probabilities are
     out-of-fold: no row is judged by a model fitted to it. Trusted rows are not listed.
     """
-    with plain_errors(context.obj):
-        from unconfused._files.write import check_table_target, write_table
-        from unconfused.cli.output.output_columns import refuse_clash
+    from unconfused._files.write import check_table_target, write_table
+    from unconfused.cli.output.output_columns import refuse_clash
 
-        reading = ReadOptions(delimiter, encoding, file_format)
-        known = LabelOptions(
-            label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
-            duplicates.value, identity, missing, classes, smoothing=smoothing,
-        )  # fmt: skip
-        kept = [one for one in reading.names(data, keep) if one != identity]
-        refuse_clash("--id", [identity] if identity else [], COLUMNS)
-        refuse_clash("--keep", kept, COLUMNS)
-        _refuse_unknown(data, reading, kept)
-        refuse_same_target(data, output, report)
-        if report is not None:
-            check_target(report, [".html", ".htm"], force=force)
-        check_table_target(output, force=force)
-        refuse_folder(output)
-        if probabilities is not None:
-            from unconfused.cli.commands.audit_probabilities import rank_rows, tell_ranked
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
+    identity = labels.identity
+    kept = [one for one in reading.names(data, keep) if one != identity]
+    refuse_clash("--id", [identity] if identity else [], COLUMNS)
+    refuse_clash("--keep", kept, COLUMNS)
+    _refuse_unknown(data, reading, kept)
+    refuse_same_target(data, output, report)
+    if report is not None:
+        check_target(report, [".html", ".htm"], force=force)
+    check_table_target(output, force=force)
+    refuse_folder(output)
+    if probabilities is not None:
+        from unconfused.cli.commands.audit_probabilities import rank_rows, tell_ranked
 
-            of_labels = predicts is opt.Predicts.label
-            ranked, told = rank_rows(data, probabilities, of_labels, known, reading, COLUMNS)
-            ranked = ranked if top is None else ranked.head(top)
-            write_table(ranked, output, force=force, escape=escape)
-            tell_ranked(told, ranked, output, as_json)
-            return
-        with ExitStack() as files:
-            stage = files.enter_context(Stages(4))
-            stage(f"Reading {data.name}")
-            from unconfused.cli.input.source import TaskSource
-            from unconfused.cli.model import Settings
+        of_labels = predicts is opt.Predicts.label
+        ranked, told = rank_rows(data, probabilities, of_labels, labels, reading, COLUMNS)
+        ranked = ranked if top is None else ranked.head(top)
+        write_table(ranked, output, force=force, escape=escape)
+        tell_ranked(told, ranked, output, as_json)
+        return
+    with ExitStack() as files:
+        stage = files.enter_context(Stages(4))
+        stage(f"Reading {data.name}")
+        from unconfused.cli.input.source import TaskSource
 
-            settings = Settings(
-                learner=learner.value, l2=l2, text=reading.names(data, text),
-                categories=reading.names(data, categories),
-                ignore=reading.names(data, ignore), numbers=reading.names(data, numbers),
-                smoothing=smoothing, seed=seed, as_is=as_is,
-                relabel=relabel,
-            )  # fmt: skip
-            folder = scratch or output.parent
-            source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
-            task, plan, page, notes = _judge(source, top, kept, report is not None)
-            rows = _frame(task, plan, page, source, kept)
-        write_table(rows, output, force=force, escape=escape)
-        if report is not None:
-            _write_page(page, report, force)
-        _tell(page, rows, output, notes, as_json)
+        folder = scratch or output.parent
+        source = TaskSource(data, labels, reading, settings, stage, files, folder, stream)
+        task, plan, page, notes = _judge(source, top, kept, report is not None)
+        rows = _frame(task, plan, page, source, kept)
+    write_table(rows, output, force=force, escape=escape)
+    if report is not None:
+        _write_page(page, report, force)
+    _tell(page, rows, output, notes, as_json)
 
 
 def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:

@@ -10,7 +10,6 @@ import typer
 from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
 from unconfused.cli.input.label_options import ReadOptions, is_nameless
 from unconfused.cli.output.targets import refuse_same_target
 
@@ -22,14 +21,9 @@ EXAMPLES = [
 
 
 def corrupt(
-    context: typer.Context,
     data: opt.Data,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Output file for the noisy data.", rich_help_panel=opt.FILES
-        ),
-    ],
+    *,
+    output: Annotated[Path, opt.output("Output file for the noisy data.")],
     label: Annotated[
         str | None,
         typer.Option(
@@ -70,9 +64,7 @@ def corrupt(
         ),
     ] = None,
     missing: opt.Missing = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    reading: ReadOptions,
     seed: opt.Seed = 0,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -82,38 +74,34 @@ def corrupt(
     The new labels go into a column of their own. The truth stays in its column for the rows of
     --reveal alone: a model could learn from a column that holds all of it.
     """
-    with plain_errors(context.obj):
-        from unconfused._files.types import clean_name
-        from unconfused._files.write import check_table_target, write_table
+    from unconfused._files.types import clean_name
+    from unconfused._files.write import check_table_target, write_table
 
-        if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
-            raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
-        refuse_same_target(data, output)
-        reading, how = (
-            ReadOptions(delimiter, encoding, file_format),
-            (symmetric, pairwise, confusion),
-        )
-        if is_nameless(data, reading):
-            if label or column or reveal or annotators > 1:
-                raise typer.BadParameter(
-                    f"{data} has no column names and one label per row: --label, --column, "
-                    "--reveal and --annotators do not apply."
-                )
-            _corrupt_rows(data, reading, how, missing, seed, output, force, as_json)
-            return
-        if label is None:
-            raise typer.BadParameter("Which column holds the true labels? Name it with --label.")
-        check_table_target(output, force=force)
-        refuse_folder(output)
-        table = _read(data, label, reading)
-        base = clean_name(column or "") or f"noisy_{clean_name(label)}"
-        names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
-        taken = [name for name in names if name in table.columns]
-        if taken:
-            raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
-        noisy, wrong = _add_noise(table, label, names, how, reveal, missing, seed)
-        write_table(noisy, output, force=force)
-        _tell(noisy, label, names, wrong, reveal, output, as_json)
+    if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
+        raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
+    refuse_same_target(data, output)
+    how = (symmetric, pairwise, confusion)
+    if is_nameless(data, reading):
+        if label or column or reveal or annotators > 1:
+            raise typer.BadParameter(
+                f"{data} has no column names and one label per row: --label, --column, "
+                "--reveal and --annotators do not apply."
+            )
+        _corrupt_rows(data, reading, how, missing, seed, output, force, as_json)
+        return
+    if label is None:
+        raise typer.BadParameter("Which column holds the true labels? Name it with --label.")
+    check_table_target(output, force=force)
+    refuse_folder(output)
+    table = _read(data, label, reading)
+    base = clean_name(column or "") or f"noisy_{clean_name(label)}"
+    names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
+    taken = [name for name in names if name in table.columns]
+    if taken:
+        raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
+    noisy, wrong = _add_noise(table, label, names, how, reveal, missing, seed)
+    write_table(noisy, output, force=force)
+    _tell(noisy, label, names, wrong, reveal, output, as_json)
 
 
 def _read(data: Path, label: str, reading: ReadOptions) -> Any:

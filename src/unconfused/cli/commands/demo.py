@@ -13,7 +13,6 @@ from rich.table import Table
 
 from unconfused._text.extras import pip_install
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
 
 if TYPE_CHECKING:
     from unconfused.cli.digits_demo import Outcome
@@ -36,7 +35,6 @@ class Noise(StrEnum):
 
 
 def demo(
-    context: typer.Context,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="Output file for the figure: .png, .pdf or .svg."),
@@ -64,28 +62,27 @@ def demo(
     """
     if no_figure and output != DEFAULT_FIGURE:
         raise typer.BadParameter("--output and --no-figure contradict each other; drop one.")
-    with plain_errors(context.obj):
-        drawable = find_spec("matplotlib") is not None
-        drawn = output if drawable and not no_figure else None
-        if drawn is not None:
-            from unconfused.plot import check_target
+    drawable = find_spec("matplotlib") is not None
+    drawn = output if drawable and not no_figure else None
+    if drawn is not None:
+        from unconfused.plot import check_target
 
-            check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
-        with console(stderr=True).status("Spoiling labels, learning from them ..."):
-            from unconfused.cli.digits_demo import run_demo
+        check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
+    with console(stderr=True).status("Spoiling labels, learning from them ..."):
+        from unconfused.cli.digits_demo import run_demo
 
-            outcome = run_demo(noise.value, seed, with_curves=drawn is not None)
+        outcome = run_demo(noise.value, seed, with_curves=drawn is not None)
+    if drawn is not None:
+        _draw(outcome, drawn)
+    if as_json:
+        found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
+        print_json(found)
+    else:
+        _print_outcome(outcome)
         if drawn is not None:
-            _draw(outcome, drawn)
-        if as_json:
-            found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
-            print_json(found)
-        else:
-            _print_outcome(outcome)
-            if drawn is not None:
-                console().print(f"Figure: {drawn}")
-        if not drawable and not no_figure:
-            print(f"For the figure: {pip_install('plot')}", file=sys.stderr)
+            console().print(f"Figure: {drawn}")
+    if not drawable and not no_figure:
+        print(f"For the figure: {pip_install('plot')}", file=sys.stderr)
 
 
 def _print_outcome(outcome: Outcome) -> None:

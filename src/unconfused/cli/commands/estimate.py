@@ -6,12 +6,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.option_groups import without
 from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
 
@@ -30,42 +28,18 @@ EXAMPLES = [
 
 
 def estimate(
-    context: typer.Context,
     data: opt.Data,
-    label: opt.Label = None,
+    *,
+    labels: Annotated[LabelOptions, without("confusion", "trust_labels")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="C.csv",
-            help="Output file for the matrix, as read by `fit --confusion`.",
-            rich_help_panel=opt.FILES,
-        ),
+        opt.output("Output file for the matrix, as read by `fit --confusion`.", "C.csv"),
     ] = None,
-    truth: opt.Truth = None,
-    annotators: opt.Annotators = None,
-    votes: opt.Votes = None,
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    smoothing: opt.Smoothing = 0.0,
-    level: Annotated[
-        float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
-    ] = 0.95,
-    identity: opt.Identity = None,
-    text: opt.Text = None,
-    categories: opt.Categories = None,
-    numbers: opt.Numbers = None,
-    ignore: opt.Ignore = None,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    level: opt.Level = 0.95,
+    settings: Annotated[Settings, without("l2", "relabel", "max_iter", "as_is")],
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
-    seed: opt.Seed = 0,
+    reading: ReadOptions,
     escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -75,43 +49,33 @@ def estimate(
     From trusted rows (--truth), from several annotators (--annotators, --votes), or, with neither,
     from features and labels alone, which is a guess.
     """
-    with plain_errors(context.obj):
-        reading = ReadOptions(delimiter, encoding, file_format)
-        known = LabelOptions(
-            label, None, truth, reading.names(data, annotators), votes, item, annotator,
-            duplicates.value, identity, missing, classes, smoothing=smoothing,
-        )  # fmt: skip
-        refuse_same_target(data, output)
-        if output is not None:
-            check_target(output, [".csv", ".tsv"], force=force)
-        with ExitStack() as files:
-            stage = files.enter_context(Stages(2))
-            stage(f"Reading {data.name}")
-            from unconfused.cli.input.matrix_file import write_matrix
-            from unconfused.cli.input.source import TaskSource
-            from unconfused.cli.model import Settings, warnings_as_notes
-            from unconfused.cli.output.noise_summary import doubts
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading)
+    refuse_same_target(data, output)
+    if output is not None:
+        check_target(output, [".csv", ".tsv"], force=force)
+    with ExitStack() as files:
+        stage = files.enter_context(Stages(2))
+        stage(f"Reading {data.name}")
+        from unconfused.cli.input.matrix_file import write_matrix
+        from unconfused.cli.input.source import TaskSource
+        from unconfused.cli.model import warnings_as_notes
+        from unconfused.cli.output.noise_summary import doubts
 
-            settings = Settings(
-                text=reading.names(data, text), categories=reading.names(data, categories),
-                ignore=reading.names(data, ignore), numbers=reading.names(data, numbers),
-                smoothing=smoothing, seed=seed,
-            )  # fmt: skip
-            folder = scratch or (Path() if output is None else output.parent)
-            source = TaskSource(data, known, reading, settings, stage, files, folder, stream)
-            caught: list[str] = []
-            with warnings_as_notes(caught):
-                task, plan = source.open_labels()
-                stage("Estimating the confusion matrix")
-                found = _estimate(task, plan, settings)
-            notes = task.notes_with(caught)
-            notes += doubts(_verdict(task, found, known))
-        if output is not None:
-            write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
-        if as_json:
-            print_json(_as_dict(task, found, level, output, notes, known))
-        else:
-            _show(task, found, level, output, notes, known)
+        folder = scratch or (Path() if output is None else output.parent)
+        source = TaskSource(data, labels, reading, settings, stage, files, folder, stream)
+        caught: list[str] = []
+        with warnings_as_notes(caught):
+            task, plan = source.open_labels()
+            stage("Estimating the confusion matrix")
+            found = _estimate(task, plan, settings)
+        notes = task.notes_with(caught)
+        notes += doubts(_verdict(task, found, labels))
+    if output is not None:
+        write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
+    if as_json:
+        print_json(_as_dict(task, found, level, output, notes, labels))
+    else:
+        _show(task, found, level, output, notes, labels)
 
 
 def _estimate(task: Task, plan: Plan | None, settings: Any) -> ConfusionEstimate:

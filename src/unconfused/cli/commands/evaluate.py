@@ -10,7 +10,6 @@ import typer
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
 from unconfused.cli.input.label_options import ReadOptions
 from unconfused.cli.progress import RowCount
 
@@ -29,32 +28,25 @@ BY_CLASS = ("prevalence", "precision", "recall", "f1")
 
 
 def evaluate(
-    context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
+    model: opt.Model,
     data: opt.Data,
+    *,
     label: Annotated[
         str, typer.Option("--label", "-l", metavar="COLUMN", help="Column with the noisy labels.")
     ],
     confusion: opt.Confusion = None,
     truth: Annotated[
         str | None,
-        typer.Option(
-            "--truth",
-            "-t",
-            metavar="COLUMN",
-            help="Column with the true class of some rows, drawn at random; empty elsewhere.",
-            rich_help_panel=opt.KNOWN,
+        opt.known(
+            "--truth -t",
+            "Column with the true class of some rows, drawn at random; empty elsewhere.",
+            "COLUMN",
         ),
     ] = None,
-    level: Annotated[
-        float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
-    ] = 0.95,
+    level: opt.Level = 0.95,
     missing: opt.Missing = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows per chunk.", rich_help_panel=opt.FILES)] = 2
-    ** 16,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    rows: opt.Rows = 2**16,
+    reading: ReadOptions,
     seed: opt.Seed = 0,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -64,28 +56,27 @@ def evaluate(
     are used with their true class. With --truth alone only the trusted rows count; with neither,
     the confusion matrix that the model was fitted with is taken.
     """
-    with plain_errors(context.obj):
-        from unconfused import load
-        from unconfused.metrics import NoisyEvaluation
+    from unconfused import load
+    from unconfused.metrics import NoisyEvaluation
 
-        columns = list(dict.fromkeys([label] if truth is None else [label, truth]))
-        asked = Prediction(load(model), columns, every_class=False)
-        own = _own_matrix(asked.model) if confusion is None and truth is None else None
-        predicted, kept = _predict(asked, data, ReadOptions(delimiter, encoding, file_format), rows)
-        columns_in = [kept[label], [] if truth is None else kept[truth]]
-        given, classes, matrix = _with_matrix(
-            [*columns_in, predicted, asked.model.classes_], confusion, own, missing
-        )
-        y, y_true, predicted = given
-        found = NoisyEvaluation(
-            y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
-            missing_label=None, level=level, random_state=seed,
-        )  # fmt: skip
-        source = _source(confusion, truth)
-        if as_json:
-            print_json(_as_dict(found, source))
-        else:
-            _show(found, source)
+    columns = list(dict.fromkeys([label] if truth is None else [label, truth]))
+    asked = Prediction(load(model), columns, every_class=False)
+    own = _own_matrix(asked.model) if confusion is None and truth is None else None
+    predicted, kept = _predict(asked, data, reading, rows)
+    columns_in = [kept[label], [] if truth is None else kept[truth]]
+    given, classes, matrix = _with_matrix(
+        [*columns_in, predicted, asked.model.classes_], confusion, own, missing
+    )
+    y, y_true, predicted = given
+    found = NoisyEvaluation(
+        y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
+        missing_label=None, level=level, random_state=seed,
+    )  # fmt: skip
+    source = _source(confusion, truth)
+    if as_json:
+        print_json(_as_dict(found, source))
+    else:
+        _show(found, source)
 
 
 def _predict(asked: Prediction, data: Path, reading: ReadOptions, rows: int) -> tuple[Any, Any]:

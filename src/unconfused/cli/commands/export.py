@@ -9,7 +9,6 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
 from unconfused.cli.output.targets import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops --onnx", "export model.skops --onnx -o pets.onnx"]
@@ -22,8 +21,7 @@ DOUBLE = 11
 
 
 def export(
-    context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
+    model: opt.Model,
     onnx: Annotated[
         bool, typer.Option("--onnx", help="Export to ONNX: the only format, and the default.")
     ] = True,
@@ -50,29 +48,28 @@ def export(
 
     The graph is compared with the model before it is written. It has one input for each column.
     """
-    with plain_errors(context.obj):
-        target = model.with_suffix(".onnx") if output is None else output
-        refuse_same_target(model, target)
-        check_target(target, [".onnx"], force=force)
-        from unconfused import load
-        from unconfused.cli.output.onnx_example import example_rows
-        from unconfused.persistence.errors import ExportError
-        from unconfused.persistence.onnx import to_onnx
+    target = model.with_suffix(".onnx") if output is None else output
+    refuse_same_target(model, target)
+    check_target(target, [".onnx"], force=force)
+    from unconfused import load
+    from unconfused.cli.output.onnx_example import example_rows
+    from unconfused.persistence.errors import ExportError
+    from unconfused.persistence.onnx import to_onnx
 
-        loaded = load(model)
-        given = {"example": example_rows(loaded), "force": force}
-        try:
-            graph = to_onnx(loaded, target, **given, text_locale=locale)
-        except ExportError as error:
-            if "locale" not in str(error):
-                raise
-            if locale is not None:
-                raise ExportError(
-                    "The graph needs a locale to convert text to lower case, and this machine does "
-                    f"not have {locale}. Try --locale {PLAIN_LOCALE}."
-                ) from None
-            graph, locale = to_onnx(loaded, target, **given, text_locale=PLAIN_LOCALE), PLAIN_LOCALE
-        _tell(graph, target, as_json, locale)
+    loaded = load(model)
+    given = {"example": example_rows(loaded), "force": force}
+    try:
+        graph = to_onnx(loaded, target, **given, text_locale=locale)
+    except ExportError as error:
+        if "locale" not in str(error):
+            raise
+        if locale is not None:
+            raise ExportError(
+                "The graph needs a locale to convert text to lower case, and this machine does "
+                f"not have {locale}. Try --locale {PLAIN_LOCALE}."
+            ) from None
+        graph, locale = to_onnx(loaded, target, **given, text_locale=PLAIN_LOCALE), PLAIN_LOCALE
+    _tell(graph, target, as_json, locale)
 
 
 def _tell(graph: Any, target: Path, as_json: bool, locale: str | None) -> None:

@@ -11,8 +11,7 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
-from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
 
@@ -32,33 +31,18 @@ DEFAULT_MODEL = Path("model.skops")
 
 
 def fit(
-    context: typer.Context,
     data: opt.Data,
-    label: opt.Label = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Output file for the model.", rich_help_panel=opt.FILES
-        ),
-    ] = DEFAULT_MODEL,
+    *,
+    labels: LabelOptions,
+    output: Annotated[Path, opt.output("Output file for the model.")] = DEFAULT_MODEL,
     report: Annotated[
         Path | None,
-        typer.Option(
+        opt.file(
             "--report",
-            metavar="FILE.html",
-            help="Also write an HTML report on the labels, with the rows most likely mislabelled.",
-            rich_help_panel=opt.FILES,
+            "Also write an HTML report on the labels, with the rows most likely mislabelled.",
+            "FILE.html",
         ),
     ] = None,
-    confusion: opt.Confusion = None,
-    truth: opt.Truth = None,
-    annotators: opt.Annotators = None,
-    votes: opt.Votes = None,
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    duplicates: opt.OnDuplicates = opt.Duplicates.error,
-    trust_labels: opt.TrustLabels = False,
-    smoothing: opt.Smoothing = 0.0,
     learner: Annotated[
         opt.Learner,
         typer.Option(
@@ -67,26 +51,10 @@ def fit(
             "of the paper, without probabilities."
         ),
     ] = opt.Learner.auto,
-    l2: opt.L2 = None,
-    relabel: opt.Relabel = None,
-    max_iter: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum number of iterations.", show_default="by learner"),
-    ] = None,
-    identity: opt.Identity = None,
-    text: opt.Text = None,
-    categories: opt.Categories = None,
-    numbers: opt.Numbers = None,
-    ignore: opt.Ignore = None,
-    as_is: opt.AsIs = False,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    settings: Settings,
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
-    seed: opt.Seed = 0,
+    reading: ReadOptions,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -95,42 +63,31 @@ def fit(
     Numbers are scaled, words become categories, and missing values are imputed. These steps are
     saved with the model, so `predict` takes files in the same format as DATA.
     """
-    with plain_errors(context.obj):
-        reading = ReadOptions(delimiter, encoding, file_format)
-        known = LabelOptions(
-            label, confusion, truth, reading.names(data, annotators), votes, item, annotator,
-            duplicates.value, identity, missing, classes, trust_labels, smoothing,
-        )  # fmt: skip
-        refuse_same_target(data, output, report)
-        check_target(output, [".skops"], force=force)
-        if report is not None:
-            check_target(report, [".html", ".htm"], force=force)
-        begun = time.perf_counter()
-        with ExitStack() as files:
-            stage = files.enter_context(Stages(3 if report is None else 4))
-            stage(f"Reading {data.name}")
-            from unconfused.cli.input.source import TaskSource
-            from unconfused.cli.model import Settings
-            from unconfused.persistence.errors import import_extra
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
+    refuse_same_target(data, output, report)
+    check_target(output, [".skops"], force=force)
+    if report is not None:
+        check_target(report, [".html", ".htm"], force=force)
+    begun = time.perf_counter()
+    with ExitStack() as files:
+        stage = files.enter_context(Stages(3 if report is None else 4))
+        stage(f"Reading {data.name}")
+        from unconfused.cli.input.source import TaskSource
+        from unconfused.persistence.errors import import_extra
 
-            import_extra("skops.io", "save", "Saving a model")  # not after a long fit
-            settings = Settings(
-                learner.value, l2, max_iter, reading.names(data, text),
-                reading.names(data, categories), reading.names(data, ignore), smoothing, seed,
-                relabel, as_is, reading.names(data, numbers),
-            )  # fmt: skip
-            folder = scratch or output.parent
-            done = _run(TaskSource(data, known, reading, settings, stage, files, folder, stream))
-            if report is not None:
-                stage(f"Writing {report.name}")
-                done.write_report(report, force, seed)
-            done.save(output, force)
-        found = done.as_dict() | {
-            "model": str(output),
-            "report": None if report is None else str(report),
-            "seconds": round(time.perf_counter() - begun, 2),
-        }
-        print_json(found) if as_json else done.show(output, report)
+        import_extra("skops.io", "save", "Saving a model")  # not after a long fit
+        folder = scratch or output.parent
+        done = _run(TaskSource(data, labels, reading, settings, stage, files, folder, stream))
+        if report is not None:
+            stage(f"Writing {report.name}")
+            done.write_report(report, force, settings.seed)
+        done.save(output, force)
+    found = done.as_dict() | {
+        "model": str(output),
+        "report": None if report is None else str(report),
+        "seconds": round(time.perf_counter() - begun, 2),
+    }
+    print_json(found) if as_json else done.show(output, report)
 
 
 def _run(source: TaskSource) -> FitResult:

@@ -10,7 +10,6 @@ import typer
 
 from unconfused import __version__
 from unconfused.cli.console import print_json
-from unconfused.cli.errors import plain_errors
 
 EXAMPLES = ["info", "info --json"]
 
@@ -19,17 +18,15 @@ OPTIONAL = ("typer", "matplotlib", "pandas", "pyarrow", "skops", "onnx", "onnxru
 
 
 def info(
-    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show versions, cores, threads and the engine in use, for a bug report."""
-    with plain_errors(context.obj):
-        found = collect_info()
-        if as_json:
-            print_json(found)
-            return
-        for name, value in found.items():
-            print(f"{name:<13} {'not installed' if value is None else value}")
+    found = collect_info()
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        print(f"{name:<13} {'not installed' if value is None else value}")
 
 
 def collect_info() -> dict[str, str | int | None]:

@@ -11,7 +11,6 @@ import typer
 from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import plain_errors
 from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
 from unconfused.cli.output.targets import refuse_same_target
 from unconfused.cli.progress import RowCount
@@ -28,32 +27,18 @@ OWN_LABELS = "y"
 
 
 def predict(
-    context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")],
+    model: opt.Model,
     data: opt.Data,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file for the labels: .csv, .tsv, .jsonl, .parquet or .arrow.",
-            rich_help_panel=opt.FILES,
-        ),
-    ],
+    *,
+    output: Annotated[Path, opt.output(f"Output file for the labels: {opt.TABLE_FILES}.")],
     proba: Annotated[
         bool, typer.Option("--proba", help="Also write the probability of every class.")
     ] = False,
     keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep", metavar="COL,COL,...", help="Columns of DATA to copy, such as an id."
-        ),
+        list[str] | None, opt.columns("--keep", "Columns of DATA to copy, such as an id.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows per chunk.", rich_help_panel=opt.FILES)] = 2
-    ** 16,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
+    rows: opt.Rows = 2**16,
+    reading: ReadOptions,
     escape: opt.Escape = True,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -64,26 +49,24 @@ def predict(
     column `probability`: that of the label. DATA must have the columns the model was fitted on;
     others are ignored.
     """
-    with plain_errors(context.obj):
-        from unconfused._files.append import open_table
-        from unconfused._files.write import check_table_target
+    from unconfused._files.append import open_table
+    from unconfused._files.write import check_table_target
 
-        refuse_same_target(data, output, model)
-        check_table_target(output, force=force)
-        refuse_folder(output)
-        from unconfused import load
+    refuse_same_target(data, output, model)
+    check_table_target(output, force=force)
+    refuse_folder(output)
+    from unconfused import load
 
-        asked = Prediction(load(model), names_in(keep), proba)
-        asked.refuse_clash()
-        reading = ReadOptions(delimiter, encoding, file_format)
-        with (
-            open_table(output, force=force, escape=escape) as append,
-            RowCount(f"Labelling {data.name}") as count,
-        ):
-            for frame in asked.parts(data, reading, rows):
-                append(frame)
-                count(len(frame))
-        _tell(asked, output, as_json)
+    asked = Prediction(load(model), names_in(keep), proba)
+    asked.refuse_clash()
+    with (
+        open_table(output, force=force, escape=escape) as append,
+        RowCount(f"Labelling {data.name}") as count,
+    ):
+        for frame in asked.parts(data, reading, rows):
+            append(frame)
+            count(len(frame))
+    _tell(asked, output, as_json)
 
 
 class Prediction:
@@ -125,20 +108,12 @@ class Prediction:
         """Yield the rows as the model takes them, and the columns to keep, in chunks."""
         from unconfused._columns.kinds import require as require_columns
         from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
-        from unconfused._files.read import iter_tables
 
         if is_nameless(path, reading):
             yield self._unnamed(path, reading)
             return
         as_text = [*columns_as_text(self.model), *self.keep]
-        for part in iter_tables(
-            path,
-            rows=rows,
-            as_text=as_text,
-            format=reading.format,
-            encoding=reading.encoding,
-            delimiter=reading.delimiter,
-        ):
+        for part in reading.parts(path, rows, as_text):
             require_columns(part, self.keep)
             extra = check_columns(self.model, part)
             self.extra = [name for name in extra if name not in self.keep]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import webbrowser
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +13,12 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console
-from unconfused.cli.errors import plain_errors
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.option_groups import without
 from unconfused.cli.progress import Stages
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
-    from unconfused.cli.model import Settings
     from unconfused.review import CheckedRows
     from unconfused.review.serve.judged import Judged
     from unconfused.review.serve.session import Session
@@ -28,6 +28,10 @@ EXAMPLES = [
     "review pets.csv --label kind --id name --images photos --verdicts mine.csv",
     "review pets.csv --label kind --by random",
 ]
+
+
+CROWD = ("annotators", "votes", "item", "annotator", "duplicates")
+"""Options on several annotators, which a review does not take."""
 
 
 class By(StrEnum):
@@ -41,17 +45,16 @@ class By(StrEnum):
 
 
 def review(
-    context: typer.Context,
     data: opt.Data,
-    label: opt.Label = None,
+    *,
+    labels: Annotated[LabelOptions, without(*CROWD, "truth", "trust_labels")],
     verdicts: Annotated[
         Path,
-        typer.Option(
+        opt.file(
             "--verdicts",
-            metavar="FILE.csv",
-            help="File of verdicts: read first, then appended to. `fit`, `estimate` and `audit` "
-            "take it as --truth, `apply` writes its labels back.",
-            rich_help_panel=opt.FILES,
+            "File of verdicts: read first, then appended to. `fit`, `estimate` and `audit` take it "
+            "as --truth, `apply` writes its labels back.",
+            "FILE.csv",
         ),
     ] = Path("verdicts.csv"),
     by: Annotated[
@@ -68,10 +71,10 @@ def review(
     ] = 0.1,
     images: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Show cells that are paths of images inside this folder as images.",
-            rich_help_panel=opt.FILES,
+        opt.file(
+            "--images",
+            "Show cells that are paths of images inside this folder as images.",
+            "FOLDER",
         ),
     ] = None,
     reviewer: Annotated[str, typer.Option(help="Your name in the file of verdicts.")] = "",
@@ -89,28 +92,9 @@ def review(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    confusion: opt.Confusion = None,
-    l2: opt.L2 = None,
-    identity: opt.Identity = None,
-    text: opt.Text = None,
-    categories: opt.Categories = None,
-    ignore: opt.Ignore = None,
-    hide: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hide",
-            metavar="COL,COL,...",
-            help="Columns that are not shown.",
-            rich_help_panel=opt.COLUMNS,
-        ),
-    ] = None,
-    as_is: opt.AsIs = False,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    file_format: opt.Format = None,
-    seed: opt.Seed = 0,
+    hide: Annotated[list[str] | None, opt.columns("--hide", "Columns that are not shown.")] = None,
+    settings: Annotated[Settings, without("smoothing", "relabel", "max_iter", "numbers")],
+    reading: ReadOptions,
 ) -> None:
     """Check labels one row at a time, in the browser.
 
@@ -118,33 +102,26 @@ def review(
     before the next row appears: Ctrl-C at any time, and the same command goes on from there. Rows
     drawn at random show no suggestion until you have answered.
     """
-    with plain_errors(context.obj):
-        reading = ReadOptions(delimiter, encoding, file_format)
-        known = LabelOptions(label, confusion, identity=identity, missing=missing, classes=classes)
-        if images is not None and not images.is_dir():
-            raise typer.BadParameter(f"There is no folder {images}.")
-        with Stages(2) as stage:
-            stage(f"Reading {data.name}")
-            from unconfused.cli.input.open_task import open_task
-            from unconfused.cli.model import Settings
+    settings = replace(settings.of_file(data, reading), relabel=0)
+    if images is not None and not images.is_dir():
+        raise typer.BadParameter(f"There is no folder {images}.")
+    with Stages(2) as stage:
+        stage(f"Reading {data.name}")
+        from unconfused.cli.input.open_task import open_task
 
-            settings = Settings(
-                l2=l2, text=reading.names(data, text), categories=reading.names(data, categories),
-                ignore=reading.names(data, ignore), seed=seed, as_is=as_is, relabel=0,
-            )  # fmt: skip
-            task = open_task(data, known, reading, [*settings.text, *settings.categories])
-            if stop is not None:
-                stage("Fitting with fewer and more verdicts")
-                told = tell_when_to_stop(task, known, settings, verdicts, stop)
-                console().print(told)
-                return
-            stage(f"Fitting {len(task.place):,} rows")
-            hidden = reading.names(data, hide)
-            session = open_session(
-                task, known, settings, verdicts, images, hidden,
-                by=by.value, random_share=random_share, reviewer=reviewer,
-            )  # fmt: skip
-        _serve(session, port, browser, verdicts)
+        task = open_task(data, labels, reading, [*settings.text, *settings.categories])
+        if stop is not None:
+            stage("Fitting with fewer and more verdicts")
+            told = tell_when_to_stop(task, labels, settings, verdicts, stop)
+            console().print(told)
+            return
+        stage(f"Fitting {len(task.place):,} rows")
+        hidden = reading.names(data, hide)
+        session = open_session(
+            task, labels, settings, verdicts, images, hidden,
+            by=by.value, random_share=random_share, reviewer=reviewer,
+        )  # fmt: skip
+    _serve(session, port, browser, verdicts)
 
 
 def open_session(
@@ -184,8 +161,6 @@ def tell_when_to_stop(
     task: Task, known: LabelOptions, settings: Settings, verdicts: Path, more: int
 ) -> Any:
     """Return a table of error and wrong labels against rows checked, with the sentence."""
-    from dataclasses import replace
-
     import numpy as np
     from rich.console import Group
     from rich.table import Table
@@ -225,8 +200,6 @@ def tell_when_to_stop(
 
 def judge_task(task: Task, settings: Settings, checked: CheckedRows) -> Judged:
     """Fit the task with the verdicts so far, and judge each row by models without it."""
-    from dataclasses import replace
-
     import numpy as np
 
     from unconfused._labels import encode_labels

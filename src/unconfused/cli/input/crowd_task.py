@@ -82,7 +82,7 @@ def task_of_votes(
         labels[used],
         items=[items[place] for place in kept.tolist()],
         classes=classes if given else None,
-        duplicates=known.duplicates,
+        duplicates=known.duplicates.value,
         missing_label=None,
     )
     others = [known.label, known.truth, known.identity, named]

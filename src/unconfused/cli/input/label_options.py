@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import typer
+
+from unconfused.cli import options as opt
 
 WILD = set("*?")
 """Wildcards in column names."""
@@ -17,37 +20,28 @@ WILD = set("*?")
 class ReadOptions:
     """How to read a file."""
 
-    delimiter: str | None = None
-    encoding: str | None = None
-    format: str | None = None
+    delimiter: opt.Delimiter = None
+    encoding: opt.Encoding = None
+    format: opt.Format = None
 
     def table(self, path: Path, as_text: list[str]) -> Any:
         """Read it."""
         from unconfused._files.read import read_table
 
-        return read_table(
-            path,
-            as_text=as_text,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            format=self.format,
-        )
+        return read_table(path, as_text=as_text, **vars(self))
+
+    def parts(self, path: Path, rows: int, as_text: Collection[str] = ()) -> Iterator[Any]:
+        """Read it in chunks."""
+        from unconfused._files.read import iter_tables
+
+        return iter_tables(path, rows=rows, as_text=as_text, **vars(self))
 
     def names(self, path: Path, values: list[str] | None) -> list[str]:
         """Expand options such as ``a,b`` and ``c*`` to column names, in the order of the file."""
         named = names_in(values)
-        if not any(WILD & set(one) for one in named):
+        if not any(WILD & set(one) for one in named) or is_nameless(path, self):
             return named
-        from unconfused._files.read import iter_tables
-
-        if is_nameless(path, self):
-            return named
-        options: dict[str, Any] = {
-            "delimiter": self.delimiter,
-            "encoding": self.encoding,
-            "format": self.format,
-        }
-        there = [str(name) for name in next(iter_tables(path, rows=1, **options)).columns]
+        there = [str(name) for name in next(self.parts(path, 1)).columns]
         found = [one for name in named for one in _matches(name, there)]
         return list(dict.fromkeys(found))
 
@@ -65,19 +59,18 @@ def _matches(name: str, there: list[str]) -> list[str]:
 class LabelOptions:
     """Options that say where labels, trusted labels, votes and the confusion matrix are."""
 
-    label: str | None = None
-    confusion: Path | None = None
-    truth: str | None = None
-    annotators: list[str] = field(default_factory=list)
-    votes: Path | None = None
-    item: str | None = None
-    annotator: str | None = None
-    duplicates: Literal["error", "last"] = "error"
-    identity: str | None = None
-    missing: str | None = None
-    classes: str | None = None
-    trust_labels: bool = False
-    smoothing: float = 0.0
+    label: opt.Label = None
+    confusion: opt.Confusion = None
+    truth: opt.Truth = None
+    annotators: opt.Annotators = field(default_factory=list)
+    votes: opt.Votes = None
+    item: opt.Item = None
+    annotator: opt.Annotator = None
+    duplicates: opt.OnDuplicates = opt.Duplicates.error
+    trust_labels: opt.TrustLabels = False
+    identity: opt.Identity = None
+    missing: opt.Missing = None
+    classes: opt.Classes = None
     verdicts: Path | None = field(init=False, default=None)
     """The file of --truth, if that names a verdict file and not a column."""
 
@@ -105,6 +98,33 @@ class LabelOptions:
             )
         if self.votes is None and (self.item or self.annotator):
             raise typer.BadParameter("--item and --annotator are columns of the --votes file.")
+
+    def of_file(self, path: Path, reading: ReadOptions) -> LabelOptions:
+        """Return the options with the names of columns that wildcards match."""
+        return replace(self, annotators=reading.names(path, self.annotators))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Learner and column options."""
+
+    learner: str = "logistic"
+    smoothing: opt.Smoothing = 0.0
+    l2: opt.L2 = None
+    relabel: opt.Relabel = None
+    max_iter: opt.MaxIter = None
+    text: opt.Text = field(default_factory=list)
+    categories: opt.Categories = field(default_factory=list)
+    numbers: opt.Numbers = field(default_factory=list)
+    ignore: opt.Ignore = field(default_factory=list)
+    as_is: opt.AsIs = False
+    seed: opt.Seed = 0
+
+    def of_file(self, path: Path, reading: ReadOptions, learner: str = "logistic") -> Settings:
+        """Return the settings of a learner, with the names of columns that wildcards match."""
+        kinds = ("text", "categories", "numbers", "ignore")
+        named: dict[str, Any] = {kind: reading.names(path, getattr(self, kind)) for kind in kinds}
+        return replace(self, learner=learner, **named)
 
 
 def is_nameless(path: Path, reading: ReadOptions) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from unconfused._files.formats import find_source
-from unconfused._files.read import iter_tables
 from unconfused.cli.input.label_options import ReadOptions
 
 STREAM_ABOVE = 512 * 2**20
@@ -90,11 +89,4 @@ class Parts:
         return next(self._frames(1, ()))
 
     def _frames(self, rows: int, as_text: Collection[str]) -> Iterator[Any]:
-        return iter_tables(
-            self.path,
-            rows=rows,
-            as_text=as_text,
-            format=self._reading.format,
-            encoding=self._reading.encoding,
-            delimiter=self._reading.delimiter,
-        )
+        return self._reading.parts(self.path, rows, as_text)

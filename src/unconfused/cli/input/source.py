@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.input.parts import is_streamed
 from unconfused.cli.input.task import Task
-from unconfused.cli.model import Plan, Settings, make_plan
+from unconfused.cli.model import Plan, make_plan
 from unconfused.cli.progress import Stages
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from unconfused._files.sparse import LabelledRows, plain_labels
 from unconfused._files.svmlight_parts import iter_svmlight
 from unconfused._typing import IntArray
 from unconfused.cli.input.first_pass import FirstPass
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.input.open_task import (
     label_columns,
     refuse_unknown_columns,
@@ -34,7 +34,6 @@ from unconfused.cli.input.verdict_truth import checked_in_parts
 from unconfused.cli.model import (
     Plan,
     Sample,
-    Settings,
     make_learner,
     refuse_as_is,
     refuse_column_options,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ def read_answers(known: LabelOptions, reading: ReadOptions) -> Answers:
     assert known.votes and known.item and known.annotator and known.label
     names = [known.item, known.annotator, known.label]
     # The format is that of DATA; the votes may have another, which their ending says.
-    table = type(reading)(reading.delimiter, reading.encoding).table(known.votes, names)
+    table = replace(reading, format=None).table(known.votes, names)
     if isinstance(table, LabelledRows):
         raise DataFileError(f"{known.votes}: votes need named columns; use CSV or Parquet.")
     try:
