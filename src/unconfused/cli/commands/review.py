@@ -170,8 +170,7 @@ def tell_when_to_stop(
     from unconfused.cli.model import make_plan, warnings_as_notes
     from unconfused.review.stopping import when_to_stop
 
-    found = replace(known)
-    object.__setattr__(found, "verdicts", verdicts)
+    found = replace(known, verdicts=verdicts)
     if task.is_frame:
         checked = checked_in_table(task.table, found)
     else:

@@ -71,7 +71,7 @@ class LabelOptions:
     identity: opt.Identity = None
     missing: opt.Missing = None
     classes: opt.Classes = None
-    verdicts: Path | None = field(init=False, default=None)
+    verdicts: Path | None = None
     """The file of --truth, if that names a verdict file and not a column."""
 
     def __post_init__(self) -> None:
