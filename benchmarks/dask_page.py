@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md, from what dask_scaling.py measured."""
+"""The tables of docs/scaling.md and docs/extending/distributed.md, from dask_scaling.json."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from typing import Any
 
 import numpy as np
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "scaling.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = (DOCS / "scaling.md", DOCS / "extending" / "distributed.md")
 FAULTS = {
     "one of 3 killed": "one of 3 workers killed (`kill -9`)",
     "2 of 3 killed": "all workers but one killed",
     "one of 3 out of memory": "a worker out of memory, killed by its nanny",
-    "interrupted": "client interrupted (Ctrl-C), then fitted on with `warm_start=True`",
+    "interrupted": "client interrupted (Ctrl-C), then continued with `warm_start=True`",
 }
 ROWS, COLUMNS, CLASSES, WORKERS = 1e9, 512, 10, 100
-"""What the page predicts the times of."""
+"""The cluster whose times are predicted."""
 
 
-def write_page(page: Path, found: dict[str, Any]) -> None:
-    """Put all that was found between the page's markers."""
-    page.write_text(fill_page(page.read_text(), found))
+def write_pages(found: dict[str, Any]) -> None:
+    """Write the results between the markers of the pages."""
+    for page in PAGES:
+        page.write_text(fill_page(page.read_text(), found))
 
 
 def fill_page(text: str, found: dict[str, Any]) -> str:
-    """Return the page with every measured part made anew, as far as it was measured."""
+    """Return the page with its measured parts replaced; parts without results stay."""
 
     def fill(match: re.Match[str]) -> str:
         begin, name, old, end = match.groups()
@@ -50,8 +52,8 @@ def size(n_bytes: float) -> str:
 
 def traffic(found: dict[str, Any]) -> str:
     """Write what crosses in an update."""
-    head = ["Q", "d", "rows", "workers", "round trips", "vectors (most)",
-            "sent (most)", "answered (most)", "all vectors would be", "all weights"]  # fmt: skip
+    head = ["Q", "d", "rows", "workers", "round trips", "vectors (max)",
+            "sent (max)", "received (max)", "all vectors", "all weights"]  # fmt: skip
     lines = [
         [
             f"{one['classes']}",
@@ -78,19 +80,19 @@ def faults(found: dict[str, Any]) -> str:
         cells = [words]
         for one in (told[fault]["UMA"], told[fault]["likelihood"]):
             beside = "for the rest" if one["without"] is None else f"({one['without']})"
-            cells += [f"{one['took']} {beside}", f"nothing: {one['within']:.0e}"]
+            cells += [f"{one['took']} {beside}", f"{one['within']:.0e}"]
         lines.append(cells)
-    head = ["in mid-fit", "UMA: seconds (undisturbed)", "lost: weights differ by at most",
-            "likelihood: seconds", "lost"]  # fmt: skip
+    head = ["during the fit", "UMA: seconds (undisturbed)", "largest difference of weights",
+            "likelihood: seconds", "difference"]  # fmt: skip
     return f"{table(head, lines)}\n\n({busy(told['machine'])})"
 
 
 def busy(machine: dict[str, Any]) -> str:
     """Say how busy the machine was when the measurement began."""
-    others = ": other work was going on, so times on the clock are upper bounds"
+    others = ": the machine was busy, so wall clock times are upper bounds"
     quiet = machine["load"] < 0.5
     return (
-        f"{machine['cores']} cores, load {machine['load']} when it began{'' if quiet else others}."
+        f"{machine['cores']} cores, load {machine['load']} at the start{'' if quiet else others}."
     )
 
 
@@ -113,10 +115,9 @@ def times(found: dict[str, Any]) -> str:
     threads = 1e3 * (told["threads"]["update"] - one["update"])
     return (
         f"{table(head, lines)}\n\n({busy(told['machine'])})\n\n"
-        f"The processor's work divides by {min(gains):.1f} to {max(gains):.1f} between "
-        f"{told['workers']} workers. What Dask adds to an\n"
-        f"update is {added:.0f} ms here (the first line), and {threads:.0f} ms with threads "
-        "instead of a cluster."
+        f"With {told['workers']} workers, CPU time per worker falls by a factor of "
+        f"{min(gains):.1f} to {max(gains):.1f}. Dask adds {added:.0f} ms to\n"
+        f"an update (first line), or {threads:.0f} ms with threads instead of a cluster."
     )
 
 
@@ -128,10 +129,10 @@ def malloc(found: dict[str, Any]) -> str:
     """Write what malloc's settings cost."""
     told = found["malloc"]
     kinds = {
-        "default": "malloc's own settings",
-        "dask": "as Dask starts its workers",
-        "trim": "with the first setting below",
-        "roomy": "with both",
+        "default": "malloc's defaults",
+        "dask": "Dask's defaults",
+        "trim": "first setting below",
+        "roomy": "both settings",
     }
     lines = []
     for kind, words in kinds.items():
@@ -154,7 +155,7 @@ def cost_model(runs: list[dict[str, float]], key: str) -> tuple[float, float, fl
 
 
 def prediction(found: dict[str, Any]) -> str:
-    """Write the cost model, and what it says of a larger cluster."""
+    """Write the cost model, and its prediction for a larger cluster."""
     told = found["times"]
     wide = next(
         one
@@ -178,15 +179,15 @@ def prediction(found: dict[str, Any]) -> str:
         often = f"{together:.1f} s: {count:,} in {count * together / 60:.0f} minutes"
         lines.append([words, f"{work:.1f} s", f"{overhead:.2f} s", f"{network:.3f} s", often])
     return (
-        "Fitted to the processor's times of one process (all are met within "
+        "Fitted to the CPU times of one process (largest error "
         f"{100 * worst:.0f} %):\n\n"
         + "\n".join(formulas)
-        + "\n    both:   + overhead for 2 workers + round trips × further workers × "
+        + "\n    both:   + overhead for 2 workers + round trips × additional workers × "
         f"{1e3 * per_task:.1f} ms\n            + workers × bytes × {1e9 * per_byte:.1f} ns\n\n"
         f"For 1e9 × {COLUMNS} on {WORKERS} workers of one thread, {CLASSES} classes, "
         f"{rounds['update']:.1f} round trips and {size(n_bytes['update'])} per worker\n"
         f"and update, {size(n_bytes['pass'])} per pass:\n\n"
-        + table(["", "work", "overhead", "network", "together"], lines)
+        + table(["", "work", "overhead", "network", "total"], lines)
     )
 
 
@@ -197,4 +198,4 @@ BLOCKS: dict[str, tuple[set[str], Callable[[dict[str, Any]], str]]] = {
     "malloc": ({"malloc"}, malloc),
     "prediction": ({"times", "bytes"}, prediction),
 }
-"""What each part of the page needs, and how it is written."""
+"""The results each part needs, and the function that writes it."""

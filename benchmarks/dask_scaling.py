@@ -1,8 +1,9 @@
 """Fits on Dask collections beside one process: overhead, throughput, bytes, faults, a cost model.
 
 Run: python benchmarks/dask_scaling.py. It measures, writes all it found to
-benchmarks/dask_scaling.json, and from that the tables of docs/scaling.md. Rows are made on the
-workers, float32; every process has one thread. ``--page`` writes the page from the JSON alone;
+benchmarks/dask_scaling.json, and from that the tables of docs/scaling.md and
+docs/extending/distributed.md. Rows are made on the
+workers, float32; every process has one thread. ``--page`` writes the pages from the JSON alone;
 ``--only`` measures some parts again and keeps the others; ``--json`` and ``--rows`` are for trying
 it out.
 """
@@ -22,7 +23,7 @@ import dask
 from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_limits
 
-from dask_page import PAGE, write_page
+from dask_page import write_pages
 from dask_timing import make_rows, measure, update_times
 from dask_traffic import bytes_per_update, seconds_per_byte, seconds_per_task
 
@@ -184,7 +185,7 @@ def run(options: argparse.Namespace) -> None:
         found[part] = kinds[part]()
         options.json.write_text(json.dumps(found, indent=1) + "\n")  # what is done is kept
     if options.json == RESULTS:
-        write_page(PAGE, found)
+        write_pages(found)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ QUICK = (
 SLOW = (
     "review.md",
     "from_cleanlab.md",
-    "choosing_a_model.md",
     "guide/choosing_a_learner.md",
     "guide/any_classifier.md",
 )

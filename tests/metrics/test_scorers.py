@@ -304,5 +304,7 @@ def test_the_page_runs_and_shows_what_it_says(capsys):
     assert chosen["noisy labels"] < 0.7
     assert chosen["likelihood through C"] > 0.84
     assert chosen["accuracy corrected through C"] > 0.84
-    assert names["through"] > names["plain"] + 0.1
-    assert "against the truth" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    shown = re.findall(r"^```text\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(shown) >= 4
+    assert all(re.sub(r"\d", "#", block) in re.sub(r"\d", "#", printed) for block in shown)
