@@ -103,7 +103,7 @@ def update_times(X: Any, y: Any, n_classes: int) -> Clocks:
 
     C = noise.symmetric(n_classes, 0.3)
     with worker_time(spent):
-        UMAClassifier(C, max_iter=UPDATES, step=step, n_jobs=1).fit(X, y)
+        UMAClassifier(C, max_iter=UPDATES, step=step, whiten=False, n_jobs=1).fit(X, y)
     # The first goes from no weights to some.
     return Clocks(*np.diff(ends, axis=0)[1:].T.tolist())
 

@@ -42,7 +42,7 @@ def bytes_per_update(
             return STEPS["perceptron"](*args)
 
         C = noise.symmetric(n_classes, 0.3)
-        UMAClassifier(C, max_iter=n_updates, step=step).fit(X, y)
+        UMAClassifier(C, max_iter=n_updates, step=step, whiten=False).fit(X, y)
     finally:
         PartPool.ask = whole  # type: ignore[method-assign]
     # The first update goes from no weights to some: what was known of the vectors is void.

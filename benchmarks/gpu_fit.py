@@ -44,7 +44,7 @@ def main() -> None:
     for n_classes in asked.classes:
         y, C = make_labels(X, n_classes), noise.pairwise(n_classes, 0.3)
         for model in (
-            UMAClassifier(C, whiten=False, max_iter=300, n_jobs=-1),
+            UMAClassifier(C, max_iter=300, n_jobs=-1),
             UnconfusedLogisticRegression(C, l2=1e-4, relabel=0, n_jobs=-1),
         ):
             timed_fit(sklearn.clone(model), X, y)

@@ -1,4 +1,4 @@
-"""A table of Markdown, from the line of JSON that benchmarks/gpu.py prints last.
+"""The table of docs/gpu.md, from the line of JSON that benchmarks/gpu.py prints last.
 
 Run: python benchmarks/gpu_table.py results.json
 """

@@ -24,12 +24,13 @@ SVC_ENTRIES = 30_000_000
 
 
 def ours(problem: Problem, max_iter: int, **settings: Any) -> Fit:
-    """UMA for so many updates, or until no pair stands out."""
+    """UMA without whitening, for at most `max_iter` updates."""
 
     def fit() -> Any:
         clf = UMAClassifier(
-            problem.confusion, max_iter=max_iter, fit_intercept=problem.intercept, **settings
-        ).fit(problem.X, problem.y)
+            problem.confusion, max_iter=max_iter, fit_intercept=problem.intercept, whiten=False,
+            **settings,
+        ).fit(problem.X, problem.y)  # fmt: skip
         return clf.predict, clf.n_iter_
 
     return fit
@@ -82,8 +83,9 @@ def weights_difference(problem: Problem, written_out: Problem, max_iter: int) ->
     model = LiteralUMA(problem.confusion, max_iter, problem.intercept)
     theirs = model.fit(written_out.X, written_out.y)
     clf = UMAClassifier(
-        problem.confusion, max_iter=max_iter, fit_intercept=problem.intercept, tol=1e-9
-    )
+        problem.confusion, max_iter=max_iter, fit_intercept=problem.intercept, tol=1e-9,
+        whiten=False,
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf.fit(problem.X, problem.y)
