@@ -1,8 +1,7 @@
 """UMA and the likelihood on one CUDA device and on the CPU's cores, against the device's own rates.
 
 Run: SCIPY_ARRAY_API=1 python benchmarks/gpu.py [--rows N] [--columns D] [--classes 10 100]. It
-prints a table and one line of JSON; `benchmarks/gpu_table.py` makes the table of docs/gpu.md of
-that line. The rows are Gaussian, float32, made on the device; labels are
+prints a table and one line of JSON. The rows are Gaussian, float32, made on the device; labels are
 those of a linear concept, three in ten moved to the next class. The limits are measured on the
 same rows: a product with one vector, and a large product of matrices in single precision. An
 update is timed with all its solver does on the host; "kernels" is what the device has to do for it,

@@ -70,27 +70,19 @@ def numpy_helper():
     return found
 
 
-def triton(most_classes_in_tiles):
+def triton():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("triton", reason="triton is not installed")
     if not (torch.cuda.is_available() or os.environ.get("TRITON_INTERPRET")):
         pytest.skip("needs a CUDA device")
     from unconfused.engines.cuda import engine as cuda
-    from unconfused.engines.cuda import likelihood
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows = torch.eye(3, dtype=torch.float32, device=device)
     data = rows, np.arange(3), 3, np.ones(3)
     engine = cuda.TorchEngine(*data, space=space_of(rows), intercept=False)
 
-    def found(scores, chances):
-        kept, likelihood.MOST_IN_TILES = likelihood.MOST_IN_TILES, most_classes_in_tiles
-        try:
-            return one_pass(engine, scores, chances)
-        finally:
-            likelihood.MOST_IN_TILES = kept
-
-    return found
+    return lambda scores, chances: one_pass(engine, scores, chances)
 
 
 IMPLEMENTATIONS = {
@@ -100,8 +92,7 @@ IMPLEMENTATIONS = {
     "array-api-strict": (lambda: array_api("array_api_strict"), 1e-12),
     "torch": (lambda: array_api("torch"), 1e-12),
     "numpy": (numpy_helper, 1e-12),
-    "triton, in tiles": (lambda: triton(128), 1e-5),
-    "triton, many classes": (lambda: triton(0), 1e-5),
+    "triton": (triton, 1e-5),
 }
 
 

@@ -38,10 +38,9 @@ class TorchPartition(ArrayPartition):
         def integers() -> Any:
             return torch.zeros(n_rows, dtype=torch.int32, device=engine.space.device)
 
-        # Scores of the three leading classes of a row, and an upper bound on all others.
-        self._leaders = zeros(n_rows), zeros(n_rows), zeros(n_rows), zeros(n_rows)
-        self._region, self._rivals, self._unsure = integers(), (integers(), integers()), integers()
-        self._projection = zeros(n_rows)
+        # Score of a row's class, and an upper bound on those of all others.
+        self._top, self._bound, self._projection = zeros(n_rows), zeros(n_rows), zeros(n_rows)
+        self._region, self._unsure = integers(), integers()
         self._longest_row = float(engine.row_norms.max()) if n_rows else 0.0
         super().__init__(engine, unmixing, alpha)
 
@@ -49,7 +48,7 @@ class TorchPartition(ArrayPartition):
         """Assign all rows by these weights; if all are 0, every row is in every region."""
         self._at_zero = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
-        self._leaders[-1].fill_(float("inf"))  # no row is sure: all are compared next time
+        self._bound.fill_(float("inf"))  # no row is sure: all are compared next time
         if self._at_zero:
             self._scores.zero_()
             self._region.zero_()
@@ -72,18 +71,17 @@ class TorchPartition(ArrayPartition):
         """Add steps times the projection to the scores, and reassign the rows."""
         n_rows, n_classes, changed = self._engine.n_rows, self._n_classes, np.flatnonzero(steps)
         head = [TIE * self._largest_norm, self._alpha, len(changed), self._longest_row]
-        # Classes are read two at a time, so the list is padded by one.
-        settings = self._space.put(np.concatenate([head, steps, changed, [0.0]]))
+        settings = self._space.put(np.concatenate([head, steps, changed]))
         n_unsure = self._region.new_zeros(1)
-        kept = (self._region, *self._rivals, *self._leaders, self._unsure, n_unsure)
+        kept = (settings, self._region, self._top, self._bound, self._unsure, n_unsure)
         kernels.move_scores[(-(-n_rows // MOVE_ROWS),)](
-            self._scores, self._projection, settings, *kept, n_rows, n_classes, MOVE_ROWS,
+            self._scores, self._projection, *kept, n_rows, n_classes, MOVE_ROWS,
             num_warps=MOVE_WARPS,
         )  # fmt: skip
         classes = kernels.power_of_two(n_classes)
         together = ASSIGN_SCORES[classes > FEW_CLASSES]
         kernels.assign_exactly[(ASSIGN_PROGRAMS,)](
-            self._scores, settings, self._engine.row_norms, *kept, n_rows, n_classes,
+            self._scores, self._engine.row_norms, *kept, n_rows, n_classes,
             max(1, together // classes), classes, num_warps=min(8, max(1, classes // together)),
         )  # fmt: skip
 

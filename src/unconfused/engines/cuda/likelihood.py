@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 TILE = 128
 """Rows per tile, all of one label code."""
 
-MOST_IN_TILES = 128
-"""Classes up to which the scores of a tile fit into the registers of a multiprocessor."""
-
 MOST_SCORES = 4 * 2**30
 """Largest number of scores held at once; beyond, `array_api.likelihood` works by blocks."""
 
@@ -31,8 +28,8 @@ CHUNK = 4096
 SLOTS = 256
 """Accumulators of the loss: fewer atomic additions to each."""
 
-RESIDUAL_ROWS, RESIDUAL_WARPS = 2, 1
-SLOPE_ROWS, SLOPE_COLUMNS, SLOPE_CLASSES, SLOPE_STAGES, SLOPE_WARPS = 32, 128, 32, 3, 4
+RESIDUAL_SCORES = 512
+"""Scores that a warp handles at a time, at least two rows."""
 
 
 def can_measure(engine: TorchEngine, n_classes: int) -> bool:
@@ -63,11 +60,7 @@ def measure(
     sizes = [n_classes * columns, SLOTS, n_classes, n_codes * n_classes]
     found = engine.space.zeros(sum(sizes))
     slope, *sums = found.split(sizes)
-    if n_classes <= MOST_IN_TILES:
-        _add_slopes(engine, _residuals_by_tile(engine, sent, sums), slope, n_classes)
-    else:
-        residuals = _residuals_of_many(engine, sent, sums)
-        slope += _outer_sum(residuals, engine.X)[:n_classes].reshape(-1)
+    slope += _outer_sum(_residuals(engine, sent, sums), engine.X)[:n_classes].reshape(-1)
     slope, losses, offset_slope, table = np.split(engine.host(found), np.cumsum(sizes[:-1]))
     gradient = slope.reshape(n_classes, columns)
     if engine.intercept:
@@ -83,50 +76,19 @@ def _send(engine: TorchEngine, *arrays: FloatArray) -> list[Any]:
     return [piece.reshape(array.shape) for piece, array in zip(pieces, arrays, strict=True)]
 
 
-def _padded(n_classes: int) -> int:
-    """Return the padded width of a row of scores: matrix products of odd widths are slow."""
-    return -(-n_classes // 16) * 16
-
-
-def _residuals_by_tile(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
+def _residuals(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
     """Return the residuals, (n, padded classes); accumulate losses and tables in `sums`."""
     by_class, offsets, logs, counted = sent
-    n_classes, width = len(by_class), _padded(len(by_class))
-    residuals = engine.X.new_empty((engine.n_rows, width))
-    order, tile_codes = engine.tiles_by_code
-    # Rows and columns per product, pipeline stages and warps: the fastest measured.
-    rows, step, stages, warps = (128, 32, 3, 8) if n_classes > 64 else (64, 32, 4, 4)
-    kernels.residuals_by_tile[(len(order) // rows,)](
-        engine.X, by_class, offsets, order, tile_codes, engine.row_weights, logs, counted,
-        residuals, *sums, engine.n_columns, n_classes, width,
-        SLOTS, TILE, rows, step, power_of_two(width), stages, num_warps=warps,
-    )  # fmt: skip
-    return residuals
-
-
-def _add_slopes(engine: TorchEngine, residuals: Any, slope: Any, n_classes: int) -> None:
-    """Add ``residuals.T @ X``, the gradient, to `slope`."""
-    (n_rows, width), columns = residuals.shape, engine.n_columns
-    tile, block = min(SLOPE_COLUMNS, power_of_two(columns, 16)), min(SLOPE_CLASSES, width)
-    grid = -(-columns // tile) * -(-width // block), -(-n_rows // CHUNK)
-    kernels.add_slopes[grid](
-        engine.X, residuals, slope, n_rows, columns, n_classes, width,
-        CHUNK, SLOPE_ROWS, tile, block, SLOPE_STAGES, num_warps=SLOPE_WARPS,
-    )  # fmt: skip
-
-
-def _residuals_of_many(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
-    """Return the residuals from whole matrix products, for classes that do not fit a tile."""
-    by_class, offsets, logs, counted = sent
-    n_classes, width = len(by_class), _padded(len(by_class))
+    n_classes, width = len(by_class), -(-len(by_class) // 16) * 16  # odd widths are slow
     by_feature = by_class.new_zeros((engine.n_columns, width))
     by_feature[:, :n_classes] = by_class.T
     residuals = engine.X @ by_feature
     order, tile_codes = engine.tiles_by_code
+    classes = power_of_two(width)
+    rows = min(TILE, max(2, RESIDUAL_SCORES // classes))
     kernels.scores_to_residuals[(len(tile_codes),)](
         residuals, offsets, order, tile_codes, engine.row_weights, logs, counted,
-        *sums, n_classes, width, SLOTS, TILE, RESIDUAL_ROWS, power_of_two(width),
-        num_warps=RESIDUAL_WARPS,
+        *sums, n_classes, width, SLOTS, TILE, rows, classes, num_warps=1,
     )  # fmt: skip
     return residuals
 

@@ -35,19 +35,9 @@ def _apply(sums, kind, total, mass, squared, columns, n_columns, n_regions, n_co
 
 @triton.jit(do_not_specialize=["n_moves"])
 def add_moves(
-    X,
-    rows,
-    kinds,
-    weights,
-    squares,
-    sums,
-    n_moves,
-    n_columns,
-    n_regions,
-    n_codes,
-    GROUP: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    X, rows, kinds, weights, squares, sums, n_moves, n_columns, n_regions, n_codes,
+    GROUP: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     """Move weighted rows from the cells they left to those they entered.
 
     A program walks through consecutive groups of rows and applies the accumulated sum whenever the
