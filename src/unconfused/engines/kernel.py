@@ -74,16 +74,13 @@ class KernelEngine:
 
     @property
     def code_counts(self) -> FloatArray:
-        """Total weight of the rows with each label code."""
         return _sums(self.codes, self.weights, self.n_codes)
 
     @property
     def code_squares(self) -> FloatArray:
-        """Weighted sum of the squared norms of the rows with each label code."""
         return _sums(self.codes, self.weights * self.squares, self.n_codes)
 
     def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (S, features)."""
         rows = np.arange(self.n_rows)
         shape = (self.n_rows, self.n_codes)
         sums = self.values_with(rows, sparse.csr_matrix((self.weights, (rows, self.codes)), shape))
@@ -96,7 +93,6 @@ class KernelEngine:
         return np.array(found)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> KernelPartition:
-        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return KernelPartition(self, unmixing, alpha)
 
     def scores(self, weights: FloatArray) -> FloatArray:
@@ -182,7 +178,6 @@ class KernelPartition(ExactNorms):
         self.restart(np.zeros((self._n_classes, engine.n_features)))
 
     def restart(self, weights: FloatArray) -> None:
-        """Assign all rows by these weights; if all are 0, every row is in every region."""
         self._at_zero = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
         self._scores = self._engine.scores(weights)
@@ -190,7 +185,6 @@ class KernelPartition(ExactNorms):
         self._rebuild()
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
         if self._last is not None and np.array_equal(self._last.vector, direction):
             self._last.enter(self._engine)
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
@@ -207,7 +201,6 @@ class KernelPartition(ExactNorms):
             self._values += self._engine.values_with(moved, change)
 
     def tables(self) -> CellTables:
-        """Return counts and squared norms of all cells."""
         engine, inside = self._engine, self._region >= 0
         cells, weights = self._cells(self._region)[inside], engine.weights[inside]
         shape = (self._n_classes, engine.n_codes)
@@ -237,7 +230,6 @@ class KernelPartition(ExactNorms):
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / self._total)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
         engine = self._engine
         region = 0 if self._at_zero else predicted
         unmix = self._unmixing.coefficients[:, true] / self._total

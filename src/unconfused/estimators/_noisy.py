@@ -24,7 +24,7 @@ from unconfused.confusion._random_sample import warn_unless_random
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
 from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
-from unconfused.engines.dask.engine import DaskRest, DaskRows
+from unconfused.engines.dask.engine import DaskRows
 from unconfused.estimators._array_input import array_space, rows_at, to_numpy
 from unconfused.estimators._base import LinearClassifier, thread_count
 from unconfused.estimators._lazy import is_dask
@@ -358,7 +358,7 @@ class NoisyLabelClassifier(LinearClassifier):
 
     def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
         """Wrap rows, label codes and weights for the solvers."""
-        if isinstance(X, DaskRows | DaskRest):  # these bring their codes and weights
+        if isinstance(X, DaskRows):  # these bring their codes and weights
             return X.engine(n_codes, intercept=self.fit_intercept)
         return self._local_engine(X, codes, n_codes, weight)
 

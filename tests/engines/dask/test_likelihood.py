@@ -1,5 +1,7 @@
 """The likelihood on Dask collections: trusted rows held out, votes, posteriors of labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import make_problem
@@ -107,7 +109,7 @@ def test_the_rows_are_read_once_for_the_whole_search(trusted):
 def test_rows_left_out_are_no_rows():
     from unconfused._matrix import Unmixing
     from unconfused.engines import LocalEngine
-    from unconfused.engines.dask.engine import DaskRest, DaskRows
+    from unconfused.engines.dask.engine import DaskRows
     from unconfused.solvers.uma.pair_bounds import exact_norms
 
     problem = make_problem(3, n=N, Q=3)
@@ -118,7 +120,7 @@ def test_rows_left_out_are_no_rows():
     blocks = [dask.delayed((problem.X[r], problem.y[r], weights[r])) for r in rows]
     whole = DaskRows(blocks, (N, 4), np.float64, np.array(sizes, float), 1.0, [None] * 4)
     left_out = [np.array([0, 7]), np.zeros(0, int), np.array([3, 68]), np.array([0])]
-    rest = DaskRest(whole, left_out).engine(3, intercept=True)
+    rest = replace(whole, left_out=left_out).engine(3, intercept=True)
     kept = np.ones(N, dtype=bool)
     kept[np.concatenate([a + some for a, some in zip(starts, left_out, strict=False)])] = False
     other = whole.engine(3, intercept=True)

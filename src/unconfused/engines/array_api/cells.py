@@ -31,7 +31,6 @@ class ArrayPartition(ExactNorms):
         self.restart(np.zeros((self._n_classes, engine.n_features)))
 
     def restart(self, weights: FloatArray) -> None:
-        """Assign all rows by these weights; if all are 0, every row is in every region."""
         self._at_zero = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
         if self._at_zero:
@@ -43,7 +42,6 @@ class ArrayPartition(ExactNorms):
         self._rebuild()
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
         # An upper bound suffices: it only scales the tolerance for ties.
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
         moved, left = self._advance(steps, direction)
@@ -61,7 +59,6 @@ class ArrayPartition(ExactNorms):
             self._shift(moved, left)
 
     def tables(self) -> CellTables:
-        """Return counts and squared norms of all cells."""
         self._collect()
         return CellTables(self._counts.copy(), self._squares.copy())
 
@@ -71,7 +68,6 @@ class ArrayPartition(ExactNorms):
         return self._norms.copy()
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
         region = 0 if self._at_zero else predicted
         first = region * self._n_codes
         own = self._sums[first : first + self._n_codes, : self._engine.n_features]

@@ -55,16 +55,13 @@ class ArrayEngine:
 
     @property
     def n_features(self) -> int:
-        """Number of features, including the intercept."""
         return int(self.n_columns + self.intercept)
 
     @property
     def density(self) -> float:
-        """Share of the entries of the rows that are stored: 1 for arrays."""
         return 1.0
 
     def mapped(self, change: RowMap) -> ArrayEngine:
-        """Return an engine over changed copies of these rows."""
         xp, space, dtype = self.space.xp, self.space, self.X.dtype
         matrix = space.put(change.matrix)
         offset = space.put(change.centre @ change.matrix) if change.matrix.ndim == 2 else None
@@ -83,12 +80,10 @@ class ArrayEngine:
 
     @cached_property
     def code_counts(self) -> FloatArray:
-        """Total weight of the rows with each label code."""
         return np.bincount(self.codes, self.weights, minlength=self.n_codes).astype(np.float64)
 
     @cached_property
     def code_squares(self) -> FloatArray:
-        """Weighted sum of the squared norms of the rows with each label code."""
         squares = self.weights * self.space.to_host(self.squared_norms)
         return np.bincount(self.codes, squares, minlength=self.n_codes).astype(np.float64)
 
@@ -100,7 +95,6 @@ class ArrayEngine:
         return self.host(sums[:, : self.n_features])
 
     def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (S, features)."""
         return self._code_sums.copy()
 
     def host(self, array: Any) -> FloatArray:
@@ -133,7 +127,6 @@ class ArrayEngine:
         return sums
 
     def feature_squares(self) -> FloatArray:
-        """Return the weighted sum of the rows' squared entries, (features,)."""
         squares = self.space.zeros(self.n_columns)
         for start, stop in blocks(self.n_rows, self.n_columns):
             block = self.space.exact(self.X[start:stop, :])
@@ -142,11 +135,9 @@ class ArrayEngine:
         return np.append(found, self.total) if self.intercept else found
 
     def second_moment(self) -> FloatArray:
-        """Return the weighted sum of x x' over the rows, (features, features)."""
         return self.second_moment_product(np.eye(self.n_features))
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without forming the matrix."""
         space = self.space
         columns = space.put(vectors[: self.n_columns])
         product = space.zeros(self.n_columns, vectors.shape[1])
@@ -161,13 +152,11 @@ class ArrayEngine:
         return np.vstack([found, self.host(last)]) if self.intercept else found
 
     def partition(self, unmixing: Unmixing, alpha: float) -> ArrayPartition:
-        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return ArrayPartition(self, unmixing, alpha)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Compute loss, gradient and posterior of the labels, one block of rows at a time."""
         return measure(self, weights, mixing, code_weights)
 
     def _squared_norms(self) -> Any:

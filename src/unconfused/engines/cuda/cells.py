@@ -45,7 +45,6 @@ class TorchPartition(ArrayPartition):
         super().__init__(engine, unmixing, alpha)
 
     def restart(self, weights: FloatArray) -> None:
-        """Assign all rows by these weights; if all are 0, every row is in every region."""
         self._at_zero = not weights.any()
         self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
         self._bound.fill_(float("inf"))  # no row is sure: all are compared next time

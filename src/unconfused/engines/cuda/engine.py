@@ -66,13 +66,11 @@ class TorchEngine(ArrayEngine):
         )  # fmt: skip
 
     def partition(self, unmixing: Unmixing, alpha: float) -> TorchPartition:
-        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return TorchPartition(self, unmixing, alpha)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Compute loss, gradient and posterior of the labels."""
         if not likelihood.can_measure(self, len(weights)):
             return super().likelihood(weights, mixing, code_weights)
         return likelihood.measure(self, weights, mixing, code_weights)

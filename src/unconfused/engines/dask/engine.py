@@ -15,7 +15,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.dask.partition import DaskPartition
 from unconfused.engines.dask.parts import ask_engine
-from unconfused.engines.dask.pool import PartPool, Pool, RestPool, part_builder
+from unconfused.engines.dask.pool import PartPool, part_builder
 from unconfused.engines.local import LocalEngine
 
 
@@ -31,6 +31,7 @@ class DaskRows:
     n_rows : number of rows of every block; NaN where unknown
     n_bytes : size of all rows; NaN if unknown
     homes : for each block, the worker that already holds it, or None
+    left_out : for every block, the positions of rows to leave out; None for no rows
     """
 
     blocks: Sequence[Any]
@@ -39,65 +40,45 @@ class DaskRows:
     n_rows: FloatArray
     n_bytes: float
     homes: Sequence[str | None]
+    left_out: Sequence[IntArray] | None = None
     _pools: dict[tuple[int, bool], PartPool] = field(default_factory=dict, repr=False)
 
     def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
-        """Return an engine over these rows; the rows are loaded onto the workers once."""
-        return DaskEngine(
-            self.pool(n_codes, intercept=intercept), self.shape[1] + intercept, intercept
-        )
-
-    def pool(self, n_codes: int, *, intercept: bool) -> PartPool:
-        """Load the rows onto the workers, unless they are there already."""
+        """Return an engine over these rows; all rows are loaded onto the workers once."""
         kind = (n_codes, intercept)
         if kind not in self._pools:
             build = part_builder(self.shape[1], n_codes, intercept)
             self._pools[kind] = PartPool(self.blocks, self.homes, self.n_rows, self.n_bytes, build)
-        return self._pools[kind]
-
-
-@dataclass(frozen=True)
-class DaskRest:
-    """Rows without those at the positions listed for every block."""
-
-    rows: DaskRows
-    left_out: Sequence[IntArray]
-
-    def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
-        """Return an engine that shares the rows of all blocks, with weight 0 for those left out."""
-        pool = RestPool(self.rows.pool(n_codes, intercept=intercept), self.left_out)
-        return DaskEngine(pool, self.rows.shape[1] + intercept, intercept)
+        pool = self._pools[kind]
+        if self.left_out is not None:
+            pool = pool.without(self.left_out)
+        return DaskEngine(pool, self.shape[1] + intercept, intercept)
 
 
 class DaskEngine:
     """Rows on workers; see `unconfused.engines.base.Engine`."""
 
-    def __init__(self, pool: Pool, n_features: int, intercept: bool) -> None:
+    def __init__(self, pool: PartPool, n_features: int, intercept: bool) -> None:
         self._pool, self._n_features, self.intercept = pool, n_features, intercept
 
     @property
     def n_features(self) -> int:
-        """Number of features, including the intercept."""
         return self._n_features
 
     @cached_property
     def density(self) -> float:
-        """Share of the entries of the rows that are stored."""
         entries, size = self._sum(_entries)
         return float(entries / max(1.0, size))
 
     def mapped(self, change: RowMap) -> DaskEngine:
-        """Return an engine over changed copies of these rows."""
         return DaskEngine(self._pool.mapped(change), self.n_features, self.intercept)
 
     @property
     def code_counts(self) -> FloatArray:
-        """Total weight of the rows with each label code."""
         return np.asarray(self._code_totals[0])
 
     @property
     def code_squares(self) -> FloatArray:
-        """Weighted sum of the squared norms of the rows with each label code."""
         return np.asarray(self._code_totals[1])
 
     @cached_property
@@ -111,33 +92,27 @@ class DaskEngine:
         return sums
 
     def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (S, features)."""
         return self._code_sums.copy()
 
     def feature_squares(self) -> FloatArray:
-        """Return the weighted sum of the rows' squared entries, (features,)."""
         squares: FloatArray = self._sum(methodcaller("feature_squares"))
         return squares
 
     def second_moment(self) -> FloatArray:
-        """Return the weighted sum of x x' over the rows, (features, features)."""
         moment: FloatArray = self._sum(methodcaller("second_moment"))
         return moment
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without forming the matrix."""
         product: FloatArray = self._sum(methodcaller("second_moment_product", vectors))
         return product
 
     def partition(self, unmixing: Unmixing, alpha: float) -> DaskPartition:
-        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         total = float(self.code_counts.sum())
         return DaskPartition(self._pool, self.n_features, unmixing, alpha, total)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Compute loss, gradient and posterior of the labels."""
         measured: LikelihoodPass = self._sum(
             methodcaller("likelihood", weights, mixing, code_weights)
         )

@@ -25,7 +25,7 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import CellTables
 from unconfused.engines.dask.parts import Answer, Command, Pair, carry_out, lengths
-from unconfused.engines.dask.pool import Pool
+from unconfused.engines.dask.pool import PartPool
 
 ROUNDING = 1e-12
 """Relative widening of the bounds, for rounding."""
@@ -38,7 +38,7 @@ class DaskPartition:
     """Partition whose norm bounds come from references; see `base.Partition`."""
 
     def __init__(
-        self, pool: Pool, n_features: int, unmixing: Unmixing, alpha: float, total: float
+        self, pool: PartPool, n_features: int, unmixing: Unmixing, alpha: float, total: float
     ) -> None:
         self._pool, self._unmixing, self._alpha, self._total = pool, unmixing, alpha, total
         self._key = uuid.uuid4().hex
@@ -61,13 +61,11 @@ class DaskPartition:
         self.restart(self._weights)
 
     def restart(self, weights: FloatArray) -> None:
-        """Assign all rows by these weights; if all are 0, every row is in every region."""
         self._weights = weights.copy()
         self._change(None)
         self._forget()
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
         in_step = self._answer is not None and self._weights.any()
         for r in np.flatnonzero(steps):
             self._weights[r] += steps[r] * direction
@@ -76,14 +74,12 @@ class DaskPartition:
             self._forget()
 
     def tables(self) -> CellTables:
-        """Return counts and squared norms of all cells."""
         # After a step the bounds are needed next: request both in one round trip.
         tables = self._query(drift=self._step is not None).tables
         assert tables is not None
         return tables
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bounds on the norms of all update vectors, (Q, Q) each."""
         answer = self._query(drift=True)
         products, distances = answer.products, answer.distances
         assert products is not None
@@ -104,7 +100,6 @@ class DaskPartition:
         self._ask(pairs)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
         self._ask([(predicted, true)])
         return self._vectors[self._place((predicted, true))] / self._total
 

@@ -284,9 +284,3 @@ def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:
 def ask_engine(part: Part, question: Callable[[LocalEngine], Any]) -> Any:
     """Call a function of the local engine."""
     return question(part.engine)
-
-
-def ask_without(part: Part, task: tuple[Callable[..., Any], Any, str, IntArray]) -> Any:
-    """Call a function of a part without some of its rows."""
-    function, argument, name, rows = task
-    return function(part.without(name, rows), argument)

@@ -8,14 +8,14 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import RowMap
 from unconfused.engines.dask.fingerprint import Fingerprint
-from unconfused.engines.dask.parts import Part, ask_without, build_part
+from unconfused.engines.dask.parts import Part, build_part
 
 SHARE_OF_MEMORY = 0.5
 """Without a cluster, rows are kept in memory if they fit into this share of it."""
@@ -28,33 +28,6 @@ NO_WORKERS = 600.0
 
 MOST_LOSSES = 3
 """How often workers that hold rows may be lost during one call, as in Dask."""
-
-
-class Pool(Protocol):
-    """Parts of the rows, wherever they are stored."""
-
-    kept: bool
-    """Whether parts, and their caches, persist between calls."""
-
-    def __len__(self) -> int:
-        """Return the number of parts."""
-        ...
-
-    def ask(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
-        """Call ``function(part, argument)`` for every part, where that part is."""
-        ...
-
-    def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
-        """Call ``function(part, argument)`` with the same argument for every part."""
-        ...
-
-    def mapped(self, change: RowMap) -> Pool:
-        """Return a pool of changed copies of the rows, made where they are."""
-        ...
-
-    def find_homes(self) -> None:
-        """Update the locations of parts that were moved or recomputed elsewhere."""
-        ...
 
 
 class PartPool:
@@ -70,7 +43,8 @@ class PartPool:
 
     With a cluster the parts stay on its workers while this object lives, as results that Dask
     recomputes from the blocks if a worker dies. Without one they stay in memory if they fit, and
-    are recomputed for every pass otherwise.
+    are recomputed for every pass otherwise. `kept` says whether parts, and their caches, persist
+    between calls.
     """
 
     def __init__(
@@ -94,6 +68,7 @@ class PartPool:
         self._homes = [home for home, _ in groups]
         self._blocks, self._build = blocks, dask.delayed(build, pure=False)
         self._fingerprints: list[Fingerprint | None] = [None] * len(groups)
+        self._left_out: list[tuple[str, IntArray] | None] = [None] * len(groups)
         if self._client is not None:
             self.kept = True
             self._parts = [self._made_at(i, home) for i, home in enumerate(self._homes)]
@@ -110,13 +85,30 @@ class PartPool:
         a worker dies.
         """
         if self._client is not None or not self.kept:
-            return self._remake(partial(_build_mapped, self._build_part, change))
+            pool = self._remake(partial(_build_mapped, self._build_part, change))
+            pool._left_out = self._left_out
+            return pool
         import dask
 
         pool = copy(self)
-        call = dask.delayed(_mapped_part, pure=False, traverse=False)
+        call = dask.delayed(Part.mapped, pure=False, traverse=False)
         pool._parts = list(dask.persist(*(call(part, change) for part in self._parts)))
         pool._fingerprints = [None] * len(self)
+        return pool
+
+    def without(self, rows: Sequence[IntArray]) -> PartPool:
+        """Return a pool that shares these parts but leaves out some rows of every block.
+
+        Their positions are sent with each call, so that no part depends on them.
+        """
+        pool, name = copy(self), uuid.uuid4().hex
+        starts = [
+            np.cumsum([0.0, *self.n_rows[group]])[:-1].astype(np.intp) for group in self.groups
+        ]
+        pool._left_out = [
+            (name, np.concatenate([at + rows[i] for at, i in zip(own, group, strict=True)]))
+            for own, group in zip(starts, self.groups, strict=True)
+        ]
         return pool
 
     def _recipe(self, place: int) -> Any:
@@ -136,7 +128,8 @@ class PartPool:
 
         if self._client is None:
             call = dask.delayed(_identified, pure=False, traverse=False)
-            tasks = [call(p, function, a) for p, a in zip(self._parts, arguments, strict=True)]
+            asked = zip(self._parts, arguments, self._left_out, strict=True)
+            tasks = [call(part, function, argument, rows) for part, argument, rows in asked]
             answers = list(dask.compute(*tasks, optimize_graph=False, traverse=False))
         else:
             answers = self._ask_workers(function, arguments)
@@ -200,6 +193,7 @@ class PartPool:
                 self._parts[place],
                 function,
                 argument,
+                self._left_out[place],
                 pure=False,
                 **_placed(self._homes[place]),
             )
@@ -229,7 +223,7 @@ class PartPool:
             return
         holders = self._client.who_has(self._parts)
         # A part that is nowhere is being computed at its assigned worker, if that is alive.
-        self._homes = [
+        self._homes[:] = [  # shared with pools that leave out rows
             next(iter(holders.get(part.key, ())), home)
             for part, home in zip(self._parts, self._homes, strict=True)
         ]
@@ -239,65 +233,21 @@ class PartPool:
         return self.ask(function, [argument] * len(self))
 
 
-class RestPool:
-    """The parts of another pool without some of their rows, which are sent with each call.
-
-    Parameters
-    ----------
-    pool : all rows
-    without : for every block, the positions of the rows to leave out
-    """
-
-    def __init__(self, pool: PartPool, without: Sequence[IntArray]) -> None:
-        self._pool, self.kept = pool, pool.kept
-        self._name = uuid.uuid4().hex
-        self._rows = [_places(group, pool.n_rows, without) for group in pool.groups]
-
-    def __len__(self) -> int:
-        return len(self._pool)
-
-    def ask(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
-        """Call ``function(part, argument)`` for every part, where that part is."""
-        tasks = [
-            (function, argument, self._name, rows)
-            for argument, rows in zip(arguments, self._rows, strict=True)
-        ]
-        return self._pool.ask(ask_without, tasks)
-
-    def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
-        """Call ``function(part, argument)`` with the same argument for every part."""
-        return self.ask(function, [argument] * len(self))
-
-    def mapped(self, change: RowMap) -> RestPool:
-        """Return a pool of changed copies of the rows, made where they are."""
-        rest = copy(self)
-        rest._pool = self._pool.mapped(change)
-        return rest
-
-    def find_homes(self) -> None:
-        """Update the locations of parts that were moved or recomputed elsewhere."""
-        self._pool.find_homes()
-
-
 def _build_mapped(
     build: Callable[[Sequence[Any]], Part], change: RowMap, blocks: Sequence[Any]
 ) -> Part:
     return build(blocks).mapped(change)
 
 
-def _mapped_part(part: Part, change: RowMap) -> Part:
-    return part.mapped(change)
-
-
-def _identified(part: Any, function: Callable[..., Any], argument: Any) -> tuple[Any, Any]:
+def _identified(
+    part: Any,
+    function: Callable[..., Any],
+    argument: Any,
+    left_out: tuple[str, IntArray] | None,
+) -> tuple[Any, Any]:
     """Call a function; return the fingerprint of the part along with the result."""
-    return part.fingerprint, function(part, argument)
-
-
-def _places(group: Sequence[int], n_rows: FloatArray, rows: Sequence[IntArray]) -> IntArray:
-    """Convert positions in blocks to positions in the part made of these blocks."""
-    starts = np.cumsum([0.0, *n_rows[list(group)]])[:-1].astype(np.intp)
-    return np.concatenate([start + rows[i] for start, i in zip(starts, group, strict=True)])
+    own = part if left_out is None else part.without(*left_out)
+    return part.fingerprint, function(own, argument)
 
 
 def part_builder(n_columns: int, n_codes: int, intercept: bool) -> Callable[[Sequence[Any]], Part]:

@@ -68,7 +68,6 @@ class LocalEngine:
         return np.sqrt(norms, out=norms)
 
     def mapped(self, change: RowMap) -> LocalEngine:
-        """Return an engine over changed copies of these rows."""
         engine = copy.copy(self)
         engine.rows = wrap_rows(mapped_rows(self.rows, change))
         engine.in_threads = RowThreads(self._n_threads, engine.rows)
@@ -77,27 +76,22 @@ class LocalEngine:
 
     @property
     def density(self) -> float:
-        """Share of the entries of the rows that are stored."""
         return self.rows.n_entries / max(1, self.rows.n_rows * self.rows.n_columns)
 
     @property
     def n_features(self) -> int:
-        """Number of features, including the intercept."""
         return self.rows.n_columns + self.intercept
 
     @property
     def code_counts(self) -> FloatArray:
-        """Total weight of the rows with each label code."""
         return np.bincount(self.codes, self.weights, minlength=self.n_codes).astype(np.float64)
 
     @property
     def code_squares(self) -> FloatArray:
-        """Weighted sum of the squared norms of the rows with each label code."""
         squares = self.weights * self.row_norms**2
         return np.bincount(self.codes, squares, minlength=self.n_codes).astype(np.float64)
 
     def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (S, features)."""
         sums = np.zeros((self.n_codes, self.n_features))
         self.add(np.arange(self.rows.n_rows), self.codes, self.weights, sums)
         return sums
@@ -111,19 +105,15 @@ class LocalEngine:
             sums[:, -1] += np.bincount(cells, weights, minlength=len(sums))
 
     def feature_squares(self) -> FloatArray:
-        """Return the weighted sum of the rows' squared entries, (features,)."""
         return feature_squares(self.rows, self.weights, self.intercept)
 
     def second_moment(self) -> FloatArray:
-        """Return the weighted sum of x x' over the rows, (features, features)."""
         return gram(self.rows, self.weights, self.intercept)
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        """Return the second moment times vectors, (features, k), without forming the matrix."""
         return gram_product(self.rows, self.weights, vectors, self.intercept, self.in_threads)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
-        """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
         return LocalPartition(self, unmixing, alpha)
 
     def at_work(self) -> AbstractContextManager[None]:
@@ -133,7 +123,6 @@ class LocalEngine:
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Compute loss, gradient and posterior of the labels, one block of rows at a time."""
         by_feature = np.ascontiguousarray(weights[:, : self.rows.n_columns].T)
         passes: dict[int, LikelihoodPass] = {}
 
@@ -148,7 +137,6 @@ class LocalEngine:
         return reduce(add, (passes[start] for start in sorted(passes)))
 
     def scored(self, weights: FloatArray) -> LocalEngine | None:
-        """Return an engine whose features are the scores of these rows; None if too large."""
         n_rows, columns = self.rows.n_rows, self.rows.n_columns
         if 8 * n_rows * len(weights) > SCORES_BYTES:
             return None

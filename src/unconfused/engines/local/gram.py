@@ -43,7 +43,6 @@ class GramSums(SumsOnDemand):
         """Number of moved rows beyond which recomputing is cheaper than updating."""
 
     def clear(self) -> None:
-        """Empty all regions."""
         self._grams.fill(0.0)
         self._counted.fill(False)
         self._largest.fill(0.0)
@@ -51,7 +50,6 @@ class GramSums(SumsOnDemand):
     def measure(
         self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
     ) -> None:
-        """Write the squared norms of all unmixed sums in these pairs' regions; reset the slack."""
         regions = sorted({predicted for predicted, _ in pairs})
         self._update(regions)
         for region in regions:

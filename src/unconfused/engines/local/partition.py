@@ -64,7 +64,6 @@ class LocalPartition:
         self._n_moved = 0
 
     def restart(self, weights: FloatArray) -> None:
-        """Assign all rows by these weights; if all are 0, every row is in every region."""
         self.at_zero = not weights.any()
         self._outdated = True
         if self.at_zero:
@@ -73,7 +72,6 @@ class LocalPartition:
             self._assignment.restart(weights)
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
         if self.at_zero:
             self.restart(np.outer(steps, direction))
             return
@@ -91,7 +89,6 @@ class LocalPartition:
         self._changed[changed] = True
 
     def tables(self) -> CellTables:
-        """Return counts and squared norms of all cells."""
         self._rebuild_if_outdated()
         tables = self._cells.tables()
         if self.at_zero:
@@ -99,7 +96,6 @@ class LocalPartition:
         return tables
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bounds on the norms of all update vectors, (Q, Q) each."""
         from unconfused.engines.local.kernels.cells import bound_norms
 
         self._rebuild_if_outdated()
@@ -122,7 +118,6 @@ class LocalPartition:
         self._sums.measure([pair for pair in pairs if slack[pair] > 0], self._squared_norms, slack)
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
         self._rebuild_if_outdated()
         return self._sums.unmixed(0 if self.at_zero else predicted, true) / self.total
 

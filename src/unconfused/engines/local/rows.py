@@ -60,7 +60,6 @@ class DenseRows:
         self.longest = X.shape[1]
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        """Write the scores of rows start..stop for weights of shape (features, Q)."""
         rows = self._X[start:stop]
         if np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
             np.matmul(rows, weights.astype(self.dtype, copy=False), out=out)
@@ -68,7 +67,6 @@ class DenseRows:
             out[:] = rows.astype(np.float64) @ weights
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
         out += (values.T @ self._X[start:stop]).T
 
     def block(self, start: int, stop: int) -> Any:
@@ -89,13 +87,11 @@ class SparseRows:
         self.longest = int(np.diff(X.indptr).max(initial=0))
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        """Write the scores of rows start..stop for weights of shape (features, Q)."""
         from unconfused.engines.local.kernels.likelihood import sparse_scores
 
         sparse_scores(self.stored, weights, start, stop, out)
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
         from unconfused.engines.local.kernels.likelihood import sparse_outer
 
         sparse_outer(self.stored, values, start, stop, out)

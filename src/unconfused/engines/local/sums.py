@@ -81,11 +81,9 @@ class KeptSums(SumsOnDemand):
         self._codes = np.arange(engine.n_codes)
 
     def clear(self) -> None:
-        """Empty all regions."""
         self._sums.fill(0.0)
 
     def move(self, rows: IntArray, before: IntArray) -> None:
-        """Move rows from their previous to their current regions; -1 is none."""
         weights, n_codes = self._engine.weights[rows], np.intp(self._engine.n_codes)
         by_cell = self._sums.reshape(-1, self._sums.shape[2])
         for regions, signed in ((before, -weights), (self._region[rows], weights)):
@@ -94,7 +92,6 @@ class KeptSums(SumsOnDemand):
             self._engine.add(rows[inside], cells, signed[inside], by_cell)
 
     def unmixed(self, region: int, true: int) -> FloatArray:
-        """Return one unmixed sum of a region, (features,)."""
         return np.asarray(self._coefficients[region, :, true] @ self.sums_of(region)[1])
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
@@ -118,7 +115,6 @@ class LazySums(KeptSums):
         """The set that belongs to every region."""
 
     def clear(self) -> None:
-        """Empty all regions."""
         super().clear()
         self._counted.fill(False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_non_negative
 from unconfused._confusion_names import is_rectangular
 from unconfused._labels import EncodedLabels, encode_labels, label_array, split_missing
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
-from unconfused.engines.dask.engine import DaskRest, DaskRows
+from unconfused.engines.dask.engine import DaskRows
 from unconfused.estimators._lazy import as_matrix, check_columns
 from unconfused.estimators._noisy import (
     NoisyData,
@@ -75,7 +75,7 @@ class DaskData(NoisyData):
         ends = np.cumsum([len(block.places) for block in self._fetched])
         masks = np.split(held, ends[:-1])
         places = [block.places[m] for block, m in zip(self._fetched, masks, strict=True)]
-        return DaskRest(self.X, places), self.codes, self.n_codes, None
+        return replace(self.X, left_out=places), self.codes, self.n_codes, None
 
 
 def check_dask(
