@@ -1,7 +1,8 @@
-"""Learn from labels that are wrong in a way you can describe.
+"""Learn from noisy labels: scikit-learn classifiers that model the noise by a confusion matrix.
 
-Give it features, noisy labels and what you know of the noise, and get the classifier you would have
-had with clean labels. See `UMAClassifier` to begin with.
+Give them features, noisy labels and what you know about the noise (a confusion matrix, some checked
+rows, several annotators, or nothing), and get the classifier you would have had with clean labels,
+and the labels that are probably wrong. Start with `UnconfusedLogisticRegression`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from unconfused.persistence import load, save
     from unconfused.review import next_to_check
 
-# Each name is imported when it is first asked for: `import unconfused` itself costs nothing.
+# Names are imported on first use, so that `import unconfused` is fast.
 _ESTIMATORS = {
     "KernelUMAClassifier",
     "UMAClassifier",

@@ -1,4 +1,4 @@
-"""Kernel features for linear classifiers, with bounded memory.
+"""Transform rows into kernel features for linear classifiers, with bounded memory.
 
 The classifiers of this package are linear. For nonlinear problems, project the rows first::
 

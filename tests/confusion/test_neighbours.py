@@ -8,7 +8,11 @@ from sklearn.linear_model import LogisticRegression
 
 from unconfused import noise
 from unconfused.confusion import from_noisy
-from unconfused.confusion.estimation.neighbours import foretelling, from_neighbours, nearest
+from unconfused.confusion.estimation.neighbours import (
+    from_neighbours,
+    label_log_likelihood,
+    nearest,
+)
 
 C = np.array([[0.7, 0.3, 0.0], [0.0, 0.8, 0.2], [0.1, 0.0, 0.9]])
 
@@ -109,8 +113,8 @@ def test_a_row_is_no_neighbour_of_itself():
     assert found[5].tolist() == [4, 3]
 
 
-def test_foretelling_is_the_likelihood_of_labels():
+def test_label_log_likelihood_is_the_likelihood_of_labels():
     sure = np.array([[1.0, 0.0], [0.0, 1.0]])
     matrix = np.array([[0.75, 0.25], [0.5, 0.5]])
     expected = (np.log(0.75) + np.log(0.5)) / 2
-    assert foretelling(sure, matrix, np.array([0, 1])) == pytest.approx(expected, abs=1e-3)
+    assert label_log_likelihood(sure, matrix, np.array([0, 1])) == pytest.approx(expected, abs=1e-3)

@@ -1,4 +1,4 @@
-"""Where the confusion matrix comes from, and which labels it says are wrong."""
+"""Estimate confusion matrices, and rank rows by how likely their label is wrong."""
 
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.annotators import AnnotatorEstimate, from_annotators

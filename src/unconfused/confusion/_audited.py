@@ -1,4 +1,4 @@
-"""A confusion matrix from rows that were drawn by their label, and how sure that makes it."""
+"""Confusion matrices estimated from rows sampled by their label, with intervals."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ DRAWS = 4000
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditEstimate(ConfusionEstimate):
-    """A confusion matrix from rows drawn by their label; see `from_audit`.
+    """A confusion matrix estimated from rows sampled by their label; see `from_audit`.
 
-    `counts` are the checked rows as they were. Since those of one label may stand for more rows
-    than those of another, `matrix` is not `counts` divided by its rows; what the counts are worth
-    as a random sample of each class is in `effective_counts`, which is what learners go by.
+    `counts` are the checked rows. As rows of one label may represent more rows than those of
+    another, `matrix` is not `counts` divided by its row sums. `effective_counts` are those of an
+    equally informative random sample of each class, which learners use.
 
     Attributes
     ----------
     label_counts : (Q,) rows of the whole data with each label
-    label_count_variance : (Q,) of these, as a draw from where the data come from
+    label_count_variance : (Q,) sampling variance of `label_counts`
     truth_given_label : (Q, Q) share of true class t among the rows with label k: columns sum to 1
-    column_rows : (Q, Q) rows drawn at random from label k that would tell this share as well
+    column_rows : (Q, Q) size of a random sample of rows with label k that would estimate this share
+        equally well
     """
 
     label_counts: FloatArray
@@ -36,7 +37,7 @@ class AuditEstimate(ConfusionEstimate):
 
     @property
     def effective_counts(self) -> FloatArray:
-        """The rows of a random sample of each class that would be as good, by label: (Q, Q)."""
+        """Counts of an equally informative random sample of each class: (Q, Q)."""
         rows = self.label_counts * self.truth_given_label
         total = np.maximum(rows.sum(axis=1, keepdims=True), 1e-100)
         share = rows / total

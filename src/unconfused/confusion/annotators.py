@@ -1,4 +1,4 @@
-"""The confusion matrix of a crowd, from how its members disagree."""
+"""Confusion matrices of annotators, estimated from their votes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TIED_WITHIN = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AnnotatorEstimate(ConfusionEstimate):
-    """The confusion matrix of a crowd, of each of its members, and what they agree on.
+    """Confusion matrices of annotators, and the consensus of their votes.
 
-    `matrix` and `counts` are those of all votes together: how an answer, by whomever, comes about.
+    `matrix` and `counts` are those of all votes together, whoever gave them.
 
     Attributes
     ----------
@@ -74,21 +74,18 @@ def from_annotators(
     smoothing: float = 0.0,
     missing_label: Any = "auto",
 ) -> AnnotatorEstimate:
-    """Estimate who confuses what, and the truth, from votes of several annotators.
+    """Estimate each annotator's confusion matrix, and the true classes, from votes.
 
-    Dawid and Skene's model by expectation maximisation from the majority vote: those who agree with
-    the likely truth gain weight, which makes the truth likelier, and so on. Most annotators
-    answer little, so each one's matrix is a compromise: `prior_strength` answers per class
-    that follow the matrix all annotators share, plus their own. An annotator with four answers
-    is thus taken to be like the others, and one with hundreds is judged by them.
+    Dawid and Skene's model, fitted by expectation maximisation from the majority vote. Most
+    annotators give few answers, so each matrix is shrunk towards that of all annotators, which
+    counts as `prior_strength` answers per class.
 
-    A missing vote says nothing, except where an annotator never gives but one label (in 20 votes or
-    more), as most rules do: such votes alone say nothing either, whatever the truth. What they know
-    is in when they are silent, so silence is then an answer, too. Matrices and counts are of the
-    votes that were given.
+    Missing votes are ignored, except of annotators who only ever give one label (in at least 20
+    votes), as most rules do: their silence is informative, and is modelled as another answer.
+    Matrices and counts are of the votes that were given.
 
-    The model supposes that annotators err independently once the truth is given. Where they copy
-    from one another, or find the same items hard, it is surer than it should be.
+    Annotators are assumed to err independently given the true class. If they copy from one another,
+    or find the same items hard, the posterior is overconfident.
 
     Parameters
     ----------
@@ -96,10 +93,10 @@ def from_annotators(
         (None, NaN) where someone did not answer
     y_true : (n_items,) gold labels where known, missing elsewhere
     classes : all classes, if votes and gold labels may not show every one
-    max_iter : most iterations, for the shared matrix and for the annotators' own each
-    tol : stop once an iteration gains no more than this, per item, in what is maximised
-    prior_strength : answers per class that the shared matrix is worth to each annotator; 0 judges
-        everyone by their own answers alone
+    max_iter : maximum number of iterations, for the shared matrix and for those of annotators
+    tol : stop when the objective per item increases by less than this
+    prior_strength : weight of the shared matrix in that of each annotator, in answers per class; 0
+        uses each annotator's own answers only
     smoothing : added to every count of the pooled `matrix`. With 0, a class that is the likely
         truth of no item with a vote is an error
     missing_label : a value that means "missing" besides None and NaN

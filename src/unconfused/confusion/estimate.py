@@ -1,4 +1,4 @@
-"""A confusion matrix estimated from counts, with how sure we can be of it."""
+"""A confusion matrix estimated from counts, with intervals and a verdict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_CLASSES_IN_SENTENCE = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionEstimate:
-    r"""A confusion matrix with the counts behind it; usable wherever a matrix is asked for.
+    r"""A confusion matrix with the counts behind it, accepted wherever a matrix is.
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class ConfusionEstimate:
 
     @property
     def condition_number(self) -> float:
-        """How many times undoing the matrix can magnify a relative error."""
+        """Largest factor by which inverting the matrix magnifies a relative error."""
         return float(np.linalg.cond(self.matrix))
 
     @property
     def error_inflation(self) -> float:
-        """How many times larger a class's share errs than with clean labels; inf if singular."""
+        """Standard error of a class share relative to clean labels; inf if singular."""
         if not self.condition_number < SINGULAR_BEYOND:
             return float("inf")
         return Unmixing(self.matrix).error_inflation
@@ -111,7 +111,7 @@ class ConfusionEstimate:
 
     @property
     def rare_classes(self) -> Labels:
-        """Classes counted fewer than 20 times: their rows are little more than a guess."""
+        """Classes counted fewer than 20 times, whose rows of the matrix are unreliable."""
         return self._rarer_than_needed(self.counts)
 
     def _rarer_than_needed(self, counts: FloatArray) -> Labels:
@@ -120,12 +120,12 @@ class ConfusionEstimate:
 
     @property
     def verdict(self) -> str:
-        """Say in a line whether this is good enough to learn with, and which classes are not.
+        """One sentence: whether the matrix is good enough to learn with, and which classes are not.
 
-        It is not if the matrix is singular; weak if its condition number is beyond 100; and
-        doubtful if a class is rare (`rare_classes`) or has an entry whose 95 % interval reaches
-        further than 0.15 to either side. Of a guess made without any truth only the sampling error
-        can be told, which says nothing of how far the guessed truth is off.
+        It is not good enough if singular, weak if its condition number exceeds 100, and doubtful if
+        a class is rare (`rare_classes`) or has an entry whose 95 % interval is wider than 0.15 on
+        either side. For an estimate without known truths, intervals show the sampling error only,
+        not the error of the estimated truths.
         """
         sentence = f"{self._judge()}."
         return f"{sentence} {self.caveat}" if self.caveat else sentence

@@ -24,17 +24,20 @@ from unconfused.confusion.cross_validated import (
     refuse_other_length,
 )
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
-from unconfused.confusion.estimation.neighbours import foretelling, from_neighbours
+from unconfused.confusion.estimation.neighbours import from_neighbours, label_log_likelihood
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
 BY_METHOD = {
-    "confident": "It was counted on rows that a model is sure of, {judged}.",
-    "neighbours": "It was counted on how labels of nearest neighbours agree, {judged}.",
+    "confident": "It is based on the rows that a model is sure of, {judged}.",
+    "neighbours": "It is based on the labels of nearest neighbours, {judged}.",
 }
-JUDGED = "which foretell left-out labels better ({better:.3f} a row) than {other} ({worse:.3f})"
+JUDGED = (
+    "which predict held-out labels better (log-likelihood {better:.3f} per row) than {other} "
+    "({worse:.3f})"
+)
 
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
@@ -61,36 +64,34 @@ def from_noisy(
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> ConfusionEstimate:
-    """Guess how labels are confused from the features and the noisy labels only.
+    """Estimate the confusion matrix from features and noisy labels alone.
 
-    A model of the noisy labels gives each row a probability of every label, learnt from other rows.
-    A row counts as truly of class q if its probability of q reaches what is usual among the rows
-    labelled q; these rows, by their labels, are the first estimate (the confident count of
-    Northcutt, Jiang and Chuang, 2021). Each further round takes the noise it found out of the
-    probabilities and counts again the rows that are surest then. Counts are scaled so that every
-    label has as many as in `y`, and the matrix is drawn towards even mistakes as far as the counts
-    of all classes agree with these.
+    A model of the noisy labels predicts every row out of fold. A row counts as truly of class q if
+    its probability of q is at least the average among the rows labelled q; cross-tabulated with the
+    labels, these rows are the first estimate (the confident joint of Northcutt, Jiang and Chuang,
+    2021). Each further round unmixes the probabilities with the current estimate and counts again.
+    Counts are scaled to the label frequencies of `y`, and shrunk towards mistakes that are spread
+    evenly, as far as the counts of all classes agree with that.
 
-    Where rows are numbers, as embeddings are, there is a second estimate, from how the labels of
-    nearest neighbours agree (the consensus equations of Zhu, Song and Liu, 2021): it supposes that
-    rows next to each other are of one class, and no linear model. The estimate whose predictions
-    make the rows' labels likelier, from models or neighbours that leave them out, is returned;
-    `caveat`, and with it the verdict, says which. Copies of rows agree for no good reason: leave
-    them out.
+    For numeric rows, such as embeddings, there is a second estimate, from the agreement of the
+    labels of nearest neighbours (the consensus equations of Zhu, Song and Liu, 2021), which assumes
+    that neighbours share a class instead of a linear model. The estimate that predicts held-out
+    labels better is returned; `caveat` says which. Remove duplicate rows first: they agree with
+    each other whatever their class.
 
-    **When this cannot work.** The truth enters only as what the model finds typical, so:
+    **Limitations.** No truth is known, so the estimate fails
 
-    - if more than half of a class carries the label of one other class, the two are as good as
-      swapped, and nothing in the data says otherwise: only trusted rows can;
-    - if the mistakes follow the features, so that the model can learn them, they look like truth;
+    - if more than half of a class has the label of one other class: the two are swapped, and only
+      trusted rows can tell;
+    - if mistakes depend on the features, so that the model learns them;
     - if the noise is so strong, or the rows so few, that the model predicts the noisy labels hardly
-      better than their shares do, the thresholds separate nothing;
-    - if classes overlap, rows of one that look like another are taken for wrong labels.
+      better than their frequencies do;
+    - if classes overlap: rows of one that look like another are taken for wrong labels.
 
-    Intervals show the sampling error only, as if the guessed truth were known: the error of an
-    entry can be several times as large. The verdict names classes to doubt above all, those that
-    are rare beside the wrong labels of another class and those that are not told apart from others.
-    With trusted rows, use `from_trusted`.
+    Intervals show the sampling error only, as if the estimated truths were known; the error of an
+    entry can be several times as large. The verdict names doubtful classes: those that are rare
+    compared with the wrong labels of another class, and those that overlap others. With trusted
+    rows, use `from_trusted`.
 
     Parameters
     ----------
@@ -98,16 +99,16 @@ def from_noisy(
     y : noisy labels; rows where they are missing (None, NaN) are left out
     estimator : a classifier with `predict_proba`. By default a logistic regression on scaled
         features, its penalty chosen among three by the likelihood of left-out labels
-    method : "confident" (a model's sure rows), "neighbours", or "auto": the better of the two, or
-        the first if there is an `estimator`
+    method : "confident" (rows that a model is sure of), "neighbours", or "auto": the better of the
+        two, or "confident" if there is an `estimator`
     cv : number of stratified folds, or a splitter that tests every row once
-    n_rounds : how often to count again after the first estimate
-    smoothing : added to every count. With 0, a class no row is counted for is an error; with more,
-        it is taken to err as the others do
+    n_rounds : number of rounds after the first estimate
+    smoothing : added to every count. With 0, a class without counted rows is an error; with more,
+        it is assumed to be mislabelled like the others
     classes : all classes, if `y` may not show every one
     missing_label : a value that means "missing" besides None and NaN
     random_state : seed of the shuffling into folds
-    n_jobs : how many folds to fit at a time, as in joblib
+    n_jobs : number of folds fitted in parallel, as in joblib
 
     Returns
     -------
@@ -146,7 +147,7 @@ def from_noisy(
     counts = guess_counts(probability, observed, n_rounds)
     matrix, which = drawn_together(counts, smoothing), ""
     if near is not None:
-        score = foretelling(unmix_probabilities(probability, matrix), matrix, observed)
+        score = label_log_likelihood(unmix_probabilities(probability, matrix), matrix, observed)
         which = _say_which(score, near.score)
         if near.score > score:
             matrix, counts = drawn_together(near.counts, smoothing), near.counts

@@ -41,7 +41,7 @@ def from_probabilities(
     classes: ArrayLike | None = None,
     missing_label: Any = "auto",
 ) -> ConfusionEstimate:
-    """Estimate how labels are confused from a model's probabilities and the noisy labels.
+    """Estimate the confusion matrix from predicted probabilities and noisy labels.
 
     With a model of the noisy labels (``predicts="label"``) this is `from_noisy` without the
     features, with the same limits: no truth is seen. With one of the true classes
@@ -101,13 +101,19 @@ def label_posterior(
 
     Parameters
     ----------
-    pred_probs, y, predicts, classes, missing_label : as for `from_probabilities`. Where a label is
-        missing, the probabilities are of the row alone
+    pred_probs : array, memory map or DataFrame of shape (n, Q)
+        Probabilities from models that were not trained on the row. Columns of a DataFrame are
+        matched by name, those of an array follow `classes`, or the sorted labels.
+    y : (n,), the noisy labels. Where one is missing, the posterior is that of the row alone
     confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
         A DataFrame may have other labels than classes (its columns, its index), such as "unsure".
+    predicts : "label" or "class"
+        Whether the probabilities are of the noisy label or of the true class.
     calibrate : bool
-        Make the probabilities as sure as the labels, seen through the matrix, warrant. With False
-        they are used as they are, after unmixing if they are of labels.
+        Calibrate the probabilities on the labels, seen through the matrix. With False they are used
+        as they are, after unmixing if they are of labels.
+    classes : the columns of an array
+    missing_label : a value that means "missing" besides None and NaN
     out : array or memory map of shape (n, Q), optional
         Where to write the result, if it is too large for memory.
 
@@ -151,18 +157,25 @@ def rank_from_probabilities(
     classes: ArrayLike | None = None,
     missing_label: Any = "auto",
 ) -> LabelIssues:
-    """Rank rows by how likely their label is wrong, from a model's probabilities alone.
+    """Rank rows by how likely their label is wrong, from predicted probabilities alone.
 
-    The counterpart of `rank_label_errors` for those who have no model at hand, or no features.
-    Without a matrix, it is estimated as by `from_probabilities`; where labels are no likelier
-    through that than by the probabilities themselves, rows are ranked by these instead
-    (``criterion="self_confidence"``). Rows are read in blocks, so `pred_probs` may be a memory map.
+    Like `rank_label_errors`, without features or a model. Without a matrix, it is estimated as by
+    `from_probabilities`; if labels are no likelier through that than by the probabilities
+    themselves, rows are ranked by these instead (``criterion="self_confidence"``).
+    Rows are read in blocks, so `pred_probs` may be a memory map.
 
     Parameters
     ----------
-    pred_probs, y, predicts, classes, missing_label : as for `from_probabilities`; rows without a
-        label are not ranked
+    pred_probs : array, memory map or DataFrame of shape (n, Q)
+        Probabilities from models that were not trained on the row. Columns of a DataFrame are
+        matched by name, those of an array follow `classes`, or the sorted labels.
+    y : (n,), the noisy labels; rows without one are not ranked
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
+        None: estimated from the probabilities.
+    predicts : "label" or "class"
+        Whether the probabilities are of the noisy label or of the true class.
+    classes : the columns of an array
+    missing_label : a value that means "missing" besides None and NaN
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which labels are wrong: rows ranked by the probability that their label is."""
+"""Rank rows by the probability that their label is wrong."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def rank_label_errors(
 ) -> LabelIssues:
     """Rank rows by the probability that their label is wrong, and suggest a better one.
 
-    Each row is judged by models that were not trained on it: one that was has seen the wrong label
-    and may have learnt it. Rows whose truth is known are trained on in every fold.
+    Each row is scored out of fold: a model trained on a wrong label may have learnt it. Rows whose
+    truth is known are part of every training fold.
 
     With a confusion matrix or known truths, an estimator with `label_posterior` gives the posterior
     P(true class | x, label). With nothing known, and from any other classifier, the matrix is
@@ -123,8 +123,8 @@ def rank_label_errors(
     paired standard errors) than without it, and otherwise rows are ranked by self-confidence,
     1 - P(label | x). `criterion` of the result says which it was.
 
-    Settings that the estimator leaves at "auto" are chosen once, on all rows. One with rounds of
-    relabelling has judged every row in folds of its own, and these posteriors are returned.
+    Settings that the estimator leaves at "auto" are chosen once, on all rows. Rounds of relabelling
+    already score every row out of fold, and their posteriors are returned.
 
     Parameters
     ----------

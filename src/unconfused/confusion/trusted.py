@@ -20,7 +20,7 @@ def from_trusted(
     sample_weight: ArrayLike | None = None,
     missing_label: Any = "auto",
 ) -> ConfusionEstimate:
-    """Count how true classes were labelled, over the rows where both are known.
+    """Estimate the confusion matrix from the rows whose true class is known.
 
     Parameters
     ----------

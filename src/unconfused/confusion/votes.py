@@ -21,9 +21,9 @@ ONE_SIDED_FROM = 20
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Who called what how: three aligned arrays of codes, and what the codes stand for.
+    """Votes of several annotators: aligned arrays of item, annotator and label codes.
 
-    Annotators may be people, rules or models. Where one abstains or refuses there is no vote.
+    Annotators may be people, rules or models. An abstention is no vote.
 
     Attributes
     ----------
@@ -33,8 +33,7 @@ class Votes:
     items : what was labelled; an item may have no vote
     annotators : who labelled; an annotator may have no vote
     classes : the labels, sorted
-    weight : (n_votes,) how much each vote counts, above 0 (a confidence, say): a vote of weight 0.5
-        counts as half a vote of that annotator. None: each counts 1
+    weight : (n_votes,) positive weight of each vote, such as a confidence. None: all votes count 1
 
     Examples
     --------
@@ -59,7 +58,7 @@ class Votes:
         return len(self.label)
 
     def __repr__(self) -> str:
-        """Say how much there is."""
+        """Summarize the votes."""
         return (
             f"Votes({len(self)} votes on {self.n_items} items by {self.n_annotators} annotators, "
             f"{len(self.classes)} classes)"
@@ -71,7 +70,7 @@ class Votes:
         return self.n_items, self.n_annotators
 
     def __getitem__(self, rows: Any) -> Votes:
-        """Return the votes on some items, as folds of a search ask for them."""
+        """Return the votes on some items."""
         if isinstance(rows, tuple):  # scikit-learn writes rows, then an ellipsis
             rows = rows[0]
         return self.take_items(np.arange(self.n_items)[rows])
@@ -88,7 +87,7 @@ class Votes:
 
     @property
     def tally(self) -> FloatArray:
-        """How many votes each class got on each item, by weight: (n_items, Q)."""
+        """Weight of the votes for each class on each item: (n_items, Q)."""
         n_classes = len(self.classes)
         cells = self.item * n_classes + self.label
         counted = np.bincount(cells, self.weight, minlength=self.n_items * n_classes)
@@ -96,10 +95,10 @@ class Votes:
 
     @property
     def one_sided(self) -> BoolArray:
-        """Annotators who never gave but one label, in 20 votes or more: (A,).
+        """Mask of annotators who gave only one label in at least 20 votes, as most rules do: (A,).
 
-        So do most rules. They tell by their silence, too: a rule that only ever says "spam" is as
-        good as how seldom it speaks of ham.
+        Their silence is informative: a rule that only says "spam" is as good as its silence on the
+        other rows.
         """
         n_classes = len(self.classes)
         cells = self.annotator * n_classes + self.label

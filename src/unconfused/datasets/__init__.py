@@ -1,8 +1,8 @@
-"""Data sets: the toy problem that is drawn, and the real ones that are fetched.
+"""Load data sets with noisy labels, and generate a toy problem.
 
-Every ``fetch_*`` function first looks for files in a folder of yours: the argument ``data_home``,
-or the environment variable ``UNCONFUSED_DATA``, or else a folder in the user's cache. Where the
-files are not there it downloads the set from its public home, if it has one.
+The ``fetch_*`` functions read files from ``data_home``, from the folder in the environment variable
+``UNCONFUSED_DATA``, or from the user's cache folder. Missing files are downloaded, if the data set
+is available for download.
 """
 
 from __future__ import annotations

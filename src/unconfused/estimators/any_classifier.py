@@ -66,8 +66,8 @@ class UnconfusedClassifier(ScoredByTruth):
     classes : array-like or None
         All classes, if the labels may not show every one; the order of a plain matrix.
     missing_label : "auto" or a value
-        What marks a missing label or truth besides None and NaN; as for
-        `UnconfusedLogisticRegression`.
+        A value that marks missing labels and truths, besides None and NaN. "auto": -1 among integer
+        labels, where that is unambiguous; None: no other value.
     n_jobs : int or None
         Folds fitted at a time, as in joblib.
     random_state : int, RandomState or None

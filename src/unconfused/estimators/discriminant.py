@@ -28,18 +28,28 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     Parameters
     ----------
     confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, ConfusionEstimate or None
-        As for `UMAClassifier`. A singular matrix raises an error.
+        ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
+        1. A plain array follows `classes`, or sorted order; a DataFrame is aligned by its labels.
+        None: counted on the rows with a `y_true`; without any, labels are taken as right. A
+        singular matrix raises an error.
     shrinkage : "auto" or float in [0, 1)
         Weight of a scaled identity in the within-class covariance, as in scikit-learn's
         LinearDiscriminantAnalysis. "auto" chooses a ridge by generalized cross-validation on the
         unmixed labels, in closed form; noisier labels lead to more shrinkage.
     fit_intercept : bool
         If False, rows are assumed centred and there is no intercept.
-    classes, missing_label, n_jobs : as for `UMAClassifier`
+    classes : array-like or None
+        All classes, if some may be missing from the labels; also the order of a plain `confusion`.
+    missing_label : "auto" or a value
+        Value that marks a missing label in `y` and `y_true`, besides None and NaN. "auto" means -1
+        where that is unambiguous.
+    n_jobs : int or None
+        Number of threads; -1 for all cores, None for the current OpenMP limit.
 
     Attributes
     ----------
-    classes_, coef_, intercept_ : as for scikit-learn's LogisticRegression
+    classes_ : the sorted classes
+    coef_, intercept_ : the weights; one row per class, or a single row with two classes
     confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
     labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows, shrunk towards

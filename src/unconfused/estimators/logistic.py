@@ -72,9 +72,11 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         sum of squared weights, intercepts not included. This is scikit-learn's objective with
         ``C = 1 / (l2 * total weight)``. "auto": chosen by cross-validation.
     class_weight : "balanced", dict, array-like of shape (Q, Q), or None
-        What a mistake costs, by *true* class, as for `UMAClassifier`. `predict` returns the class
-        of the lowest expected cost; probabilities, and the fit, are those of any other model, so
-        that it can be changed without fitting again (`set_params`).
+        Cost of a mistake by *true* class: "balanced" gives all classes the same total weight, a
+        dict maps classes to weights (1 for others), a matrix has the cost of each prediction
+        (columns) for each true class (rows). `predict` returns the class with the lowest expected
+        cost. Fit and probabilities do not depend on it, so it can be changed by `set_params`
+        without fitting again.
     fit_intercept : bool
         Whether to fit an intercept per class.
     classes : array-like or None

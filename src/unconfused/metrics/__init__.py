@@ -1,4 +1,4 @@
-"""How much the classes are confused, and how good a model is when the labels are noisy."""
+"""Evaluate classifiers when the test labels are noisy, and measure confusion between classes."""
 
 from unconfused.metrics._confusion_rate import confusion_rate, off_diagonal_norm
 from unconfused.metrics._corrected import corrected_accuracy

@@ -192,7 +192,8 @@ def trusted_log_loss_scorer(y_true: Any = None) -> TrustedScorer:
     Parameters
     ----------
     y_true : pandas Series, optional
-        As for `trusted_accuracy_scorer`.
+        The truth by row label, for searches over pandas data without metadata routing. None: the
+        scorer requests `y_true` by metadata routing.
 
     Returns
     -------

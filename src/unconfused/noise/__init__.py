@@ -1,4 +1,4 @@
-"""Synthetic label noise: confusion matrices, and labels corrupted by them.
+"""Make confusion matrices and corrupt labels with them, to test methods for noisy labels.
 
 Rows of every matrix are true classes, columns are observed labels, and rows sum to 1.
 """

@@ -115,7 +115,7 @@ def boundary(
     rates : array-like of shape (n_classes, n_classes), DataFrame or estimate
         Confusion matrix: the share of the rows of each true class (rows) with each label (columns).
     random_state : int, RandomState, Generator or None
-        As for `corrupt_labels`.
+        Seed, or source of randomness.
     softness : float, optional
         Difference of scores over which the rate of mistakes falls by a factor of e. By default the
         median difference between the true class and the highest other one. Large values approach

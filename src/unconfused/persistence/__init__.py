@@ -1,4 +1,4 @@
-"""Saved models: files without pickle, and export to ONNX."""
+"""Save models to files that cannot run code, and export them to ONNX."""
 
 from typing import TYPE_CHECKING, Any
 

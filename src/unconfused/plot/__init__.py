@@ -1,7 +1,8 @@
-"""Figures. Needs matplotlib: ``pip install "unconfused[plot]"``.
+"""Plot confusion matrices, reliability, convergence and decision regions.
 
-Displays work as scikit-learn's: `from_estimator` and its like compute and draw, `plot` draws again,
-`ax_` and `figure_` are what was drawn on.
+Needs matplotlib: ``pip install "unconfused[plot]"``. Displays follow scikit-learn's:
+`from_estimator` and similar methods compute and plot, `plot` plots again, `ax_` and `figure_` are
+the axes and the figure.
 """
 
 from unconfused.plot._confusion import ConfusionEstimateDisplay

@@ -1,4 +1,4 @@
-"""The loop: see, check, refit, stop."""
+"""Check labels: choose rows, record verdicts, refit, and decide when to stop."""
 
 from unconfused.review.checked import CheckedRows, match_verdicts
 from unconfused.review.drawing import RowsToCheck, next_to_check

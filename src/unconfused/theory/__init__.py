@@ -1,4 +1,4 @@
-r"""Theoretical guarantees: margins, mistake bounds and sample sizes.
+r"""Compute the guarantees of UMA: margins, mistake bounds and sample sizes.
 
 Symbols follow Louche and Ralaivola, *Unconfused Ultraconservative Multiclass Algorithms*:
 Q classes, d features (a constant feature counted when there is an intercept), R the largest norm

@@ -26,7 +26,7 @@ TRIPLE = 3
 """A row and two neighbours: the least from which a matrix can be found."""
 
 VOTERS = 10
-"""Neighbours that foretell a row's label, where estimates are compared."""
+"""Neighbours that predict a row's label when estimates are compared."""
 
 MOST_ROWS = 5000
 """Rows whose neighbours are looked for; a matrix needs no more."""
@@ -39,7 +39,7 @@ SMALLEST = 1e-6
 
 @dataclass(frozen=True)
 class Neighbourly:
-    """An estimate by neighbours, and how well it foretells labels."""
+    """An estimate by neighbours, and how well it predicts labels."""
 
     matrix: FloatArray
     counts: FloatArray
@@ -50,7 +50,7 @@ class Neighbourly:
 def from_neighbours(X: Rows, codes: IntArray, n_classes: int) -> Neighbourly | None:
     """Estimate the matrix from labels of neighbours; None where that cannot be done.
 
-    That is: features that are no numbers, too few rows, or a class that gets lost.
+    It cannot if features are not numeric, rows are too few, or a class would lose all its rows.
     """
     if hasattr(X, "iloc"):
         X = np.asarray(X)
@@ -77,14 +77,14 @@ def from_neighbours(X: Rows, codes: IntArray, n_classes: int) -> Neighbourly | N
     matrix = drawn_together(counts)
     voters = _crowd(codes[around], n_classes)
     each = np.broadcast_to(matrix, (voters.n_annotators, n_classes, n_classes))
-    foretold = voters.posterior(np.maximum(each, SMALLEST), fit.prior)[0]
-    return Neighbourly(matrix, counts, foretelling(foretold, matrix, codes[rows]))
+    predicted = voters.posterior(np.maximum(each, SMALLEST), fit.prior)[0]
+    return Neighbourly(matrix, counts, label_log_likelihood(predicted, matrix, codes[rows]))
 
 
-def foretelling(probability: FloatArray, matrix: FloatArray, codes: IntArray) -> float:
+def label_log_likelihood(probability: FloatArray, matrix: FloatArray, codes: IntArray) -> float:
     """Return the mean log-likelihood of labels through C, given probabilities of the classes.
 
-    These, found without the row's own label, are made as sure as suits the labels best.
+    The probabilities must not depend on the row's own label. They are calibrated on the labels.
     """
     evidence = np.maximum(matrix[:, codes].T, SMALLEST)
     sure = sharpen(probability, best_power(probability, evidence))

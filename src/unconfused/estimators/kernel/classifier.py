@@ -31,20 +31,22 @@ KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
 
 
 class KernelUMAClassifier(NoisyLabelClassifier):
-    """UMA in the dual form: weights are combinations of training rows, scores sums of a kernel.
+    """UMA with a kernel, for noisy labels and boundaries that are not linear.
 
     The algorithm of `UMAClassifier` with ``whiten=False`` in the feature space of a kernel, without
-    approximation: with a linear kernel both predict the same. The Gram matrix is computed in
-    blocks, of which only the rows that change their predicted class are needed after an update; no
-    array of size n x n is held. Every update adds a whole cell of rows, so the weights involve
-    nearly all training rows, which are kept and make predictions slow: for more than some 10,000
-    rows, use the sparse form, in which weights are combinations of m landmark rows. That is UMA on
-    Nystroem features, ``make_pipeline(Nystroem(n_components=m), UMAClassifier(C))``, or on
-    `unconfused.kernels.kernel_projection`.
+    approximation (dual form): with a linear kernel both predict the same. The Gram matrix is
+    computed in blocks, and no array of size n x n is held. Every update adds a whole cell of rows,
+    so the weights involve nearly all training rows, which are kept and make predictions slow. For
+    more than some 10,000 rows, use UMA on approximate features:
+    ``make_pipeline(Nystroem(n_components=m), UMAClassifier(C))``, or
+    `unconfused.kernels.kernel_projection` in place of ``Nystroem``.
 
     Parameters
     ----------
-    confusion : as for `UMAClassifier`
+    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, ConfusionEstimate or None
+        ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
+        1. A plain array follows `classes`, or sorted order; a DataFrame is aligned by its labels.
+        None: counted on the rows with a `y_true`; without any, labels are taken as right.
     kernel : str, callable or "precomputed"
         "rbf", "linear", "poly", "cosine" or another kernel of
         `sklearn.metrics.pairwise.pairwise_kernels`; a function of two rows; or "precomputed": X is
@@ -54,9 +56,40 @@ class KernelUMAClassifier(NoisyLabelClassifier):
         Of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". "scale": 1 / mean squared
         distance between two rows; "median": 1 / median of a sample of them
         (`unconfused.kernels.median_gamma`); None: 1 / number of features.
-    degree, coef0 : of the kernels "poly" and "sigmoid"
-    selection, step, alpha, init, average, max_iter, tol, fit_intercept : as for `UMAClassifier`
-    class_weight, classes, missing_label, random_state, verbose : as for `UMAClassifier`
+    degree, coef0 : float
+        Parameters of the kernels "poly" and "sigmoid".
+    selection : {"error", "confusion", "random"} or callable
+        Which pair to update next: the one that confuses the most rows, the largest share of its
+        true class, or a random one. See `unconfused.selection`.
+    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa"} or \
+            callable
+        How an update is distributed over the classes. See `unconfused.steps`.
+    alpha : float
+        Minimum margin of a prediction; other rows are ignored.
+    init : {"zero", "means"}
+        Initial weights: 0, or the unmixed class means in feature space.
+    average : bool
+        Whether to use the average of the weights over all updates instead of the last ones.
+    max_iter : int
+        Maximum number of updates.
+    tol : float or "auto"
+        Training stops when no update vector has a norm above `tol`. "auto" stops when no pair is
+        statistically significant; if training started at zero and the unmixed class means have a
+        lower estimated error, it restarts from them.
+    fit_intercept : bool
+        Whether to fit an intercept.
+    class_weight : "balanced", dict, array-like of shape (Q, Q), or None
+        Cost of a mistake by *true* class: equal total weight for all classes, a weight per class,
+        or a matrix with the cost of each prediction (columns) for each true class (rows).
+    classes : array-like or None
+        All classes, if some may be missing from the labels; also the order of a plain `confusion`.
+    missing_label : "auto" or a value
+        Value that marks a missing label in `y` and `y_true`, besides None and NaN. "auto" means -1
+        where that is unambiguous.
+    random_state : int, RandomState or None
+        Seed of ``selection="random"``.
+    verbose : int
+        Verbosity of progress messages.
 
     Attributes
     ----------
@@ -66,7 +99,13 @@ class KernelUMAClassifier(NoisyLabelClassifier):
     intercept_ : intercept of each class, or the difference
     X_fit_ : the training rows, unless the kernel is precomputed
     gamma_ : the gamma in use
-    confusion_, class_prior_, n_iter_, history_, stopped_, means_at_ : as for `UMAClassifier`
+    confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
+    class_prior_ : (Q,), estimated share of each true class among the training rows
+    n_iter_ : number of updates
+    history_ : dict of arrays with one entry per update: the pair, the norm of its update vector,
+        the norm's noise level, its significance, and the step of the true class
+    stopped_ : reason why the fit stopped
+    means_at_ : number of updates before the restart from the class means; None without one
 
     Notes
     -----
@@ -175,7 +214,9 @@ class KernelUMAClassifier(NoisyLabelClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), or the Gram matrix of shape (n, n)
-        y, y_true, sample_weight : as for `UMAClassifier`
+        y : observed labels; may be missing where `y_true` is given
+        y_true : true labels where known, missing elsewhere; they replace the observed ones
+        sample_weight : frequency weight of every row
         """
         self._validate_params()
         self._refuse_elsewhere(X)
