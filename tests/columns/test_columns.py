@@ -60,7 +60,7 @@ def test_what_every_column_is():
     said = "\n".join(plan.in_words())
     assert "'unit' is left out: it is always 'cm'." in said
     assert "'empty' is left out: all its cells are empty." in said
-    assert "'row' is left out: a value of its own for every row" in said
+    assert "'row' is left out: a different value in every row" in said
     assert isinstance(model[0], ColumnTransformer)
     assert model.score(prepare_frame(model, make_frame(1)), make_frame(1)["label"]) > 0.9
 

@@ -192,7 +192,7 @@ def test_a_source_of_chance_that_is_none(content, tmp_path):
         schema["content"]["content"]["verbose"] = generator
         return json.dumps(schema)
 
-    refused(with_schema(content, change), tmp_path, "source of random numbers that is none")
+    refused(with_schema(content, change), tmp_path, "invalid random state")
 
 
 def test_a_file_that_would_fill_the_memory(content, tmp_path):

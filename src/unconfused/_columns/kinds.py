@@ -139,7 +139,7 @@ def _place_dates(plan: ColumnPlan, summary: ColumnSummary) -> None:
 def _place_numbers(plan: ColumnPlan, summary: ColumnSummary) -> None:
     if summary.role is None and _enough(summary) and summary.points:
         plan.left_out[summary.name] = (
-            "a number of its own for every row, as identifiers have. To use it, name it as numbers."
+            "a different number in every row, as identifiers have. To use it, name it as numbers."
         )
     elif summary.role is None and _enough(summary) and summary.counts_up:
         plan.left_out[summary.name] = COUNTS_UP
@@ -170,7 +170,7 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
         return
     if present >= FEWEST_ROWS_FOR_IDS and summary.is_unique:
-        plan.left_out[name] = f"a value of its own for every row, as identifiers have.{hint}"
+        plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
     if hint and len(summary.levels) > 0.5 * present:

@@ -40,7 +40,7 @@ def _arrow(source: TableFile, rows: int) -> Iterator[Any]:
         head = stream.read(6)
         stream.seek(0)
         if head[:4] == b"FEA1":
-            raise DataFileError("it is a Feather file of the first version; write it anew.")
+            raise DataFileError("it is a Feather file of version 1; save it as Arrow or Parquet.")
         reader = pa.ipc.open_file(stream) if head == b"ARROW1" else pa.ipc.open_stream(stream)
         yield reader.schema.empty_table()
         batches = (

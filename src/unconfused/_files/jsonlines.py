@@ -68,7 +68,7 @@ def _record(line: str, number: int) -> dict[str, Any]:
         return found
     name = next(name for name, value in found.items() if type(value) in NESTED)
     raise DataFileError(
-        f"line {number}: {name!r} is not a single value; give each of its parts a name of its own."
+        f"line {number}: {name!r} is not a single value; give each of its parts a name."
     )
 
 

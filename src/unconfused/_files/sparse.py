@@ -167,7 +167,7 @@ def read_npz(source: TableFile) -> LabelledRows:
 def _sparse_rows(source: TableFile, file: Any) -> Any:
     kind = file["format"].item()
     if kind not in (b"csr", b"csc", b"coo", b"bsr", b"dia", "csr", "csc", "coo", "bsr", "dia"):
-        raise DataFileError(f"its sparse format is {kind!r}, which is none.")
+        raise DataFileError(f"its sparse format is {kind!r}, which is not supported.")
     rows = sparse.csr_matrix(sparse.load_npz(source.path))
     # A damaged file may hold indices that point anywhere: look before they are followed.
     rows.check_format(full_check=True)

@@ -234,11 +234,10 @@ def refuse_relabelling(n_rounds: int | str, X: Any, confusion: Any = None) -> No
     asked = not isinstance(n_rounds, str) and n_rounds > 0
     if asked and is_rectangular(confusion):
         raise ValueError(
-            "With labels that are not the classes relabel must be 0: rounds compare the labels "
-            "with the classes of the rows."
+            "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
         )
     if asked and is_dask(X):
         raise ValueError(
-            "With Dask collections relabel must be 0: its rounds leave rows out one by one. Fit "
-            "with relabel to a sample in memory, or learn without."
+            "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
+            "to 0."
         )

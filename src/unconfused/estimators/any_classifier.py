@@ -362,8 +362,8 @@ class UnconfusedClassifier(ScoredByTruth):
         found: CrossFitted | None = self.__dict__.get("_cross_fitted")
         if found is None:
             raise AttributeError(
-                "There is no cross-fitted posterior: labels were believed, so that no row was left "
-                "out, or the model was loaded from a file. Use confusion.rank_label_errors."
+                "There is no cross-fitted posterior: labels were taken as right, or the model was "
+                "loaded from a file. Use confusion.rank_label_errors."
             )
         return found.posterior
 

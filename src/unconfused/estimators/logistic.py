@@ -63,8 +63,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         held-out trusted rows as well as the best one does; 1 without trusted rows, and with votes.
     relabel : int or "auto"
         Maximum number of rounds of relabelling after the fit. A round refits to the classes that
-        rows probably have, according to models that have not seen the row; labels of rows in doubt
-        count less. Rounds that make held-out labels less likely are not made. A round takes six
+        rows probably have according to out-of-fold models; labels of doubtful rows count less.
+        Rounds that make held-out labels less likely are not made. A round takes six
         fits, and trying the first takes fifteen. "auto": 4, but none on Dask collections or with
         fewer than 30 rows per class.
     l2 : float or "auto"
@@ -93,9 +93,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     n_jobs : int or None
         Threads; -1 for all cores, None for as many as OpenMP may use.
     random_state : int, RandomState or None
-        Seed of the folds; None always gives the same.
+        Seed of the folds; None always gives the same folds.
     verbose : int
-        How often to report progress; 0 for never.
+        Verbosity of progress messages; 0 for none.
 
     Attributes
     ----------
@@ -114,9 +114,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     annotators_, annotator_confusion_ : the annotators and their matrices, (A, Q, Q), if the labels
         were votes; `confusion_` is then that of all answers together
     annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
-        only ever give one label, as rules do: their silence is an answer, too. NaN for the others
-    cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
-        that have not seen the row, if rounds were made; not saved in files
+        only ever give one label, as rules do, so that their silence is informative. NaN for others
+    cross_fitted_posterior_ : (n, Q), out-of-fold P(true class | row, label) of every training row,
+        if rounds were made; not saved in files
     noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
         (tested if C was given and noisy rows have weight 1); C is then met on average only
     n_iter_ : number of steps
@@ -126,9 +126,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     Notes
     -----
     Settings left at "auto" are chosen together in five folds by the log-loss of held-out rows, at
-    the best temperature: of the truth of trusted rows; if C is given, or labels are taken as right,
-    of all labels seen through C; with votes, of the votes. Penalties from 1e-6 to 0.01 times the
-    mean squared distance of a row from the mean are tried. With votes on Dask collections, with
+    the best temperature: of the truths of trusted rows; if C is given, or labels are taken as
+    right, of all labels seen through C; with votes, of the votes. Penalties from 1e-6 to 0.01 times
+    the mean squared distance of a row from the mean are tried. With votes on Dask collections, with
     fewer than 3 trusted rows per class (if C is counted on them) or fewer than 30 rows per class,
     the penalty is 3e-4 times that distance. If taking labels as right, or the trusted rows alone,
     predict held-out truths clearly better than the model through C after its rounds, that is the
@@ -244,12 +244,12 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             annotator each. Rows without a label, vote or truth are unlabelled: they do not count
             in the objective, but rounds of relabelling learn from them
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
-        sample_weight : how many rows each row stands for
+        sample_weight : frequency weight of every row
 
         Returns
         -------
-        The fitted classifier. Interrupted with Ctrl-C, the model so far is kept, and the
-        interrupt is passed on; with ``warm_start=True`` the next call goes on from there.
+        The fitted classifier. Ctrl-C keeps the current model and re-raises the interrupt; with
+        ``warm_start=True`` the next call continues from there.
         """
         self._validate_params()
         stale = ["annotators_", "annotator_confusion_", "annotator_silence_", "_pair_counts"]
@@ -373,8 +373,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         state: LikelihoodState | None = getattr(self, "_state", None)
         if state is None or state.row_posterior is None:
             raise AttributeError(
-                "Only a fit with relabel > 0 leaves behind what models that had not seen a row say "
-                "of it, and a model loaded from a file has none: use confusion.rank_label_errors."
+                "cross_fitted_posterior_ exists only after a fit with rounds of relabelling, and "
+                "is not saved in files; use confusion.rank_label_errors."
             )
         return state.row_posterior
 

@@ -18,7 +18,7 @@ from unconfused.persistence.header import LONGEST, ModelHeader, read_header_byte
 HEADER = "unconfused.json"
 
 MOST_INFLATION = 100
-"""A file that would grow more than so many times in memory is refused: it is made to do that."""
+"""Largest ratio of unpacked to packed size; a file beyond it is refused as a bomb."""
 
 TOO_LARGE = "it would fill the memory; no saved model is packed like that"
 
@@ -41,7 +41,7 @@ class Archive:
         if len(self._members) != len(self._zip.infolist()):
             raise ModelFileError("it holds two members of one name")
         if any(one.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for one in members):
-            raise ModelFileError("it is packed in a way that no saved model is")
+            raise ModelFileError("it is compressed in a way that saved models are not")
         if any(one.flag_bits & ENCRYPTED for one in members):
             raise ModelFileError("it is encrypted")
         self.size = sum(one.file_size for one in members)

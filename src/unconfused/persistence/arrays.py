@@ -66,7 +66,7 @@ def _check_values(array: Any) -> None:
     if array.dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
         raise ModelFileError("it holds truth values that are neither true nor false")
     if array.dtype.kind == "U" and np.any(array.view(np.uint32) > LAST_CODE_POINT):
-        raise ModelFileError("it holds text that is none")
+        raise ModelFileError("it holds invalid text")
 
 
 def read_sparse(content: bytes, budget: int) -> Any:

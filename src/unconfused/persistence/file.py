@@ -2,7 +2,7 @@
 
 A saved model is a skops file (a zip of arrays and a description of the objects that hold them)
 with one more member, a header in JSON. Loading builds objects of known types, from attributes that
-such an object has when it is fitted; there is no step at which a file could have code of its own
+such an object has when it is fitted; there is no step at which a file could have its own code
 run, now or when the model predicts.
 """
 
@@ -251,7 +251,9 @@ def _unpack(content: bytes, allow: frozenset[str]) -> Any:
             raise ModelFileError("its content is not what was saved (the checksum differs)")
         model = _build(archive, len(content), allow)
     if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:
-        raise ModelFileError(f"it does not hold the {printable(header.estimator)} it speaks of")
+        raise ModelFileError(
+            f"it does not hold the {printable(header.estimator)} that its header names"
+        )
     return model
 
 

@@ -99,7 +99,7 @@ def read_header_bytes(text: bytes) -> tuple[ModelHeader, str]:
     version = said.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFileError(
-            f"its format version is {printable(repr(version))[:80]}, which is none"
+            f"its format version is {printable(repr(version))[:80]}, which is invalid"
         )
     if version > FORMAT_VERSION:
         made_with = _version_of(said)
@@ -130,6 +130,6 @@ def _checked(said: dict[str, Any]) -> ModelHeader:
         and isinstance(metadata, dict)
     )
     if not good:
-        raise ModelFileError("its header lacks what a header must say")
+        raise ModelFileError("its header is incomplete")
     assert isinstance(versions, dict) and isinstance(metadata, dict)
     return ModelHeader(str(said["estimator"]), classes, names, width, versions, metadata)

@@ -174,7 +174,7 @@ class Reader:
         if name_of(node) == "numpy.ndarray":
             return array
         if array.shape != () or array.dtype.kind not in "biufUS":
-            raise ModelFileError("it holds a number that is none")
+            raise ModelFileError("it holds an invalid number")
         return _SCALARS[name_of(node)](array[()])
 
     def _objects(self, node: Node) -> Any:
@@ -200,7 +200,7 @@ class Reader:
     def _loss(self, node: Node) -> Any:
         arguments = self.read(node["__reduce__"]["args"]) or ()
         if not all(isinstance(one, float | int) for one in arguments):
-            raise ModelFileError("it holds a loss that is none")
+            raise ModelFileError("it holds an unknown loss")
         return _LOSSES[name_of(node)](*arguments)
 
     def _tree(self, node: Node) -> Any:
@@ -258,7 +258,7 @@ def _scalar(node: Node) -> Any:
 def _slice(node: Node) -> slice:
     ends = [node["content"][name] for name in ("start", "stop", "step")]
     if not all(one is None or type(one) is int for one in ends):
-        raise ModelFileError("it holds a slice that is none")
+        raise ModelFileError("it holds an invalid slice")
     return slice(*ends)
 
 
@@ -275,7 +275,7 @@ def _random_state(state: Any) -> np.random.RandomState:
         and isinstance(state["gauss"], float | int)
     )
     if not good:
-        raise ModelFileError("it holds a source of random numbers that is none")
+        raise ModelFileError("it holds an invalid random state")
     made = np.random.RandomState(0)
     made.set_state(("MT19937", key, place, state["has_gauss"], float(state["gauss"])))
     return made
@@ -290,7 +290,7 @@ def _generator(state: Any) -> np.random.Generator:
         and state["has_uint32"] in (0, 1)
     )
     if not good:
-        raise ModelFileError("it holds a source of random numbers that is none")
+        raise ModelFileError("it holds an invalid random state")
     made = np.random.PCG64(0)
     made.state = {
         "bit_generator": "PCG64",

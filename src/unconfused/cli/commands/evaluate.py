@@ -100,7 +100,7 @@ def _own_matrix(model: Any) -> Any:
     matrix, size = getattr(learner, "confusion_", None), len(model.classes_)
     if matrix is None or np.shape(matrix) != (size, size):
         raise ValueError(
-            "This model has no confusion matrix of its own that fits; pass --confusion, as written "
+            "This model has no suitable confusion matrix; pass --confusion, as written "
             "by `unconfused estimate -o`, or a column of true classes with --truth."
         )
     return matrix

@@ -144,9 +144,7 @@ def open_session(
     else:
         keys = ["" if one is None else one for one in label_texts(task.table[known.identity])]
         if len(set(keys)) < len(keys) or "" in keys:
-            raise ValueError(
-                f"Not every row has a value of its own in the column {known.identity!r} of --id."
-            )
+            raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
     fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
     left_out = [known.label] if known.label is not None and task.is_frame else []
     rows = ReviewRows(keys, labels, fetch, left_out, hidden or [], images)

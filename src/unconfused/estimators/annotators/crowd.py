@@ -22,7 +22,7 @@ from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
 ROUNDS = 50
-"""At most so many turns between weights and matrices."""
+"""Maximum number of alternations between weights and matrices."""
 
 STEPS_PER_ROUND = 20
 """Steps of the weights in one turn: the matrices will move under them anyway."""
@@ -31,7 +31,7 @@ SETTLED = 1e-3
 """A turn that moves no entry of a matrix by more than this is the last."""
 
 SMALLEST = 1e-6
-"""Smallest chance of an answer: nobody is beyond a slip."""
+"""Smallest probability of an answer: anyone may slip."""
 
 ANSWERS_OF_ALL = 5.0
 """Answers per class that an annotator's matrix is given from those of all annotators."""
@@ -75,13 +75,13 @@ def collect_votes(
 
 
 def warn_of_one_sided(votes: Votes) -> None:
-    """Warn if most annotators never gave but one label: their votes alone tell nothing."""
+    """Warn if most annotators only ever gave one label: their votes alone are uninformative."""
     one_sided = votes.annotators[votes.one_sided].tolist()
     if len(one_sided) > votes.n_annotators / 2:
         warnings.warn(
-            f"{len(one_sided)} of {votes.n_annotators} annotators, such as {one_sided[0]!r}, never "
-            "gave but one label, as rules do: what they know is in when they are silent, which "
-            "this fit does not look at. Fit confusion.from_annotators(votes).consensus instead, or "
+            f"{len(one_sided)} of {votes.n_annotators} annotators, such as {one_sided[0]!r}, only "
+            "ever gave one label, as rules do. Their silence is informative, but this fit ignores "
+            "it. Fit confusion.from_annotators(votes).consensus instead, or "
             "UnconfusedLogisticRegression to votes in memory.",
             ConfusionWarning,
             stacklevel=2,

@@ -84,8 +84,8 @@ def warn_of_guess(guess: ConfusionEstimate) -> None:
     """Say that the matrix in use is a guess."""
     share = wrong_share(guess.matrix, guess.counts)
     warnings.warn(
-        f"The confusion matrix was guessed from features and labels alone: about {share:.0%} of "
-        f"the labels seem wrong. Probabilities are only as good as the guess. {KNOW_MORE}",
+        f"The confusion matrix was estimated from features and labels alone: about {share:.0%} of "
+        f"the labels seem wrong. Probabilities are only as good as this guess. {KNOW_MORE}",
         GuessedConfusionWarning,
         stacklevel=7,
     )
@@ -94,9 +94,9 @@ def warn_of_guess(guess: ConfusionEstimate) -> None:
 def warn_of_noise(found: NoiseEvidence) -> None:
     """Say that labels taken as right look noisy."""
     warnings.warn(
-        f"About {found.rate:.0%} of the labels seem wrong, but were believed: held-out labels are "
-        "predicted better through a confusion matrix than without. Pass confusion='auto' to use an "
-        f"estimated one. {KNOW_MORE}",
+        f"About {found.rate:.0%} of the labels seem wrong, but were taken as right: a model with "
+        "an estimated confusion matrix predicts held-out labels better. Pass confusion='auto' to "
+        f"use one. {KNOW_MORE}",
         LabelNoiseWarning,
         stacklevel=7,
     )

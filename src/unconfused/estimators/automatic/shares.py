@@ -27,7 +27,7 @@ def outgrown(rows_by_class: FloatArray, pairs: FloatArray, labels: FloatArray) -
 
     A class with a handful of trusted rows, most of them labelled as a frequent class, can take over
     that class: its row of C explains the frequent label as well as the right one does. Neither the
-    trusted rows nor the labels have so many rows of it.
+    trusted rows nor the labels allow that many rows of it.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def outgrown(rows_by_class: FloatArray, pairs: FloatArray, labels: FloatArray) -
 
 
 def warn_of_outgrown(classes: Labels) -> None:
-    """Say that a fit was not taken, and why."""
+    """Warn that a fit was discarded, and why."""
     warnings.warn(
         f"Through the confusion matrix {name_classes(classes)} would have taken over rows of other "
-        "classes: there are few trusted rows of it, and their labels look like those of a frequent "
-        "class. The labels were believed instead, or the trusted rows alone used. More trusted "
-        "rows of it would help.",
+        "classes: there are few trusted rows of it, and most have the label of a frequent class. "
+        "Instead, the model was fitted to the labels as they are, or to the trusted rows alone. "
+        "More trusted rows of this class would help.",
         ConfusionWarning,
         stacklevel=8,
     )

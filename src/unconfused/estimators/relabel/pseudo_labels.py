@@ -21,10 +21,9 @@ DOUBTFUL_AT_LEAST, DOUBT_BY_LOSS = 0.3, 7.0
 the part of what a fit can say of the labels that it cannot say of labels held out."""
 
 NOT_MADE = (
-    "No round of relabelling was made: a first one would have done harm, or there was nothing to "
-    "mend."
+    "No round of relabelling was made: the first one did not help, or there was nothing to correct."
 )
-"""What to tell a user who asked for rounds."""
+"""Message for users who asked for rounds."""
 
 FitWithout = Callable[[BoolArray], LikelihoodState]
 """Fit to the labels without the rows held out."""

@@ -40,7 +40,7 @@ def make_tree(arguments: Any, state: Any) -> Tree:
         and set(state) == {"nodes", "values", "node_count", "max_depth"}
     )
     if not good or not _leads_on(nodes, n_features, state["max_depth"]):
-        raise ModelFileError("it holds a tree that is none")
+        raise ModelFileError("it holds an invalid tree")
     tree = Tree(n_features, n_classes, n_outputs)
     # Trees are read in order of memory.
     state = state | {"nodes": np.ascontiguousarray(nodes), "values": np.ascontiguousarray(values)}
@@ -69,7 +69,7 @@ def _depth(left: Any, right: Any, inner: Any) -> int:
     children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
     parents = np.concatenate([place[inner], place[inner]])
     if not (np.array_equal(np.sort(children), place[1:]) and np.all(children > parents)):
-        raise ModelFileError("it holds a tree that is none")
+        raise ModelFileError("it holds an invalid tree")
     depth, level = 0, place[:1]
     while len(level := level[inner[level]]):
         level = np.concatenate([left[level], right[level]]).astype(np.int64)
