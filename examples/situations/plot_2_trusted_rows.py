@@ -33,7 +33,7 @@ order = np.random.default_rng(0).permutation(len(X))
 
 
 def check(n_rows):
-    """Truth of the first so many rows in random order; missing (NaN) elsewhere."""
+    """Return the truth of `n_rows` random rows, and NaN elsewhere."""
     y_true = np.full(len(X), np.nan)
     y_true[order[:n_rows]] = truth[order[:n_rows]]
     return y_true

@@ -26,7 +26,7 @@ X = X / 16
 
 
 def keep_labels(per_class, seed):
-    """Return -1 everywhere but in so many rows of each class."""
+    """Return labels with all but `per_class` rows of each class set to -1."""
     rng = np.random.default_rng(seed)
     partly = np.full(len(truth), -1)
     for digit in range(10):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
-"""Errors that tell of the place that is written to, whatever else was done meanwhile."""
+"""Errors of the target folder or disk, not of what is written."""
 
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of scratch files: a folder may be shared with others."""
@@ -27,7 +27,7 @@ SCRATCH = re.compile(rf"\.unconfused-{HOST}-(\d+)-[0-9a-f]{{16}}\.tmp")
 def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
     """Yield a scratch file to write; when the block ends well, it takes the place of `path`.
 
-    Nobody ever sees half a file: the scratch file lies in the same folder, is flushed to the
+    No reader ever sees half a file: the scratch file lies in the same folder, is flushed to the
     disk and then renamed. When the block fails, or is interrupted, nothing is left behind; what a
     process left that was killed outright is removed by the next one that writes there. A file that
     is replaced hands its permissions on.

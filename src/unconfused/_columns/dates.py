@@ -12,7 +12,7 @@ from unconfused._typing import FloatArray, Labels
 DAY = 24 * 3600 * 1_000_000
 """In microseconds."""
 PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
-"""Days until it begins anew."""
+"""Length of the period, in days."""
 
 
 class DateParts(TransformerMixin, BaseEstimator):

@@ -12,13 +12,13 @@ from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.votes import Votes, votes_from_wide
 
 FEWEST_ROWS = 30
-"""From so many rows on it shows whether columns answer the same question."""
+"""Rows needed to tell whether columns answer the same question."""
 
 
 def columns_as_votes(
     y: Any, *, classes: ArrayLike | None = None, missing_label: Any = "auto"
 ) -> Votes:
-    """Collect votes from columns that nobody has called votes; refuse what looks like no votes.
+    """Collect votes from the columns of y; refuse what does not look like votes.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
         table = np.where(is_missing(table), np.nan, table)
     numbers = table.astype(np.float64)
     settle = (
-        "If these are votes all the same, one column per annotator, say so with "
+        "If these are votes nevertheless, one column per annotator, say so with "
         "confusion.votes_from_wide(y)."
     )
     if np.any((numbers % 1 != 0) & np.isfinite(numbers)):
@@ -66,7 +66,7 @@ def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
         raise ValueError(
             "y looks like a multi-label problem: its columns of 0 and 1 agree no more than by "
             "chance, so they do not answer the same question. Fit one model per column, each with "
-            "a confusion matrix of its own; where all columns share one, "
+            "its own confusion matrix; where all columns share one, "
             "sklearn.multioutput.MultiOutputClassifier(UnconfusedLogisticRegression(C)) does so. "
             + settle
         )

@@ -132,7 +132,7 @@ def warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
     """Warn of probabilities that agree with the labels more often than they say themselves.
 
     A model that was trained on a row knows its label. Where it is not sure, as by its own account
-    it is not, it is right all the same: hardly any of the mistakes it expects of itself occur.
+    it is not, it is still right: hardly any of the mistakes it expects of itself occur.
     """
     expected = float((1.0 - probability.max(axis=1)).sum())
     mistakes = int(np.count_nonzero(probability.argmax(axis=1) != observed))

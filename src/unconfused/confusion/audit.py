@@ -131,7 +131,7 @@ def _encode(
 
 
 def _without_unknown_chances(labels: EncodedLabels, probability: ArrayLike | None) -> EncodedLabels:
-    """Drop the truth of rows that were drawn with a chance nobody knows."""
+    """Drop the truth of rows that were drawn with unknown probability."""
     if probability is None:
         return labels
     unknown = np.isnan(np.asarray(probability, dtype=np.float64))

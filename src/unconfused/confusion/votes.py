@@ -139,7 +139,7 @@ class Votes:
         )
 
     def take_items(self, rows: IntArray) -> Votes:
-        """Return the votes on some items, these numbered anew.
+        """Return the votes on some items, which are renumbered.
 
         Examples
         --------

@@ -64,7 +64,7 @@ def fetch_reuters(
     subset : {"train", "test", "all"}, default="train"
         The earlier stories, the later ones, or the first then the second.
     n_largest : int or None, default=None
-        Keep the rows of so many classes, those with most training rows (ties by name).
+        Keep only the rows of this many classes, those with the most training rows (ties by name).
     return_X_y : bool, default=False
         Return ``(data, target)`` alone.
     download_if_missing : bool, default=True

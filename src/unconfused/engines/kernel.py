@@ -2,12 +2,12 @@
 
 Every vector that UMA makes is a combination of rows, and its weights lie in the span of the update
 vectors so far. That span has an orthonormal basis in the kernel's feature space (Gram-Schmidt), and
-in the coordinates of this basis weights and update vectors are ordinary vectors: the solver need
-not know of kernels. The basis vectors are kept as combinations of rows.
+in the coordinates of this basis weights and update vectors are ordinary vectors: the solver does
+not see the kernel. The basis vectors are kept as combinations of rows.
 
 What is held: a number for each row and basis vector (twice), one for each row and cell (predicted
 class, label), and a block of the Gram matrix, of which only the rows that change their cell are
-computed anew.
+recomputed.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class LikelihoodState:
     def __getstate__(self) -> dict[str, Any]:
         """Return what is kept in a file: not the posterior of every training row.
 
-        With several annotators each row is a label code of its own; nothing goes on from that.
+        None with several annotators, where each row has its own label code.
         """
         one_code_per_row = self.posterior is not None and len(self.posterior) > 2 * len(self.matrix)
         kept = vars(self) | {
@@ -102,10 +102,10 @@ class Likelihood:
     l2 : strength of the penalty on the weights, the intercept's left out
     noisy_weight : what a row counts whose truth is not known
     prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
-    max_iter, tol : at most so many steps; see `descend` for when to stop
+    max_iter, tol : maximum number of steps, and when to stop; see `descend`
     verbose : how often to report progress
-    turns : how often C may be found anew, where it is not held fixed
-    matrix_steps : steps of each such search
+    turns : how often C may be re-estimated, if it is not fixed
+    matrix_steps : steps of each re-estimation
     metric : coordinates to take steps in; found from the rows of a run if None
     """
 

@@ -19,7 +19,7 @@ ENOUGH_TRUTHS = 20
 MOST_ROWS = 20_000
 
 FAIRLY, SURELY = 0.03, 2.0
-"""Chances are called right up to this distance, or so many standard errors."""
+"""Probabilities within this distance, or number of standard errors, are called right."""
 
 
 def reliability_of(

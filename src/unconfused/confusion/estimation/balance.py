@@ -1,10 +1,9 @@
-"""Classes of rows such that labels go wrong as often as C says, whatever the mistakes depend on.
+"""Posteriors that agree with C on average, for mistakes that depend on the row.
 
-By Bayes' rule through C a row's class depends on its label and on what a model thinks of the row.
-That is right if mistakes depend on nothing but the class. If whoever labels mistakes the same rows
-over and over, a model learns these mistakes as if they were classes, and all labels seem right. C,
-counted on labels once checked, holds all the same: so many rows of this label are of that class.
-Which ones, the model still says best: those that look most like it.
+Bayes' rule through C assumes that mistakes depend on the class only. If the same rows are always
+mistaken, a model learns these mistakes as if they were classes, and all labels seem right. A matrix
+counted on checked labels still says how many rows of each label are of each class. The posteriors
+are therefore moved as little as possible until they add up to C; the model decides which rows move.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ CLOSE_ENOUGH = 1e-4
 STEPS_OF_SHARES = 1000
 
 LARGEST_LOG_POWER, HALVINGS = 4.0, 8
-"""Powers that make rows surer are looked for up to e to this, and in so many steps."""
+"""Exponents that sharpen posteriors are searched up to e to this, by this many bisections."""
 
 HELD_BY_COUNTS = (
-    "Mistakes depend on more than the class of a row: the matrix was held to by how many rows of "
-    "each label are of each class."
+    "Mistakes depend on the row, not only on its class: the matrix was used for the number of rows "
+    "of each class and label, not for each row."
 )
-"""What to tell a user after it was done."""
+"""Message for users after that."""
 
 BEYOND_CHANCE = 6.0
 """Counts further than this from what C says, in standard deviations, were not made by C alone."""
 
 SHARE_OF_MISTAKES = 0.25
-"""Nor does it matter, unless so many of the mistakes that C tells of stand somewhere else."""
+"""The difference matters only if it concerns this share of the mistakes that C predicts."""
 
 
 def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | None = None) -> bool:
@@ -62,12 +61,12 @@ def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | N
     expected = counts.sum(axis=1, keepdims=True) * matrix
     gaps, variance = counts - expected, expected * (1.0 - matrix)
     if counted is not None:
-        # A pair never counted may occur all the same.
+        # A pair that was never counted may still occur.
         rows, of_row = counts.sum(axis=1)[:, np.newaxis], np.maximum(counted, 1.0)[:, np.newaxis]
         share = (of_row * matrix + 0.5) / (of_row + 0.5 * len(matrix))
         variance = share * (1.0 - share) * rows * (1.0 + rows / of_row)
     enough = SHARE_OF_MISTAKES * float(expected.sum() - np.trace(expected))
-    # With many classes no cell may show what all together do: fewer mistakes than C tells of.
+    # With many classes the total may be significant where no cell is: fewer mistakes than C says.
     too_few = float(np.trace(gaps))
     if too_few > max(enough, BEYOND_CHANCE * float(np.trace(variance)) ** 0.5):
         return True
@@ -103,7 +102,7 @@ def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
 def balance(logs: FloatArray, codes: IntArray, joint: FloatArray, weight: FloatArray) -> FloatArray:
     """Return probabilities changed no more than it takes for labels to go wrong as often as told.
 
-    Among the rows of each label, every class gets a factor of its own.
+    Among the rows of each label, every class gets its own factor.
 
     Parameters
     ----------

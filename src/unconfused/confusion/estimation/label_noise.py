@@ -31,7 +31,7 @@ class NoiseEvidence:
     """Share of the labels that is wrong according to the guess."""
 
     def is_clear(self, n_errors: float) -> bool:
-        """Return whether the gain exceeds so many of its standard errors."""
+        """Return whether the gain exceeds this number of its standard errors."""
         return self.gain > n_errors * self.error
 
 

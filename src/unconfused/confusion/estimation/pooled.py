@@ -62,10 +62,10 @@ def drawn_together(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
 
 
 def steadied_counts(counts: FloatArray, most: float = np.inf) -> FloatArray:
-    """Add to counts the rows per class that all classes together stand for, at most so many.
+    """Shrink counts towards those of all classes together, by at most `most` rows per class.
 
-    These err as often as all counted rows, and as often to each label as all that err (and once
-    more to every label).
+    The target has the error rate of all counted rows, and distributes errors over labels as all of
+    them do (plus one count per label).
 
     Examples
     --------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
 
 SHRUNK = 16
-"""A Gram matrix that was so many times as large is made anew: rounding stays as it was then."""
+"""A Gram matrix that has shrunk by this factor is recomputed, to limit rounding errors."""
 
 BLAS_GAIN = 8
 """Approximate speed of a product in BLAS relative to a loop over rows."""

@@ -73,7 +73,7 @@ class HeldOutRows:
         return mask
 
     def enough(self, which: BoolArray, per_class: int) -> bool:
-        """Whether there are so many rows per class of some kind."""
+        """Whether there are at least `per_class` rows of some kind per class, on average."""
         return bool(which.sum() >= per_class * self.evidence.shape[1])
 
     def scores(self, weights: Sequence[FloatArray], intercept: bool) -> FloatArray:

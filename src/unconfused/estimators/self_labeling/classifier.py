@@ -80,58 +80,57 @@ def _learner_has(method: str) -> Callable[[Method], Method]:
 
 
 class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
-    """Learn from few labelled rows and many unlabelled ones, through a rough labeller's mistakes.
+    """Learn from few labelled and many unlabelled rows.
 
-    A labeller learns from the labelled rows and labels all of them. How often it takes one class
-    for another is counted on labelled rows that it did not see, and a learner then learns from
-    all rows through that confusion matrix (Example 1 of Louche and Ralaivola). The known labels
-    may go on counting, and the learner may label again in the labeller's place.
+    A labeller is trained on the labelled rows and labels all others. Its confusion matrix is
+    counted on held-out labelled rows, and a learner is trained on all rows through that matrix
+    (Example 1 of Louche and Ralaivola). The known labels can be used as trusted rows, and the
+    learner can replace the labeller in further rounds.
 
     Parameters
     ----------
     labeler : classifier, list of classifiers, or None
-        Any scikit-learn classifier. Of several, the one that errs least on labelled rows it did
-        not see. None: logistic regression with two strengths, and a Gaussian support vector
-        machine.
+        Any scikit-learn classifier. Of several, the one with the lowest cross-validated error is
+        used. None: logistic regression with two penalties, and a Gaussian support vector machine.
     learner : classifier, list of classifiers, or None
-        `UnconfusedLogisticRegression`, `UMAClassifier`, a pipeline that ends in one, or your own
-        with a parameter `confusion`. Of several, the one that predicts labels it did not see
-        best. None: `UnconfusedLogisticRegression` with the penalties 1e-4, 1e-5 and 1e-6.
+        `UnconfusedLogisticRegression`, `UMAClassifier`, a pipeline that ends in one, or any other
+        with a parameter `confusion`. Of several, the one that predicts held-out labels best is
+        used. None: `UnconfusedLogisticRegression` with the penalties 1e-4, 1e-5 and 1e-6.
     cv : int, float, splitter or iterable of splits
-        Which labelled rows the mistakes are counted on. An int: all, in so many folds (fewer
-        where no class has so many labels). A float: this share, set apart, which the labeller
-        never sees. A splitter, or pairs of training and test places, among the labelled rows in
-        their order: with a single split the labeller learns from its training rows alone.
+        Which labelled rows the labeller's mistakes are counted on. An int: all, by cross-validation
+        with this number of folds (fewer if classes have fewer labels). A float: this share, held
+        out from the labeller. A splitter, or pairs of training and test indices among the labelled
+        rows: with a single split the labeller learns from its training rows only.
     use_known_labels : bool
-        Tell the learner the known labels (`y_true`); False leaves it the labeller's labels only.
+        Whether the learner gets the known labels as `y_true`, or the labeller's labels only.
     n_rounds : int
-        At most so many rounds. From the second on the learner of the last round labels.
+        Maximum number of rounds. From the second on, the learner of the last round is the labeller.
     tol : float
-        Stop once no entry of the confusion matrix moves by this much from one round to the next.
+        Stop when no entry of the confusion matrix changes by more than this between rounds.
     transductive : bool or "auto"
-        Give the labeller the unlabelled rows too, with labels from 0 to Q - 1, and -1 for
-        unlabelled. "auto": if it comes from `sklearn.semi_supervised`, or says so itself with an
-        attribute ``takes_unlabelled = True``.
+        Whether the labeller is also given the unlabelled rows, with classes coded from 0 to Q - 1
+        and -1 for unlabelled. "auto": if it is from `sklearn.semi_supervised`, or has an attribute
+        ``takes_unlabelled = True``.
     smoothing : float
-        The confusion matrix is counted as if each class had so many rows more, which err as often
-        as all rows do: with few labels, no mistake is impossible.
+        Pseudocount per class in the confusion matrix, with the error rate of all rows: with few
+        labels, no mistake should be called impossible.
     missing_label : "auto" or a value
-        What marks an unlabelled row besides None and NaN. "auto": -1, where `y` holds integers
-        with at least two classes besides. Otherwise -1 is a class.
+        Value that marks unlabelled rows, besides None and NaN. "auto": -1, if `y` holds integers
+        with at least two other classes. Otherwise -1 is a class.
     n_jobs : int or None
-        Folds at a time, as in joblib.
+        Number of folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None
-        Chance for the folds, and for parts whose own `random_state` is None.
+        Seed of the folds, and of labellers and learners whose own `random_state` is None.
     verbose : int
-        Report every round.
+        Verbosity of progress messages.
 
     Attributes
     ----------
     classes_ : the classes, sorted
-    labeler_ : who labelled in the last round: the labeller, or from the second on a learner
-    learner_ : the fitted learner, which predicts
-    confusion_ : ConfusionEstimate of `labeler_`, from rows it did not see
-    labels_ : (n,), what `labeler_` said of every row, the labelled ones included
+    labeler_ : the labeller of the last round; from the second round on, a learner
+    learner_ : the fitted learner, used for predictions
+    confusion_ : ConfusionEstimate of `labeler_`, from held-out rows
+    labels_ : (n,), labels by `labeler_` of all rows, the labelled ones included
     n_rounds_ : number of rounds
     history_ : dict of arrays, one entry per round: `noise_rate` (estimated share of wrong labels),
         `change` (largest move of an entry of the matrix), `relabelled` (share of labels that
@@ -140,15 +139,14 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    A confusion matrix supposes that mistakes depend on the class alone. A labeller's do not: they
-    crowd near its boundaries, where its labels say least. So a learner whose `noisy_weight` is
-    "auto" gets a weight chosen here, on labels that neither labeller nor learner saw: the one
-    with the best log-loss after the sharpness of its probabilities is put right. (The learner's
-    own choice would be made on rows the labeller has learnt from.) The labeller makes the learner
-    surer of itself than it should be: calibrate before you rely on `predict_proba`.
+    A confusion matrix assumes that mistakes depend on the class only, but those of a labeller are
+    concentrated near its decision boundaries. A learner with ``noisy_weight="auto"`` therefore gets
+    a weight that is chosen here, by the calibrated log-loss on labels held out from both labeller
+    and learner. (The learner's own choice would use rows that the labeller was trained on.) The
+    learner is overconfident: calibrate it before you rely on `predict_proba`.
 
-    It helps to have a labeller that sees what the learner cannot: another kind of boundary, or
-    the unlabelled rows. A linear labeller hands a linear learner little but its own opinion.
+    The labeller should see something that the learner does not: another kind of boundary, or the
+    unlabelled rows. With a linear labeller, a linear learner gains little.
 
     Examples
     --------

@@ -67,7 +67,7 @@ LOSSES = (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-"""Losses of stochastic gradient descent: made anew from at most a number or two."""
+"""Losses of stochastic gradient descent, rebuilt from at most two numbers."""
 
 MADE_ANEW: dict[type, Callable[[Any], Any]] = {
     HalfBinomialLoss: lambda n_classes: HalfBinomialLoss(),
