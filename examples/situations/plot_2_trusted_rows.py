@@ -2,12 +2,12 @@
 Someone checked a few rows
 ==========================
 
-Nobody handed you a confusion matrix, but an expert has looked at some of the rows. Their truth does
-two things: it shows how labels go wrong, and it counts directly. How many rows must be checked?
+You have no confusion matrix, but an expert has checked some rows. They show how labels go wrong,
+and are clean training data themselves. How many are needed?
 """
 
 # %%
-# The labels follow a matrix that the learner does not get to see.
+# The noise follows a matrix that the learner does not know.
 
 # sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ X, X_test, truth, truth_test = train_test_split(X / 16, truth, random_state=0)
 labels = noise.corrupt_labels(truth, noise.pairwise(10, 0.4), random_state=0)
 
 # %%
-# Counting from 200 checked rows gives a first matrix. Every entry carries an interval, so you can
-# see how little 20 rows per class tell.
+# Counting 200 checked rows gives a first estimate. Its intervals show how uncertain 20 rows per
+# class are.
 
 order = np.random.default_rng(0).permutation(len(X))
 
@@ -46,9 +46,9 @@ print(f"0 labelled 1: {estimate.matrix[0, 1]:.2f}, between {low[0, 1]:.2f} and {
 ConfusionEstimateDisplay.from_estimate(estimate)
 
 # %%
-# Passed as ``y_true``, the checked rows do all of it at once: the matrix is counted and refined
-# with the weights, and cross-validation on the checked rows decides how much the others count. For
-# comparison: a logistic regression on the checked rows alone, and one that believes all labels.
+# Pass the checked rows as ``y_true``: the matrix is counted and refined with the weights, and
+# cross-validation on the checked rows chooses the weight of the others. For comparison, a logistic
+# regression on the checked rows alone, and one that trusts all labels.
 
 numbers = [50, 100, 200, 400]
 errors = {"checked rows alone": [], "checked and noisy rows": []}
@@ -64,11 +64,11 @@ believing = 100 * (1 - LogisticRegression(max_iter=1000).fit(X, labels).score(X_
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for (name, values), colour, mark in zip(errors.items(), (GREY, BLUE), "so", strict=True):
     ax.plot(numbers, values, color=colour, marker=mark, linewidth=2, label=name)
-ax.axhline(believing, color=ORANGE, linestyle="--", label="noisy labels, believed")
+ax.axhline(believing, color=ORANGE, linestyle="--", label="noisy labels, trusted")
 ax.set_xscale("log", base=2)
 ax.set_xticks(numbers, [str(n) for n in numbers])
 ax.minorticks_off()
 ax.set_ylim(bottom=0)
-ax.set(xlabel="rows checked", ylabel="test error, %", title="Checked rows go further together")
+ax.set(xlabel="rows checked", ylabel="test error, %", title="Checked rows")
 ax.legend(frameon=False)
 plt.show()

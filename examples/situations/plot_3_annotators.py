@@ -2,13 +2,13 @@
 Several people labelled the rows
 ================================
 
-Eight volunteers named the digits, three per image. Most are careful, one mixes up look-alikes, one
-answers anything. Nobody knows who is who. Their disagreements tell.
+Eight volunteers labelled the digits, three per image. Most are careful, one confuses look-alikes,
+one answers at random. Their disagreements show who is who.
 """
 
 # %%
-# A small crowd. ``votes`` has one row per image, one column per person, and a missing entry
-# where someone was not asked.
+# ``votes`` has one row per image and one column per person, with missing entries where someone was
+# not asked.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +35,8 @@ asked = np.argsort(rng.random((len(X), len(people))), axis=1) < 3
 votes = np.where(asked, np.column_stack(answers).astype(float), np.nan)
 
 # %%
-# From the votes alone, `~unconfused.confusion.from_annotators` finds a matrix for each of them, and
-# the likely truth.
+# `~unconfused.confusion.from_annotators` estimates a confusion matrix for each of them, and the
+# true classes, from the votes alone.
 
 crowd = confusion.from_annotators(votes)
 true_rates = [np.mean(answer != truth) for answer in answers]
@@ -44,18 +44,18 @@ true_rates = [np.mean(answer != truth) for answer in answers]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
 places = np.arange(len(people))
 left.barh(places, crowd.annotator_noise_rates, color=BLUE, label="estimated from the votes")
-left.plot(true_rates, places, "D", color=ORANGE, label="in truth")
-left.set_yticks(places, [*"ABCDEF", "G (mixes up)", "H (anything)"])
+left.plot(true_rates, places, "D", color=ORANGE, label="true")
+left.set_yticks(places, [*"ABCDEF", "G (look-alikes)", "H (random)"])
 left.invert_yaxis()
-left.set(xlabel="share of wrong answers", title="Who errs how often")
+left.set(xlabel="share of wrong answers", title="Share of wrong answers by person")
 left.legend(frameon=False, loc="upper right")
 ConfusionEstimateDisplay(crowd.annotator_matrices[6], classes=range(10)).plot(ax=right)
-right.set_title("How G errs, as estimated")
+right.set_title("Estimated matrix of G")
 plt.show()
 
 # %%
-# Counting heads treats all alike. The estimate weighs them, and the learner, given the votes as
-# columns of ``y``, also lets the images have their say.
+# A majority vote treats all people alike; the estimate weights them. The learner, given the votes
+# as columns of ``y``, uses the images as well.
 
 
 def majority(row):
@@ -64,14 +64,14 @@ def majority(row):
 
 
 counted = np.apply_along_axis(majority, 1, votes)
-print(f"majority right:          {np.mean(counted == truth):.1%}")
-print(f"weighed consensus right: {np.mean(crowd.consensus == truth):.1%}")
+print(f"majority correct:           {np.mean(counted == truth):.1%}")
+print(f"weighted consensus correct: {np.mean(crowd.consensus == truth):.1%}")
 
 l2 = 1e-3
 plain = LogisticRegression(C=1 / (l2 * len(X)), max_iter=1000)
 errors = {
     "majority vote": 1 - plain.fit(X, counted).score(X_test, truth_test),
-    "weighed consensus": 1 - plain.fit(X, crowd.consensus).score(X_test, truth_test),
+    "weighted consensus": 1 - plain.fit(X, crowd.consensus).score(X_test, truth_test),
     "learner given the votes": 1
     - UnconfusedLogisticRegression(l2=l2).fit(X, votes).score(X_test, truth_test),
     "clean labels": 1 - plain.fit(X, truth).score(X_test, truth_test),
@@ -81,5 +81,5 @@ bars = ax.barh(list(errors), [100 * e for e in errors.values()], color=[ORANGE, 
 ax.bar_label(bars, fmt="%.1f %%", padding=4)
 ax.invert_yaxis()
 ax.margins(x=0.15)
-ax.set(xlabel="test error of a logistic regression, %", title="Trained on what the crowd said")
+ax.set(xlabel="test error of a logistic regression, %", title="Trained on the answers of the crowd")
 plt.show()

@@ -2,12 +2,12 @@
 Nothing is known but the labels
 ===============================
 
-No matrix, no checked rows, one label per row. What can still be said? More than nothing, less
-than one would like: the matrix can be guessed while rows mostly carry the right label.
+No matrix, no checked rows, one label per row. The matrix can still be estimated, as long as most
+rows of each class have the right label.
 """
 
 # %%
-# We guess at growing noise, and compare with the matrix that made the labels.
+# Estimate the matrix at growing noise, and compare it with the true one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,8 +25,8 @@ X, X_test, truth, truth_test = train_test_split(X / 16, truth, random_state=0)
 l2 = 1e-3
 plain = LogisticRegression(C=1 / (l2 * len(X)), max_iter=1000)
 
-rates = [0.0, 0.15, 0.3, 0.4, 0.47]
-errors = {"believes the labels": [], "guessed C": [], "true C": []}
+rates = [0.0, 0.15, 0.3, 0.4, 0.47, 0.55]
+errors = {"labels trusted": [], "estimated C": [], "true C": []}
 found = []
 for rate in rates:
     C = noise.pairwise(10, rate)
@@ -38,23 +38,23 @@ for rate in rates:
         errors[name].append(1 - model.fit(X, labels).score(X_test, truth_test))
 
 # %%
-# For a long way the guess is as good as knowing. Towards one half, where the right label is hardly
-# the most frequent one of its class any more, the true matrix still helps and the guess breaks
-# down. Beyond it nothing in the data says which of two labels is the right one.
+# Up to nearly one half the estimate is almost as good as the true matrix. Beyond it, the wrong
+# label is more frequent than the right one, and nothing in the data says which is which: the
+# estimate fails, while the true matrix still works.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.6), layout="constrained")
 left.plot(rates, rates, color=GREY, linestyle=":", label="exact")
-left.plot(rates, found, color=BLUE, marker="o", linewidth=2, label="guessed")
-left.set(xlabel="wrong labels", ylabel="wrong labels, as guessed", title="How wrong are they?")
+left.plot(rates, found, color=BLUE, marker="o", linewidth=2, label="estimated")
+left.set(xlabel="share of wrong labels", ylabel="estimated share", title="Share of wrong labels")
 left.legend(frameon=False)
 for (name, values), colour, mark in zip(errors.items(), (ORANGE, BLUE, GREY), "sod", strict=True):
     right.plot(rates, 100 * np.array(values), color=colour, marker=mark, linewidth=2, label=name)
-right.set(xlabel="wrong labels", ylabel="test error, %", title="And what does it cost?")
+right.set(xlabel="share of wrong labels", ylabel="test error, %", title="Error")
 right.legend(frameon=False)
 plt.show()
 
 # %%
-# The estimate says by itself what it rests on. The surest next step is to have some rows checked,
-# best those that look wrong; the example "Find the wrong labels" does it.
+# The estimate comes with a caveat. The best next step is to have some rows checked; see the example
+# "Find the wrong labels".
 
 print(guess.caveat)

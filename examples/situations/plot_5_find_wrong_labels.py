@@ -2,12 +2,12 @@
 Find the wrong labels
 =====================
 
-You may check a hundred rows and no more. Which ones? Those whose label is most likely wrong, judged
-by a model that has not seen them.
+You can check only a hundred rows. Choose those whose label is most likely wrong, according to
+models that were not trained on them.
 """
 
 # %%
-# One label in five is wrong: mostly that of the next digit, sometimes any.
+# One label in five is wrong: mostly the next digit, sometimes any other.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,16 +24,15 @@ labels = noise.corrupt_labels(truth, C, random_state=0)
 wrong = labels != truth
 
 # %%
-# `~unconfused.confusion.rank_label_errors` fits the model on four fifths of the rows and judges the
-# last fifth, five times over.
+# `~unconfused.confusion.rank_label_errors` ranks the rows by cross-validation.
 
 model = UnconfusedLogisticRegression(C, l2=1e-3)
 issues = confusion.rank_label_errors(model, X / 16, labels, random_state=0)
 print(issues)
-print(f"{wrong.sum()} labels are wrong; {issues.expected_errors:.0f} were to be expected")
+print(f"{wrong.sum()} labels are wrong; {issues.expected_errors:.0f} were expected")
 
 # %%
-# The twelve most suspicious images, each with the label it carries and the one suggested:
+# The twelve most suspicious images, with their label and the suggested one:
 
 fig, axes = plt.subplots(2, 6, figsize=(8.4, 3.7), layout="constrained")
 first = issues[:12]
@@ -42,19 +41,19 @@ for ax, row, seen, better in zip(
 ):
     ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
     ax.set_axis_off()
-    ax.set_title(f"label {seen}: rather {better}", loc="center", size=9, weight="normal")
+    ax.set_title(f"label {seen}, suggested {better}", loc="center", size=9, weight="normal")
 plt.show()
 
 # %%
-# Someone who goes through the list finds nearly all wrong labels before reaching a right one; at
-# random it would be about one in five.
+# In this order nearly all wrong labels come before the first right one; in random order, about one
+# row in five is wrong.
 
 checked = np.arange(1, len(issues) + 1)
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-ax.plot(checked, np.cumsum(wrong[issues.row]), color=BLUE, linewidth=2, label="in our order")
-ax.plot(checked, np.minimum(checked, wrong.sum()), ":", color=GREY, label="the best there is")
-ax.plot(checked, checked * wrong.mean(), "--", color=ORANGE, label="in any order")
-ax.set(xlabel="rows checked", ylabel="wrong labels found", title="What checking brings")
+ax.plot(checked, np.cumsum(wrong[issues.row]), color=BLUE, linewidth=2, label="ranked")
+ax.plot(checked, np.minimum(checked, wrong.sum()), ":", color=GREY, label="best possible")
+ax.plot(checked, checked * wrong.mean(), "--", color=ORANGE, label="random order")
+ax.set(xlabel="rows checked", ylabel="wrong labels found", title="Wrong labels found")
 ax.set_xlim(0, len(issues) / 2)
 ax.legend(frameon=False, loc="lower right")
 plt.show()

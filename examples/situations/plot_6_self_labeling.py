@@ -1,13 +1,13 @@
 """
-Few labels, many rows without
-=============================
+Few labels, many unlabelled rows
+================================
 
-Ten images of each digit have a label, and all others none. A rough classifier can label them; it
-errs, but on labelled images it did not see we can count how. That is a confusion matrix.
+Ten images of each digit are labelled, all others are not. A rough classifier can label them. It
+makes mistakes, but its confusion matrix can be counted on held-out labelled images.
 """
 
 # %%
-# Unlabelled rows are marked -1, as elsewhere in scikit-learn.
+# Unlabelled rows are marked by -1, as in scikit-learn.
 
 # sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
@@ -36,8 +36,8 @@ def keep_labels(per_class, seed):
 
 
 # %%
-# A support vector machine labels, and a linear model learns from all rows, through the machine's
-# mistakes. It can see what a linear model cannot, so its labels are news to it.
+# A support vector machine labels the rows, and a linear model learns from all of them through the
+# confusion matrix of the machine, which can represent what a linear model cannot.
 
 partly = keep_labels(10, seed=0)
 learner = UnconfusedLogisticRegression(noisy_weight=0.3)
@@ -60,10 +60,10 @@ errors = 100 * np.array(errors)
 fig, ax = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
 ax.plot([0, 1], errors.T, color=GREY, marker="o", linewidth=1.2)
 ax.plot([0, 1], errors.mean(axis=0), color=BLUE, marker="o", linewidth=3, label="mean")
-ax.set_xticks([0, 1], ["linear model,\n100 labels alone", "linear model,\nself-labelled rows too"])
+ax.set_xticks([0, 1], ["linear model,\n100 labels", "linear model,\nwith self-labelled rows"])
 ax.set_xlim(-0.35, 1.35)
 ax.set_ylim(bottom=0)
-ax.set(ylabel="error, %", title="What unlabelled rows add")
+ax.set(ylabel="error, %", title="Gain from unlabelled rows")
 ax.legend(frameon=False)
 plt.show()
 print(f"means: {errors.mean(axis=0).round(1)}")

@@ -2,14 +2,13 @@
 Rules or models labelled the rows
 =================================
 
-Ten rules call comments under videos spam or ham: "it has a link", "it says subscribe". Each speaks
-of few comments and is silent about the others. To the library a rule is an annotator, and where it
-abstains its vote is missing. A language model that refuses to answer is no different; if it says
-how sure it is, its vote can count less.
+Ten rules label comments on videos as spam or ham: "it has a link", "it says subscribe". Each labels
+few comments and abstains on the others. A rule is an annotator with missing votes. So is a language
+model that may refuse to answer; its confidence can be used as the weight of its vote.
 """
 
 # %%
-# The comments of the ``youtube_spam`` data set, if it is there, or else some that are made up.
+# The comments of the ``youtube_spam`` data set if available, or generated ones.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,13 +48,13 @@ except FileNotFoundError:
 
 texts, truth, votes, rules = train
 spoken = np.array([any(row) for row in votes])
-print(f"{len(texts)} comments; no rule speaks of {1 - spoken.mean():.0%} of them")
+print(f"{len(texts)} comments; all rules abstain on {1 - spoken.mean():.0%} of them")
 
 # %%
-# What the rules are worth, from how they agree and disagree, without any truth. A
-# `~unconfused.confusion.Votes` object carries their names; made with ``weight=`` it also carries
-# how much each answer counts. Each of these rules knows one label only: its answers alone would
-# tell nothing, so `~unconfused.confusion.from_annotators` looks at when it is silent, too.
+# Estimate how good the rules are from their agreement, without any truth. A
+# `~unconfused.confusion.Votes` object has their names and, with ``weight=``, the weight of each
+# vote. Each of these rules gives only one label, so `~unconfused.confusion.from_annotators` also
+# uses when it abstains.
 
 answers = confusion.votes_from_wide(votes[spoken], annotators=rules)
 crowd = confusion.from_annotators(answers)
@@ -68,17 +67,17 @@ wrong = said & (votes[spoken] != truth[spoken][:, np.newaxis])
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 places = np.arange(len(rules))
 ax.barh(places, estimated, color=BLUE, label="estimated from the votes")
-ax.plot(wrong.sum(axis=0) / said.sum(axis=0), places, "D", color=ORANGE, label="in truth")
+ax.plot(wrong.sum(axis=0) / said.sum(axis=0), places, "D", color=ORANGE, label="true")
 ax.set_yticks(
     places, [f"{name} ({s:.0%})" for name, s in zip(rules, said.mean(axis=0), strict=True)]
 )
 ax.invert_yaxis()
-ax.set(xlabel="share of wrong answers", title="Rules, and how often each speaks")
+ax.set(xlabel="share of wrong answers", title="Rules, and the share of comments each labels")
 ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A model learns from the consensus, and predicts the comments that no rule speaks of.
+# A model trained on the consensus also predicts the comments on which all rules abstain.
 
 vectorizer = TfidfVectorizer(min_df=2, sublinear_tf=True)
 X, X_test = vectorizer.fit_transform(texts), vectorizer.transform(test[0])
@@ -88,16 +87,16 @@ plain = LogisticRegression(C=10, max_iter=1000)
 majority = answers.classes[answers.tally.argmax(axis=1)]
 errors = {
     "majority of the rules": 1 - plain.fit(X, majority).score(X_test, test[1]),
-    "weighed consensus": 1 - plain.fit(X, crowd.consensus).score(X_test, test[1]),
+    "weighted consensus": 1 - plain.fit(X, crowd.consensus).score(X_test, test[1]),
     "the truth": 1 - plain.fit(X, truth[spoken]).score(X_test, test[1]),
 }
-print(f"majority right:          {np.mean(majority == truth[spoken]):.1%}")
-print(f"weighed consensus right: {np.mean(crowd.consensus == truth[spoken]):.1%}")
+print(f"majority correct:           {np.mean(majority == truth[spoken]):.1%}")
+print(f"weighted consensus correct: {np.mean(crowd.consensus == truth[spoken]):.1%}")
 
 fig, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
 bars = ax.barh(list(errors), [100 * e for e in errors.values()], color=[ORANGE, BLUE, GREY])
 ax.bar_label(bars, fmt="%.1f %%", padding=4)
 ax.invert_yaxis()
 ax.margins(x=0.15)
-ax.set(xlabel="test error of a logistic regression, %", title="Trained on what the rules said")
+ax.set(xlabel="test error of a logistic regression, %", title="Trained on the answers of the rules")
 plt.show()

@@ -2,12 +2,12 @@
 Your model is a forest
 ======================
 
-Straight boundaries are too simple for many tables, and most people would reach for trees. Any
-scikit-learn classifier can learn through the confusion matrix.
+Linear boundaries are too simple for many data sets. Any scikit-learn classifier can learn through
+the confusion matrix.
 """
 
 # %%
-# Two spirals, and labels that are wrong in three cases of ten.
+# Two spirals, with 30 % wrong labels.
 
 # sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
@@ -42,16 +42,16 @@ for ax, classes, title in zip(axes, (truth, labels), ("the truth", "the labels")
 plt.show()
 
 # %%
-# A forest that believes the labels, the linear model through C, and the forest through C.
+# A forest that trusts the labels, the linear model through C, and the forest through C.
 
 forest = ExtraTreesClassifier(100, random_state=0)
 models = {
-    "forest, believes the labels": forest.fit(X, labels),
+    "forest, noisy labels": forest.fit(X, labels),
     "linear, through C": UnconfusedLogisticRegression(C).fit(X, labels),
     "forest, through C": UnconfusedClassifier(forest, C).fit(X, labels),
 }
 errors = {name: 1 - model.score(X_test, truth_test) for name, model in models.items()}
-errors["forest, had clean labels"] = 1 - forest.fit(X, truth).score(X_test, truth_test)
+errors["forest, clean labels"] = 1 - forest.fit(X, truth).score(X_test, truth_test)
 
 fig, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
 colours = [ORANGE, ORANGE, BLUE, GREY]
@@ -59,11 +59,11 @@ bars = ax.barh(list(errors), [100 * error for error in errors.values()], color=c
 ax.bar_label(bars, fmt="%.1f %%", padding=4)
 ax.invert_yaxis()
 ax.margins(x=0.15)
-ax.set(xlabel="error on clean test labels, %", title="Straight boundaries are too simple here")
+ax.set(xlabel="error on clean test labels, %", title="A forest through the matrix")
 plt.show()
 
 # %%
-# Which labels are wrong? Each row was judged by forests that had not seen it.
+# Which labels are wrong? Each row is scored by forests that were not trained on it.
 
 model = models["forest, through C"]
 wrong = 1 - model.cross_fitted_posterior_[np.arange(len(labels)), labels]

@@ -2,14 +2,14 @@
 A network that learns from noisy labels
 =======================================
 
-Networks learn their features, and with enough capacity the label noise as well. Here a small one is
-trained on digits of which four in ten carry the label of the next digit, once with cross-entropy
-and once with `unconfused.torch.ConfusedCrossEntropy`, which sees the labels through the confusion
-matrix. (Without PyTorch the example only shows the matrix.)
+Networks with enough capacity learn the label noise as well. Here a small one is trained on digits
+of which 40 % have the label of the next digit, once with cross-entropy and once with
+`unconfused.torch.ConfusedCrossEntropy`, the loss through the confusion matrix. (Without PyTorch
+the example only shows the matrix.)
 """
 
 # %%
-# Noisy labels to train with, clean ones to judge by.
+# Noisy labels for training, clean ones for testing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,8 +60,8 @@ def train(loss, n_epochs=40):
 
 
 # %%
-# Cross-entropy first gets through the noise, as the right label is the most frequent one, and then
-# learns it. Through C nothing is left to be learnt but the digits.
+# With cross-entropy the network learns the noise. Through C, the labels are explained by the
+# matrix, and the network learns the digits.
 
 if torch is None:
     ConfusionEstimateDisplay(C, classes=np.arange(10)).plot()
@@ -70,16 +70,15 @@ else:
     network, through = train(loss := ConfusedCrossEntropy(C))
     print(f"error after training: cross-entropy {plain[-1]:.3f}, through C {through[-1]:.3f}")
 
-    fig, ax = plt.subplots(figsize=(6, 3.5))
+    fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
     ax.plot(plain, color=ORANGE, label="cross-entropy")
     ax.plot(through, color=BLUE, label="through the matrix")
     ax.set(xlabel="epoch", ylabel="error on clean rows", ylim=(0, None))
     ax.legend()
 
 # %%
-# The posterior of the trained network says which labels are wrong. (It has seen the rows; for a
-# careful audit train in folds, or pass out-of-fold probabilities to
-# `~unconfused.confusion.rank_from_probabilities`.)
+# The posterior of the trained network shows which labels are wrong. (It was trained on these rows;
+# for an audit, pass out-of-fold probabilities to `~unconfused.confusion.rank_from_probabilities`.)
 
 if torch is not None:
     with torch.no_grad():
@@ -88,9 +87,9 @@ if torch is not None:
     wrong = 1 - posterior[np.arange(len(labels)), labels]
     suspects = np.argsort(-wrong)[: np.count_nonzero(labels != truth)]
     share = np.mean(labels[suspects] != truth[suspects])
-    print(f"of as many suspects as there are wrong labels, {share:.0%} are wrong")
+    print(f"precision at the number of wrong labels: {share:.0%}")
 
-    fig, ax = plt.subplots(figsize=(6, 3))
+    fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
     bins = np.linspace(0, 1, 21)
     ax.hist(wrong[labels == truth], bins, color=GREY, alpha=0.7, label="right labels")
     ax.hist(wrong[labels != truth], bins, color=ORANGE, alpha=0.7, label="wrong labels")

@@ -2,13 +2,12 @@
 Regions on a circle
 ===================
 
-Points on a circle, and each class an arc of it. Part of every class carries the label of the next
-one. What happens to the regions of a classifier that does not know?
+Points on a circle; each class is an arc. Part of every class has the label of the next one. What
+happens to the regions of a classifier that ignores this?
 """
 
 # %%
-# The noise is one-sided: classes lose labels to their neighbour in one direction, so boundaries are
-# pushed to one side.
+# Classes lose labels to their neighbour in one direction only, so boundaries are shifted.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,9 +24,9 @@ C = noise.pairwise(6, 0.4)
 labels = noise.corrupt_labels(truth, C, random_state=0)
 
 # %%
-# With ``whiten=False`` this is the UMA of the paper, started at zero. Without a matrix it is a
-# batch Perceptron and takes labels as they are. Given the matrix it sees each region for what it
-# truly holds. Points are coloured by their *label* at first, then by the truth.
+# With ``whiten=False`` this is UMA as in the paper, started at zero. Without a matrix it is a batch
+# Perceptron that trusts the labels. With the matrix it estimates the true classes in each region.
+# Points are coloured by their *label* in the first panel, and by their true class in the others.
 
 believing = UMAClassifier(whiten=False, fit_intercept=False).fit(X, labels)
 seeing = UMAClassifier(C, whiten=False, fit_intercept=False).fit(X, labels)
@@ -47,8 +46,8 @@ for ax, title in zip(axes, titles, strict=True):
 plt.show()
 
 # %%
-# Each update takes the pair of classes whose rows stand out most. The fit ends when no pair is
-# longer than label noise could make it: later steps would learn the noise.
+# Each update uses the pair of classes with the longest update vector. Training stops when no pair
+# is statistically significant, as later updates would learn the noise.
 
 ConvergenceDisplay.from_estimator(seeing)
 print(f"{seeing.n_iter_} updates; {seeing.stopped_}")

@@ -2,9 +2,8 @@
 Unmixing one region
 ===================
 
-The whole idea in one picture. A classifier predicts some class for a set of rows. The labels of
-these rows are a mixture, because labels are wrong; the inverse of the confusion matrix takes the
-mixture apart.
+The main idea in one picture. A classifier predicts the same class for a set of rows. As labels are
+wrong, those of these rows are a mixture, which the inverse of the confusion matrix unmixes.
 """
 
 # %%
@@ -24,10 +23,9 @@ X, truth = make_blobs(20_000, centers=[[1, 1], [3, 1.5], [2, 3]], cluster_std=1.
 labels = noise.corrupt_labels(truth, C, random_state=0)
 
 # %%
-# Take the rows that some rough classifier predicts to be of class 0: here, those left of a line.
-# Which classes do they truly hold? Counting labels gives the wrong answer. One row with label k
-# counts as ``inverse(C)[k, q]`` rows of class q, on average over the noise, so sums can be put
-# right.
+# Take the rows that a rough classifier predicts to be of class 0: here, those left of a line. How
+# many are truly of each class? Counting labels gives a wrong answer. On average over the noise, a
+# row with label k counts as ``inverse(C)[k, q]`` rows of class q, which corrects the counts.
 
 region = X[:, 0] < 2.6
 inverse = np.linalg.inv(C)
@@ -36,8 +34,8 @@ unmixed = counted @ inverse
 true = np.bincount(truth[region], minlength=3)
 
 # %%
-# The same holds for sums of rows. The mean of those truly of class 1 in this region is what UMA
-# steps along: the update vector of the pair (predicted 0, true 1).
+# The same holds for sums of rows. UMA steps along the mean of the rows in this region that are
+# truly of class 1: the update vector of the pair (predicted 0, true 1).
 
 z = inverse[labels[region], 1] @ X[region] / len(X)
 mu = X[region & (truth == 1)].sum(axis=0) / len(X)
@@ -50,7 +48,7 @@ for shift, (name, values, colour) in enumerate(
 ):
     left.bar(places + 0.27 * (shift - 1), values, 0.25, color=colour, label=name)
 left.set_xticks(places, ["class 0", "class 1", "class 2"])
-left.set(ylabel="rows", title="What the region holds")
+left.set(ylabel="rows", title="True classes in the region")
 left.legend(frameon=False)
 for name, vector, colour, width in [
     ("labels", naive, ORANGE, 0.01),

@@ -1,14 +1,14 @@
 """
-Bounds beside what happens
+Bounds and observed values
 ==========================
 
-The guarantees hold for any data, so they must allow for the worst. Here they stand beside what one
-problem really needs.
+The guarantees hold for any data, so they allow for the worst case. Here they are compared with
+what is observed on one problem.
 """
 
 # %%
-# Four classes on the circle, separable with a margin that we choose. The Perceptron makes at most
-# 2 R² / θ² updates on clean labels, and so it does.
+# Four classes on the circle, separable with a given margin. On clean labels the Perceptron makes at
+# most 2 R² / θ² updates.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,9 +30,9 @@ for gap in (0.02, 0.05, 0.1, 0.2, 0.4):
     updates.append(clf.n_mistakes_)
 
 # %%
-# How many rows make every update vector exact up to 0.1? The bound grows with the square of the
-# inflation, and asks for very many. The deviation of one update vector on real draws falls as the
-# bound says, about like one over the root of n, and lies far below it.
+# How many rows make every update vector accurate to 0.1? The bound grows with the square of the
+# inflation, and is far above the observed deviation of one update vector. Both fall with about the
+# square root of n.
 
 C = np.array([[0.8, 0.2], [0.3, 0.7]])
 inverse = np.linalg.inv(C)
@@ -53,15 +53,17 @@ for n in sizes:
     seen.append(np.mean(runs))
 
 promised = np.geomspace(0.05, 1.0, 30)
-print(f"{theory.sample_size(0.1, 0.05, 2, 2, confusion=C):,} rows for 0.1, says the bound")
+print(f"{theory.sample_size(0.1, 0.05, 2, 2, confusion=C):,} rows for 0.1, by the bound")
 needed = [theory.sample_size(eps, 0.05, 2, 2, confusion=C) for eps in promised]
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.7), layout="constrained")
 left.loglog(margins, bounds, color=GREY, linewidth=2, label="bound, 2 R² / θ²")
 left.loglog(margins, updates, "o-", color=BLUE, label="updates made")
 left.set(xlabel="margin θ", ylabel="updates", title="Mistakes")
+left.set_xticks(margins, [f"{margin:.2f}" for margin in margins])
+left.minorticks_off()
 left.legend(frameon=False)
-right.loglog(needed, promised, color=GREY, linewidth=2, label="promised for all pairs, 95 %")
+right.loglog(needed, promised, color=GREY, linewidth=2, label="bound for all pairs, 95 %")
 right.loglog(sizes, seen, "o-", color=ORANGE, label="one vector, mean of 20 draws")
 right.set(xlabel="rows", ylabel="deviation", title="Sample size")
 right.set_ylim(bottom=0.002)

@@ -3,13 +3,13 @@ Update vectors as clean examples
 ================================
 
 UMA's update vectors estimate sums of rows of one true class. The paper concludes that any learner
-could be trained on them as on a set without noise. Here a linear SVM is.
+could be trained on them as if they were clean examples. Here it is a linear SVM.
 """
 
 # %%
-# With ``keep_updates=True`` the vectors stay behind as ``updates_``, and ``history_["true"]`` says
-# of which class they are. The SVM sees them at unit length, weighted by their norm: a vector that
-# stands for few rows is mostly sampling noise.
+# With ``keep_updates=True`` the vectors are kept as ``updates_``, and ``history_["true"]`` has
+# their classes. The SVM gets them at unit length, weighted by their norm: a vector that represents
+# few rows is mostly sampling noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,12 +56,8 @@ for C in cases.values():
 clean = 100 * (1 - LinearSVC(random_state=0).fit(X, truth).score(X_test, truth_test))
 
 # %%
-# Three draws of the noise each. Where many pairs are significant, the SVM on update vectors does
-# what UMA does, and no more: a few dozen vectors say where the class means are, not where the rows
-# near the boundaries are. At pair flips of 0.45 few pairs are, most vectors are noise, and it
-# fails, while UMA falls back on the unmixed class means. The promise of the paper's conclusion is
-# kept in theory, where vectors are as many and as exact as one likes; here, UMA itself is the
-# better use.
+# Three draws of the noise each. UMA itself is the better use of its update vectors: a few dozen
+# vectors show where the class means are, but not where the rows near the boundaries are.
 
 fig, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
 places = np.arange(len(cases))

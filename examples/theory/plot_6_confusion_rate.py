@@ -2,14 +2,14 @@
 The confusion rate instead of the error
 =======================================
 
-Where classes are uneven, a model with a low error may know nothing but the frequent ones. With
-``class_weight="balanced"`` every true class counts alike.
+With imbalanced classes, a model with a low error may ignore the rare ones. With
+``class_weight="balanced"`` every true class has the same total weight.
 """
 
 # %%
-# Three classes that overlap, with 1,200, 240 and 60 rows; a third of the labels are wrong. Weights
-# of *true* classes cannot be turned into sample weights here, since the truth is what is missing:
-# UMA weighs its unmixed update vectors, the likelihood its probabilities when it predicts.
+# Three overlapping classes with 1,200, 240 and 60 rows; a third of the labels are wrong. Weights of
+# *true* classes cannot be applied as sample weights, since the true classes are unknown: UMA
+# weights its unmixed update vectors, and the likelihood weights its probabilities when it predicts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,8 +43,8 @@ predictions = {
 }
 
 # %%
-# Each matrix shows what becomes of the rows of a true class (rows of the matrix). The error counts
-# rows, the confusion rate counts classes: one goes up as the other goes down.
+# Each matrix shows how the rows of a true class (rows of the matrix) are predicted. Balancing
+# lowers the confusion rate, in which classes count equally, and raises the error, in which rows do.
 
 fig, axes = plt.subplots(1, 4, figsize=(10, 3.6), layout="constrained", sharey=True)
 for ax, (name, predicted) in zip(axes, predictions.items(), strict=True):
