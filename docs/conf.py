@@ -118,7 +118,7 @@ html_theme_options = {
     "logo": {"text": "unconfused"},
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "secondary_sidebar_items": ["page-toc"],
@@ -126,4 +126,4 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # The front page and pages without neighbours need no column for them.
-html_sidebars = {"index": [], "quick_start": [], "theory": [], "changes": []}
+html_sidebars = {"index": [], "quick_start": [], "installation": [], "theory": [], "changes": []}

@@ -34,9 +34,9 @@ def write_page(block: Block, results: Results, introduction: str) -> str:
 
 def _targets(block: Block, results: Results) -> Iterator[str]:
     checked = [(target, list(target.checks(results))) for target in block.targets]
-    yield "## What was asked, and what came out"
+    yield "## Targets"
     yield ""
-    yield "| | asked | all sets | sets on which nothing was settled |"
+    yield "| target | required | all data sets | data sets not used for tuning |"
     yield "| --- | ---: | ---: | ---: |"
     for target, checks in checked:
         unseen = [check for check in checks if not check.settled]
@@ -46,7 +46,7 @@ def _targets(block: Block, results: Results) -> Iterator[str]:
         )
     for target, checks in checked:
         if missed := [check for check in checks if not check.met]:
-            # Folded away: the counts are for everybody, the list for who wants to know.
+            # Folded: most readers need the counts only.
             yield from ("", f"<details><summary>Missed, {len(missed)}: {target.title}</summary>")
             yield from ("", "| missed | |", "| --- | --- |")
             yield from (f"| {check.what} | {check.outcome} |" for check in missed)
