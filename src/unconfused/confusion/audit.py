@@ -37,14 +37,14 @@ def from_audit(
     sample_weight: ArrayLike | None = None,
     missing_label: Any = "auto",
 ) -> AuditEstimate:
-    """Estimate the confusion matrix from rows that were drawn for checking by their label.
+    """Estimate the confusion matrix from checked rows that were sampled by their label.
 
-    Who checks 200 rows of every label sees rare labels far more often than the data hold them.
-    Such rows tell P(true class | label), not P(label | true class), and dividing their counts by
-    class, as `from_trusted` does, is wrong. With the labels' frequencies in the whole data, Bayes'
-    rule turns the one into the other. Among the rows of one label, those checked must be drawn at
-    random, or with known probabilities. Rows checked for looking suspicious, with no known
-    probability, are not counted; a learner still can use them, as `y_true`.
+    If the same number of rows is checked for every label, rare labels are over-represented. Such
+    rows estimate P(true class | label), not P(label | true class), and `from_trusted` would be
+    biased. Bayes' rule converts one into the other, given the label frequencies of the whole data.
+    Within each label, rows must be sampled at random or with known probabilities. Rows that were
+    checked because they look suspicious, without a known probability, are not counted; learners can
+    still use them as `y_true`.
 
     Parameters
     ----------

@@ -36,12 +36,12 @@ def from_cross_validation(
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> ConfusionEstimate:
-    r"""Count which classes a classifier takes for which, on rows left out of its training.
+    r"""Estimate the confusion matrix of a classifier by cross-validation.
 
-    For labels made by a classifier, such as one trained on the few rows whose truth is known
-    (Example 1 of Louche and Ralaivola): its mistakes are the label noise, and cross-validation on
-    these rows measures them. The classifier of each fold learns from fewer rows than the final
-    one, on all of them, so the noise is slightly overstated; more folds make it less so.
+    For labels predicted by a classifier, such as one trained on the few rows with a known truth
+    (Example 1 of Louche and Ralaivola): its mistakes are the label noise. As the classifier of each
+    fold is trained on fewer rows than the final one, the noise is slightly overestimated; more
+    folds reduce that.
 
     Parameters
     ----------
@@ -50,13 +50,12 @@ def from_cross_validation(
     y_true : the truth; rows where it is missing (None, NaN) are left out
     cv : number of stratified folds, or a splitter or list of splits that tests each row once. With
         fewer rows of every class than folds, there are as many folds as the largest class has rows
-    sample_weight : how many rows each row stands for; counted so, and passed on to the
-        classifier's `fit` if that takes weights
+    sample_weight : frequency weight of every row, also passed to `fit` if that takes weights
     smoothing : added to every count. With 0, a class without any row is an error
     classes : all classes, if `y_true` may not show every one
     missing_label : a value that means "missing" besides None and NaN
     random_state : seed of the shuffling into folds
-    n_jobs : how many folds to fit at a time, as in joblib
+    n_jobs : number of folds fitted in parallel, as in joblib
 
     Returns
     -------

@@ -56,15 +56,14 @@ def corrected_accuracy(
 ) -> float | tuple[float, float]:
     """Accuracy against the truth, estimated without bias from noisy labels.
 
-    A row labelled k and predicted p adds entry (k, p) of the inverse of the confusion matrix.
-    Whatever the true class t, this is on average 1 if p = t and 0 otherwise, so the mean over the
-    rows is on average the accuracy that the unknown truth would give. It can come out above 1 or
-    below 0; clipping it would bring a bias back.
+    A row labelled k and predicted p counts as entry (k, p) of the inverse of the confusion matrix,
+    whose expectation is 1 if the prediction is right and 0 otherwise. The estimate can be above 1
+    or below 0; clipping it would introduce a bias.
 
-    The price is the conditioning of the matrix: the entries of the inverse grow with the noise,
-    and the standard error with them. With two classes flipped at rate r it is that of the plain
-    agreement with the labels divided by ``1 - 2 r``: at r = 0.4, five times as large. Where two
-    models mostly agree, their difference on the same rows is surer than each number alone.
+    The standard error grows with the entries of the inverse. With two classes flipped at rate r it
+    is that of the agreement with the labels, divided by ``1 - 2 r``: at r = 0.4, five times as
+    large. The difference of two similar models on the same rows has a smaller error than each of
+    them.
 
     Parameters
     ----------
@@ -73,8 +72,8 @@ def corrected_accuracy(
     y_pred : array-like of shape (n_samples,)
         Predicted labels.
     confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
-        ``confusion[t, k]``: the chance that a row truly of class t carries label k. A singular one
-        is an error, an ill-conditioned one a warning.
+        ``confusion[t, k]``: the probability that a row of true class t has label k. A singular
+        matrix is an error, an ill-conditioned one a warning.
     classes : array-like, optional
         All classes, and the order of a plain `confusion`. By default those it is labelled with,
         or those that occur in `y` and `y_pred`, sorted.
@@ -83,16 +82,15 @@ def corrected_accuracy(
     return_error : bool, default=False
         Whether to return the standard error too.
     missing_label : "auto" or a value
-        What means "missing" in `y`, besides None and NaN. "auto": -1, where it can be nothing
-        else.
+        Value that marks missing labels in `y`, besides None and NaN. "auto": -1, where that is
+        unambiguous.
 
     Returns
     -------
     accuracy : float
     error : float
-        Only with `return_error`: the standard error, from the chance in the rows and their
-        labels. If `confusion` knows the counts it was made of, it also covers the chance in
-        these, as long as they come from other rows. NaN where one row is all there is.
+        Only with `return_error`: the standard error. If `confusion` is an estimate with counts, it
+        includes their sampling error, assuming that they come from other rows. NaN with one row.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class _Scorer(BaseEstimator):
 
 
 class TrustedScorer(_Scorer):
-    """A score over the rows of a fold whose truth is known. Made by the functions below."""
+    """Scorer on the rows of a fold whose truth is known."""
 
     # Scores without a truth make no sense, so the truth is asked for from the start.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"y_true": True, "estimator": UNUSED}
@@ -95,7 +95,7 @@ class TrustedScorer(_Scorer):
 
 
 class ConfusionScorer(_Scorer):
-    """A score from observed labels through a confusion matrix. Made by the functions below."""
+    """Scorer that compares predictions with noisy labels through a confusion matrix."""
 
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
@@ -218,13 +218,12 @@ def noisy_log_likelihood_scorer(
 ) -> ConfusionScorer:
     """Make a scorer: the mean log-likelihood of the observed labels through C.
 
-    A row x with label y adds ``log sum_q C[q, y] P(q | x)``. With C right and invertible, no
-    probabilities P score better on average than those of the truth, and nothing is inverted, so
-    this is the steadiest score that needs no truth. Each model's own C is fair to compare as well,
-    but then a model with no noise in its C that learnt the noisy labels can do as well as one that
-    learnt the truth: give `confusion` if it is known. `metrics.noisy_log_likelihood` is the scorer
-    with each model's own; it also takes votes, as columns of `y` or as `confusion.Votes`, and
-    scores a model fitted to votes by how likely it makes those on rows it has not seen.
+    The mean of ``log sum_q C[q, y] P(q | x)``. If C is right and invertible, the true probabilities
+    have the highest expected score. Nothing is inverted, so this is the score with the least
+    variance that needs no truth. If each model is scored with its own C, a model that has learnt
+    the noisy labels, with a C without noise, can score as well as one that has learnt the truth:
+    pass `confusion` if it is known. `metrics.noisy_log_likelihood` is the scorer with each model's
+    own C; it also takes votes, as columns of `y` or as `confusion.Votes`.
 
     Parameters
     ----------
@@ -260,14 +259,13 @@ def corrected_accuracy_scorer(
 ) -> ConfusionScorer:
     """Make a scorer: the accuracy against the truth, estimated from noisy labels through C.
 
-    See `corrected_accuracy` for what it is and what it costs. It needs no probabilities.
+    See `corrected_accuracy`. It needs no probabilities.
 
     Parameters
     ----------
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        Rows are true classes, columns observed labels. None: the model's `confusion_`; then each
-        model is judged by what it believes of the noise, so give the matrix where candidates
-        differ in it.
+        Rows are true classes, columns observed labels. None: each model's own `confusion_`; pass a
+        matrix if the candidates differ in it.
     classes : array-like, optional
         All classes, and the order of a plain `confusion`; by default the model's.
 

@@ -47,18 +47,18 @@ def save(
 ) -> Path:
     """Write a fitted model, or a pipeline that ends in one, to a file.
 
-    The file is written whole or not at all. A loaded model predicts exactly what the saved one
-    does, and goes on from where it stood with `partial_fit` or ``warm_start=True``. Frames among
-    its parameters are kept as arrays; a confusion matrix keeps its labels.
+    The file is written completely or not at all. A loaded model predicts exactly what the saved one
+    does, and can be continued with `partial_fit` or ``warm_start=True``. DataFrames among its
+    parameters become arrays; a confusion matrix keeps its labels.
 
     Parameters
     ----------
     model : fitted estimator of this package, or of scikit-learn around one (a Pipeline, say)
-    path : where to; the customary ending is ``.skops``
-    force : replace a file that is there already
-    metadata : what to keep with it, anything that JSON can hold
-    allow : full names of further types or functions that the model may hold, such as
-        ``"mypackage.steps.Shorten"`` for a step of your own in a pipeline; `load` needs them too
+    path : output file, usually with the extension ``.skops``
+    force : whether to overwrite an existing file
+    metadata : anything that JSON can represent, to be saved with the model
+    allow : full names of additional types or functions that the model may contain, such as
+        ``"mypackage.steps.Shorten"`` for a custom step of a pipeline; `load` needs them as well
 
     Returns
     -------
@@ -66,7 +66,7 @@ def save(
 
     Raises
     ------
-    ModelFileError : if the model holds something `load` would refuse (a function of your own, an
+    ModelFileError : if the model contains something `load` would refuse (a custom function, an
         estimator that is not on its list), or the file cannot be written
 
     Examples
@@ -103,23 +103,21 @@ def save(
 
 
 def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
-    """Read a model that `save` wrote.
+    """Load a model that `save` wrote.
 
-    A file can run no code of its own, neither here nor when the model predicts: only types on a
-    short list are built, and only with attributes that such an object has when it is fitted. See
-    ``docs/saved_models.md`` for the list and for what is promised. A model saved with another
-    version of scikit-learn is loaded with scikit-learn's warning about that, unless the two
-    versions keep different things.
+    A file cannot run code, neither on loading nor on prediction: only types on a short list are
+    built, and only with the attributes of a fitted object; see ``docs/saved_models.md``. A model
+    saved with another version of scikit-learn is loaded with scikit-learn's warning, or refused if
+    that version has other attributes.
 
     Parameters
     ----------
     path : the file
-    allow : full names of further types or functions that it may hold. **All promises end there**:
-        their modules are imported, objects of them are built from whatever the file says, and
-        nothing they hold is checked. Many types of scikit-learn, built like that, can be made to
-        write files or to crash the process when the model predicts. A type on the list may be
-        named too, and is no longer checked then. Name types only if you know them, and only for
-        files whose makers you would also let run code on your machine
+    allow : full names of additional types or functions that the file may contain. **They are not
+        checked**: their modules are imported, and objects are built from whatever the file says.
+        Many types of scikit-learn can then be made to write files or to crash the process. A type
+        on the list that is named here is no longer checked either. Use this only for files from
+        people whose code you would run
 
     Returns
     -------
@@ -143,7 +141,7 @@ def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
 
 
 def read_header(path: str | os.PathLike[str]) -> ModelHeader:
-    """Read what a file says of the model in it, and build nothing.
+    """Read the description of a saved model without building it.
 
     Parameters
     ----------

@@ -25,16 +25,16 @@ LONGEST = 64 * 2**20
 
 @dataclass(frozen=True)
 class ModelHeader:
-    """What a file says of itself.
+    """Description of a saved model.
 
     Attributes
     ----------
-    estimator : the model's type; of a pipeline, the types of its steps
-    classes : the classes it predicts, None if it has none
-    feature_names : the names of the columns it was fitted with, None if they had none
-    n_features : how many columns
-    versions : of the packages it was saved with
-    metadata : what the user wanted to keep with it
+    estimator : type of the model; of a pipeline, the types of its steps
+    classes : its classes, None if it has none
+    feature_names : names of the columns it was fitted with, None if they had none
+    n_features : number of columns
+    versions : versions of the packages it was saved with
+    metadata : the metadata given to `save`
     """
 
     estimator: str

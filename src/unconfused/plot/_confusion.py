@@ -27,7 +27,7 @@ class ConfusionEstimateDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : where it was drawn
+    ax_, figure_ : axes and figure
     image_ : the heat map
     text_ : (Q, Q) the numbers in the cells, None where there is none
 
@@ -55,13 +55,13 @@ class ConfusionEstimateDisplay:
 
     @classmethod
     def from_estimate(cls, estimate: Any, *, level: float = 0.95, ax: Any = None) -> Self:
-        """Draw a `ConfusionEstimate`, with credible intervals of this level."""
+        """Plot a `ConfusionEstimate` with credible intervals of this level."""
         display = cls(estimate.matrix, classes=estimate.classes, interval=estimate.interval(level))
         return display.plot(ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, level: float = 0.95, ax: Any = None) -> Self:
-        """Draw the matrix a fitted model uses, with intervals if it was given as an estimate.
+        """Plot the matrix of a fitted model, with intervals if it was given as an estimate.
 
         `estimator` may be a pipeline that ends in one of our learners.
         """
@@ -79,7 +79,7 @@ class ConfusionEstimateDisplay:
         return cls(final.confusion_, classes=final.classes_, interval=interval).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw it, on `ax` or on axes of its own."""
+        """Plot on `ax`, or on new axes."""
         n_classes = len(self.matrix)
         side = float(np.clip(0.55 * n_classes, 3.6, 9.0))
         with drawing(ax, (side + 0.9, side + 0.6)) as axes:

@@ -21,8 +21,7 @@ LINE = 0.055
 class ConvergenceDisplay:
     """The norm of UMA's update vectors against their noise level, or the likelihood's objective.
 
-    For UMA the pairs it chose most often are marked below the curve, each on a line of its own.
-    Make it with `from_estimator`.
+    For UMA, the most frequent pairs are marked below the curve. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -31,7 +30,7 @@ class ConvergenceDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : where it was drawn
+    ax_, figure_ : axes and figure
     lines_ : the curves
     pairs_ : for UMA, the names of the pairs marked, the most frequent first
 
@@ -52,7 +51,7 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the history of a fitted model, or of the one at the end of a pipeline."""
+        """Plot the history of a fitted model, or of the last step of a pipeline."""
         final = final_step(estimator)
         check_is_fitted(final)
         if not hasattr(final, "history_"):
@@ -60,7 +59,7 @@ class ConvergenceDisplay:
         return cls(final.history_, classes=final.classes_).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw it, on `ax` or on axes of its own."""
+        """Plot on `ax`, or on new axes."""
         with drawing(ax, (6.0, 4.4)) as axes:
             self.ax_, self.figure_ = axes, axes.figure
             if "norm" in self.history:

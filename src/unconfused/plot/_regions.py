@@ -1,4 +1,4 @@
-"""The plane, cut into the classes a model predicts: for the toy problem."""
+"""Decision regions of a model with two features, for the toy problem."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ EDGE = 1.35
 
 
 class RegionsDisplay:
-    """The regions of a classifier of two features, with points of the circle problem on top.
+    """Decision regions of a classifier with two features, with points of the circle problem.
 
-    Regions are tinted, and named at their rim; points have the colour of their own class, so a
-    point unlike its region is a mistake, or a wrong label. Make it with `from_estimator`.
+    Points have the colour of their class, so a point that differs from its region is a mistake, or
+    a wrong label. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class RegionsDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : where it was drawn
+    ax_, figure_ : axes and figure
     image_ : the regions
     names_ : the names at the rim
 
@@ -60,7 +60,7 @@ class RegionsDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Any = None
     ) -> Self:
-        """Ask a fitted classifier about the whole plane; draw the points `X`, coloured by `y`."""
+        """Plot the regions of a fitted classifier, and the points `X`, coloured by `y`."""
         if getattr(estimator, "n_features_in_", 2) != 2:
             raise ValueError(
                 f"Regions can be drawn for two features only; this model has "
@@ -79,7 +79,7 @@ class RegionsDisplay:
         return cls(shaped, classes=classes, points=points, codes=codes).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw it, on `ax` or on axes of its own."""
+        """Plot on `ax`, or on new axes."""
         from matplotlib.colors import to_rgb
 
         colours = np.array([to_rgb(TINTS[k % len(TINTS)]) for k in range(len(self.classes))])

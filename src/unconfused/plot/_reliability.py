@@ -1,4 +1,4 @@
-"""Whether predicted chances are what they say."""
+"""Reliability of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Against = Literal["truth", "labels"]
 
 
 class ReliabilityDisplay:
-    """Predicted chances beside how often it came so, with 95 % intervals.
+    """Reliability curve: observed frequencies by predicted probability, with 95 % intervals.
 
     Make it with `from_estimator` or `from_predictions`.
 
@@ -27,7 +27,7 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : where it was drawn
+    ax_, figure_ : axes and figure
     line_ : the points
 
     Examples
@@ -55,11 +55,11 @@ class ReliabilityDisplay:
         n_bins: int = 10,
         ax: Any = None,
     ) -> Self:
-        """Ask a fitted model about rows it was not trained on.
+        """Evaluate a fitted model on rows it was not trained on.
 
-        With `y_true`, its chances are compared with the truth, on the rows where it is known.
-        Without, they are carried through the model's confusion matrix and compared with the noisy
-        labels `y`: a check of model and matrix together.
+        With `y_true`, probabilities are compared with the truth, on the rows where it is known.
+        Without, they are multiplied by the model's confusion matrix and compared with the noisy
+        labels `y`, which checks model and matrix together.
         """
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(f"{type(final_step(estimator)).__name__} predicts no probabilities.")
@@ -85,14 +85,14 @@ class ReliabilityDisplay:
         n_bins: int = 10,
         ax: Any = None,
     ) -> Self:
-        """Compare predicted chances of the classes, (n, Q), with what came.
+        """Compare predicted probabilities of the classes, (n, Q), with the outcomes.
 
         Parameters
         ----------
         y : the labels of the rows: noisy if there is a `confusion`, else taken as the truth
-        probability : chances of the true classes, a column for each, in sorted order
-        y_true : the truth where known; then only these rows count, and `y` does not
-        confusion : the matrix that carries the chances to those of the noisy labels
+        probability : probabilities of the true classes, one column each, in sorted order
+        y_true : the truth where known; then only these rows are used, and `y` is not
+        confusion : the matrix that turns probabilities of classes into those of noisy labels
         classes : the classes, if `y` may not show every one
         n_bins : number of bins of equal width
         ax : axes to draw on
@@ -113,7 +113,7 @@ class ReliabilityDisplay:
         return cls(curve, against=against).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw it, on `ax` or on axes of its own."""
+        """Plot on `ax`, or on new axes."""
         curve = self.curve
         with drawing(ax, (4.6, 4.4)) as axes:
             self.ax_, self.figure_ = axes, axes.figure
