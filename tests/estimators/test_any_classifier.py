@@ -170,6 +170,32 @@ def test_votes_that_mislead_give_way_to_trusted_rows():
     assert accuracy(model, X, truth) > 0.85 and model.n_fits_ <= 30
 
 
+def test_votes_of_no_neighbour_are_not_taken_for_impossible():
+    X, truth = make_blobs(600, centers=8, cluster_std=1.0, random_state=1)
+    mixed = noise.symmetric(8, 0.6)
+    y = noise.corrupt_labels(truth, mixed, random_state=0)
+    base = KNeighborsClassifier(10)
+    unmixed = UnconfusedClassifier(base, mixed, max_rounds=0).fit(X, y)
+    # Even noise leaves the likeliest label what it was.
+    assert accuracy(unmixed, X, truth) > accuracy(base.fit(X, y), X, truth) - 0.1
+    assert unmixed._from_labels.calibration.floor > 0
+
+
+def test_rules_tell_by_their_silence():
+    X, _, truth = blobs(400)
+    truth = (truth > 0).astype(int)
+    rng = np.random.RandomState(0)
+    speaks = rng.random_sample((400, 5)) < np.where(truth[:, np.newaxis] == 1, 0.5, 0.03)
+    votes = np.where(speaks, 1.0, np.nan)
+    votes[:, 0] = np.where(rng.random_sample(400) < 0.3, truth, np.nan)
+    model = UnconfusedClassifier(GaussianNB()).fit(X, votes)
+    assert accuracy(model, X, truth) > 0.9
+    assert np.isnan(model.annotator_silence_[0]).all()
+    assert (model.annotator_silence_[1:, 0] > model.annotator_silence_[1:, 1] + 0.2).all()
+    posterior = model.label_posterior(X, votes)
+    assert np.mean(posterior.argmax(axis=1) == truth) > 0.9
+
+
 def test_a_guessed_matrix_is_used_where_held_out_labels_support_it():
     X, _, truth = blobs(900)
     matrix = noise.symmetric(3, 0.4)

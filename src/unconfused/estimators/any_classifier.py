@@ -26,16 +26,26 @@ from unconfused.estimators.annotators.crowd import (
     are_votes,
     log_vote_chances,
     posterior_of_votes,
+    split_silence,
 )
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.search import FEWEST_LABELS
 from unconfused.estimators.wrapping.base import Base
-from unconfused.estimators.wrapping.candidates import Simple, better_and_simpler, enough_truths
+from unconfused.estimators.wrapping.candidates import Candidate, choose, found_by
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, FromLabels, SoftRounds
 from unconfused.estimators.wrapping.task import Task, given_splits, open_task
 
 MOST_FITS, MOST_ROUNDS = 30, 4
 """Fits of the classifier, and rounds, that "auto" allows."""
+
+STALE = (
+    "annotators_",
+    "annotator_confusion_",
+    "annotator_silence_",
+    "guessed_confusion_",
+    "_cross_fitted",
+)
+"""Attributes that not every fit sets."""
 
 
 class UnconfusedClassifier(ScoredByTruth):
@@ -92,6 +102,8 @@ class UnconfusedClassifier(ScoredByTruth):
     guessed_confusion_ : ConfusionEstimate, where the matrix was guessed from the labels and used
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
         labels were votes
+    annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
+        annotators only ever give one label; NaN for the others
     cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
         that had not seen the row; not saved in files
 
@@ -145,6 +157,7 @@ class UnconfusedClassifier(ScoredByTruth):
     history_: dict[str, FloatArray]
     annotators_: Labels
     annotator_confusion_: FloatArray
+    annotator_silence_: FloatArray
     guessed_confusion_: ConfusionEstimate
     _calibration: Calibration | None
     _from_labels: FromLabels | None
@@ -225,33 +238,27 @@ class UnconfusedClassifier(ScoredByTruth):
             verbose=int(self.verbose),
         )
         self.classes_ = task.classes
-        interrupted, simple = False, None
+        interrupted = False
         try:
-            simple = self._run(task, rounds)
+            chosen = self._run(task, rounds)
         except KeyboardInterrupt:
             if rounds.at_first is None:  # no model yet
                 raise
-            interrupted = True
-        self._publish(task, rounds, simple)
+            chosen, interrupted = found_by(rounds)[0], True
+        self._publish(task, rounds, chosen)
         if interrupted:
             raise FitInterrupted
         return self
 
-    def _run(self, task: Task, rounds: SoftRounds) -> Simple | None:
-        """Make the rounds; return something simpler to fit to, if that is better."""
-        if task.nothing_to_mend:
-            return Simple("labels", rounds.first)
+    def _run(self, task: Task, rounds: SoftRounds) -> Candidate:
+        """Make the rounds, and choose what to fit to."""
         n_rounds = self._most_rounds(task, rounds.n_folds)
+        if task.nothing_to_mend or (task.guesses and not n_rounds):
+            return Candidate("labels", rounds.first)
         if task.guesses:
-            if not n_rounds:
-                return Simple("labels", rounds.first)
             rounds.guess_matrix(FEW_COUNTS)
         rounds.rounds(n_rounds)
-        if task.guesses and not rounds.changed:
-            return Simple("labels", rounds.first)
-        if task.trusted.any() and enough_truths(rounds):
-            return better_and_simpler(rounds)
-        return None
+        return choose(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:
         if not isinstance(self.max_rounds, str):
@@ -259,55 +266,49 @@ class UnconfusedClassifier(ScoredByTruth):
         counted = np.count_nonzero(task.seen.sample_weight)
         if counted < FEWEST_LABELS * len(task.classes):
             return 0
-        others = folds + folds * (folds - 1) // 2 + folds * bool(task.trusted.any()) + 1
+        believers = bool(task.trusted.any()) * (1 if task.crowd is None else 2)
+        others = folds + folds * (folds - 1) // 2 + folds * believers + 1
         return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
 
-    def _publish(self, task: Task, rounds: SoftRounds, simple: Simple | None) -> None:
-        """Fit to what was found, and set the fitted attributes."""
-        stale = ("annotators_", "annotator_confusion_", "guessed_confusion_", "_cross_fitted")
-        for name in stale:
+    def _publish(self, task: Task, rounds: SoftRounds, chosen: Candidate) -> None:
+        """Fit to what was chosen, and set the fitted attributes."""
+        for name in STALE:
             self.__dict__.pop(name, None)
-        judged = rounds.judged
-        self._calibration = self._from_labels = None
-        if simple is not None:
-            self.taught_, taught = simple.name, simple.taught
-        else:
-            self.taught_ = "rounds" if rounds.accepted is not None else "labels"
-            taught = rounds.accepted or rounds.first
-            if judged is not None:
-                self._calibration = judged.calibration
-            if rounds.accepted is None:
-                self._from_labels = rounds.from_labels
-        self.estimator_ = rounds.base.fit(rounds.X, taught)
-        believed = judged is None or (task.guesses and self.taught_ == "labels")
-        matrix = task.seen.matrix if judged is None else judged.seen.matrix
-        if task.guesses and believed:
-            matrix = np.eye(len(task.classes))
-        weight = task.seen.sample_weight
+        n_classes, weight, judged = len(task.classes), task.seen.sample_weight, chosen.judged
+        self.taught_ = chosen.name
+        self.estimator_ = rounds.base.fit(rounds.X, chosen.taught)
+        self._calibration = None if judged is None else judged.calibration
+        self._from_labels = chosen.from_labels
         if judged is None:
-            posterior = np.eye(len(task.classes))[task.first.classes]
+            posterior = np.eye(n_classes)[task.first.classes]
+            matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
         else:
-            probability = judged.calibration.apply(judged.logs)
-            # Of the trial if there was one: into later rounds a row's own truth has leaked.
-            said = (rounds.tried or judged).logs if simple is None else simple.logs
-            predicted = None if said is None else said.argmax(axis=1)
+            posterior, matrix = judged.posterior, judged.seen.matrix
+            said = judged.logs if chosen.logs is None else chosen.logs
             self._cross_fitted = CrossFitted(
-                judged.seen.codes, probability, judged.posterior, predicted
+                judged.seen.codes,
+                judged.calibration.apply(judged.logs),
+                posterior,
+                said.argmax(axis=1),
             )
-            posterior = judged.posterior
+            if rounds.guessed_counts is not None and matrix is not None:
+                self.guessed_confusion_ = ConfusionEstimate(
+                    matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
+                )
         if task.crowd is not None and task.annotators is not None:
             counted = weight[:, np.newaxis] * posterior
             self.annotators_ = task.annotators
-            self.annotator_confusion_ = annotator_matrices(task.crowd, counted)
-            matrix = divide_rows(task.crowd.counts(counted).sum(axis=0), 1.0 / len(task.classes))
+            self.annotator_confusion_, silence = split_silence(
+                annotator_matrices(task.crowd, counted), task.silent
+            )
+            if silence is not None:
+                self.annotator_silence_ = silence
+            answers = task.crowd.counts(counted).sum(axis=0)
+            matrix = divide_rows(answers[:, :n_classes], 1.0 / n_classes)
         assert matrix is not None
         self.confusion_ = matrix
-        if rounds.guessed_counts is not None and not believed:
-            self.guessed_confusion_ = ConfusionEstimate(
-                matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
-            )
         self.class_prior_ = weight @ posterior / weight.sum()
-        self.n_rounds_ = len(rounds.changed)
+        self.n_rounds_ = len(rounds.changed) if chosen.name == "rounds" else 0
         self.n_fits_ = rounds.n_fits + 1
         self.history_ = {"relabelled": np.array(rounds.changed)}
 

@@ -91,6 +91,9 @@ class Rounds(ABC, Generic[Model, Target]):
     changed: list[float] = field(default_factory=list, init=False)
     """The share of the rows taught with another class than before, of every round accepted."""
 
+    floor: float = field(default=0.0, init=False)
+    """That of calibrations, for learners whose probabilities can be 0."""
+
     _first_rows: FloatArray | None = field(default=None, init=False)
     _n_balanced: int = field(default=0, init=False)
 
@@ -280,7 +283,8 @@ class Rounds(ABC, Generic[Model, Target]):
             # Weights of any scale mean the same: as many rows as there are that count at all.
             n_rows = np.count_nonzero(seen.sample_weight)
             scale = n_rows / max(float(seen.sample_weight.sum()), SMALLEST)
-            calibration = find(logs, seen.evidence, scale * seen.trust * seen.sample_weight)
+            weight = scale * seen.trust * seen.sample_weight
+            calibration = find(logs, seen.evidence, weight, self.floor)
         probability = calibration.apply(logs)
         explained = log_chances(probability, seen.evidence) + seen.log_scale
         return Judged(seen, calibration, explained, seen.posterior(probability), logs)

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.balance import class_shares
-from unconfused.confusion.estimation.calibration import Calibration, calibrate
+from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import guess_counts, unmix_probabilities
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
@@ -108,6 +108,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
 
     n_fits: int = field(default=0, init=False)
 
+    _label_floor: float | None = field(default=None, init=False)
     _first_models: list[HeldOut] = field(default_factory=list, init=False)
 
     # A forest of fully grown trees fits single rows: both are for what leaks through that.
@@ -127,11 +128,11 @@ class SoftRounds(Rounds[HeldOut, Taught]):
         self._first_models = self._fit_labels(folds)
         logs, noisy = _put_together(folds, self._first_models), ~self.seen.known
         codes, n_classes = self.seen.codes[noisy], logs.shape[1]
-        counts = guess_counts(np.exp(logs[noisy]), codes, n_rounds=3)
+        chances = self._of_labels(logs).apply(logs)
+        counts = guess_counts(chances[noisy], codes, n_rounds=3)
         matrix = drawn_together(counts, 1.0 / n_classes)
-        calibration = self._of_labels(logs)
-        chances = calibration.apply(logs)[np.arange(len(logs)), self.first.classes]
-        self.believed = np.log(np.maximum(chances, SMALLEST))
+        of_labels = chances[np.arange(len(logs)), self.first.classes]
+        self.believed = np.log(np.maximum(of_labels, SMALLEST))
         self.seen, self.mixing = self.seen.through(matrix), matrix
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():
@@ -175,6 +176,10 @@ class SoftRounds(Rounds[HeldOut, Taught]):
         )
         return found
 
+    def ask(self, targets: Sequence[Taught], held: Sequence[BoolArray]) -> FloatArray:
+        """Return what models taught this say of the rows held out, as logs, (n, Q)."""
+        return _put_together(held, self._fit(targets, held))
+
     def _target(self, judged: Judged) -> Taught:
         return teach(self.base.estimator, judged.posterior, judged.seen.sample_weight)
 
@@ -189,13 +194,14 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[HeldOut], *, first: bool = False
     ) -> FloatArray:
-        logs = _put_together(folds, models)
-        if not first:
-            return logs
-        asked = np.logical_or.reduce(folds)
-        if self.label_logs is None:
+        logs, asked = _put_together(folds, models), np.logical_or.reduce(folds)
+        if first and self.label_logs is None:
             self.label_logs = logs
-        if self.mixing is None:
+        if not first or self.mixing is None:
+            # Later rounds are judged with the calibration of the trial.
+            if self.tried is None and asked.all():
+                seen = self.judged.seen if self.judged else self.seen
+                self.floor = best_floor(logs, seen.evidence, seen.trust * seen.sample_weight)
             return logs
         found = FromLabels(self._of_labels(logs, asked), self.mixing)
         if self.from_labels is None:
@@ -206,7 +212,10 @@ class SoftRounds(Rounds[HeldOut, Taught]):
         """Calibrate probabilities of labels on held-out ones."""
         weight = self.seen.sample_weight if asked is None else asked * self.seen.sample_weight
         scale = np.count_nonzero(weight) / max(float(weight.sum()), SMALLEST)
-        return calibrate(logs, np.eye(logs.shape[1])[self.first.classes], scale * weight)
+        labels = np.eye(logs.shape[1])[self.first.classes]
+        if self._label_floor is None:
+            self._label_floor = best_floor(logs, labels, weight)
+        return calibrate(logs, labels, scale * weight, self._label_floor)
 
 
 def _fit_and_ask(base: Base, X: Any, taught: Taught, rows: IntArray) -> HeldOut:

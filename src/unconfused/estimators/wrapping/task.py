@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -38,6 +38,7 @@ from unconfused.estimators.annotators.crowd import (
     collect_votes,
     crowd_of,
 )
+from unconfused.estimators.annotators.voted_rows import refuse_no_votes
 from unconfused.estimators.relabel.evidence import Evidence, seen_in_votes, seen_through
 from unconfused.estimators.wrapping.base import Taught, hard, teach
 from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_votes
@@ -56,6 +57,7 @@ class Task:
     prior_counts : (Q, Q) counts that C is held to while it is refined; None to hold it fixed
     guesses : whether C is to be guessed from the labels
     annotators, crowd : who voted, and what, where labels are votes
+    silent : (A,), annotators whose silence is an answer
     """
 
     classes: Labels
@@ -66,6 +68,7 @@ class Task:
     guesses: bool = False
     annotators: Labels | None = None
     crowd: Crowd | None = None
+    silent: BoolArray | None = None
 
     @property
     def nothing_to_mend(self) -> bool:
@@ -156,15 +159,18 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
             "With votes of several annotators each has a confusion matrix of their own, found "
             "from the votes: leave confusion=None."
         )
-    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label)
+    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label, strict=False)
     if len(truth) != _num_samples(X):
         raise ValueError(f"X has {_num_samples(X)} rows but there are votes on {len(truth)}.")
     weight = None if sample_weight is None else checked_weight(sample_weight, len(truth))
-    crowd = crowd_of(votes, truth)
+    crowd = crowd_of(votes, truth, votes.one_sided)
+    refuse_no_votes(crowd)
     found = fit_crowd(crowd, crowd.summed(crowd.majority()), ANSWERS_OF_ALL, ROUNDS, 1e-6)
     matrices = np.maximum(found.matrices, SMALLEST)
     seen = seen_in_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
+    seen = replace(seen, trust=np.where(crowd.informed, 1.0, 0.0))
     seen = through_votes(seen, crowd, matrices)
-    shares = np.broadcast_to(found.prior, seen.evidence.shape)
-    first = teach(settings.estimator, posterior_given(shares, seen.evidence), seen.sample_weight)
-    return Task(votes.classes, seen, first, annotators=votes.annotators, crowd=crowd)
+    posterior = posterior_given(np.broadcast_to(found.prior, seen.evidence.shape), seen.evidence)
+    first = teach(settings.estimator, posterior, seen.trust * seen.sample_weight)
+    task = Task(votes.classes, seen, first, annotators=votes.annotators)
+    return replace(task, crowd=crowd, silent=votes.one_sided)

@@ -136,7 +136,7 @@ _PARTS: dict[type, Kind] = {
             "column_rows": numbers("Q", "Q"),
         }
     ),
-    Calibration: Kind({"power": number, "shift": numbers("Q")}, is_part=True),
+    Calibration: Kind({"power": number, "shift": numbers("Q"), "floor": number}, is_part=True),
     FromLabels: Kind(
         {"calibration": instance(Calibration), "mixing": numbers("Q", "S")}, is_part=True
     ),
