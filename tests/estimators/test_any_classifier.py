@@ -177,7 +177,7 @@ def test_votes_of_no_neighbour_are_not_taken_for_impossible():
     base = KNeighborsClassifier(10)
     unmixed = UnconfusedClassifier(base, mixed, max_rounds=0).fit(X, y)
     # Even noise leaves the likeliest label what it was.
-    assert accuracy(unmixed, X, truth) > accuracy(base.fit(X, y), X, truth) - 0.1
+    assert accuracy(unmixed, X, truth) > accuracy(base.fit(X, y), X, truth) - 0.06
     assert unmixed._from_labels.calibration.floor > 0
 
 

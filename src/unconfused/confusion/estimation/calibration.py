@@ -63,7 +63,7 @@ def best_floor(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> fl
     >>> logs = np.log(np.maximum([[0.6, 0.4, 0.0]] * 10, 1e-12))
     >>> seen = np.eye(3)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 2]]
     >>> best_floor(logs, seen, np.ones(10))
-    0.3
+    0.1
     """
     step = max(1, len(logs) // ROWS_FOR_THE_FLOOR)
     logs, evidence, weight = logs[::step], evidence[::step], weight[::step]
