@@ -22,7 +22,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the answers say in sum, under some posterior; sums over blocks of items add up."""
+    """Sufficient statistics of the answers under a posterior; additive over blocks of items."""
 
     counts: FloatArray
     """Expected answers by annotator, true class and label, (A, Q, Q)."""
@@ -56,7 +56,7 @@ class Answers(Protocol):
 
 @dataclass(frozen=True)
 class Crowd:
-    """What is known: the votes as indicators, and the truth of some items (negative: unknown)."""
+    """Votes as indicators, and the truth of some items (negative: unknown)."""
 
     indicators: Any
     truth: IntArray
@@ -177,7 +177,7 @@ def _shared_matrix(counts: FloatArray) -> tuple[FloatArray, float]:
 def maximise(
     answers: Answers, expected: Expectation, matrices_of: Any, max_iter: int, tol: float
 ) -> CrowdFit:
-    """Turn between the posterior and the matrices, `matrices_of` counts, until nothing is gained.
+    """Alternate between the posterior and the matrices until the objective converges.
 
     `matrices_of` also returns what the matrices add to the log-likelihood.
     """

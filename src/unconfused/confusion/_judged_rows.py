@@ -1,4 +1,4 @@
-"""Every row's label, judged by models that were fitted without the row."""
+"""Out-of-fold evaluation of every row's label."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from unconfused.confusion.estimation.sharpness import posterior_given
 
 
 class RowJudge:
-    """One estimator with the labels it learns from, and what it is asked about each row.
+    """An estimator with its labels, and what is computed for each row.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class RowJudge:
         return Judged(table, "posterior")
 
     def _must_compare(self, model: Any) -> bool:
-        """Return whether the matrix is a guess that has to prove itself."""
+        """Return whether the matrix is a guess that must be tested on held-out labels."""
         return self.criterion is None and not self.takes_truth and _guesses(model)
 
     def _through_matrix(self, model: Any) -> Judged:
@@ -123,7 +123,7 @@ class RowJudge:
         return np.asarray(np.mean(self._asked(model, read, params), axis=0))
 
     def _asked(self, model: Any, read: Any, params: dict[str, Labels] | None = None) -> list[Any]:
-        """Ask models about rows they have not seen, once per set of folds; trusted rows are 0."""
+        """Return out-of-fold results, once per set of folds; those of trusted rows are 0."""
         targets = self.labels.classes[self.best_known] if params is None else self.targets
         if self.splits is None:
             fitted = clone(model).fit(self.X, targets, **(params or {}))
@@ -179,7 +179,7 @@ def _settings(final: Any) -> dict[str, Any]:
 
 
 def _makes_choices(final: Any) -> bool:
-    """Return whether a fit chooses settings, or relabels rows in folds of its own."""
+    """Return whether a fit chooses settings, or relabels rows in its own folds."""
     automatic = any(
         isinstance(value, str) and value == "auto" for value in _settings(final).values()
     )

@@ -36,12 +36,12 @@ class SampleTest:
 
     @property
     def random(self) -> bool:
-        """Whether the rows may pass for a random sample, or for one near enough."""
+        """Whether the rows are consistent with a random sample, or close to one."""
         return self.p_value >= LEVEL or self.shift < LARGE_SHIFT
 
     @property
     def warning(self) -> str:
-        """What to tell the user if they may not."""
+        """Warning for the user if they are not."""
         return (
             "The checked rows are no random sample of the labels: "
             f"{self.shift:.0%} of the {self.n_checked:.0f} would have to carry other labels "

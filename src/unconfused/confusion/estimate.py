@@ -242,13 +242,13 @@ def divide_rows(counts: FloatArray, smoothing: float) -> FloatArray:
 
 
 def refuse_level(level: float) -> None:
-    """Raise if this is no level an interval can have."""
+    """Raise if this is not a valid level of an interval."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie strictly between 0 and 1; got {level}.")
 
 
 def refuse_negative(smoothing: float) -> None:
-    """Raise if less than nothing is to be added to counts; NaN is refused, too."""
+    """Raise if the smoothing is negative or NaN."""
     if not smoothing >= 0:
         raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
 

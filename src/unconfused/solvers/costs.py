@@ -110,7 +110,7 @@ def _check_numbers(values: FloatArray) -> None:
 
 @dataclass(frozen=True)
 class CostSelection:
-    """A selection strategy for which a pair is as large as its norm times its cost."""
+    """A selection strategy applied to norms times costs."""
 
     selection: Selection
     costs: FloatArray

@@ -28,7 +28,7 @@ SETTLED = 2e-3
 
 @dataclass
 class LikelihoodState:
-    """Where a fit stands; enough to go on from."""
+    """State of a fit, sufficient to resume it."""
 
     weights: FloatArray
     """W, (Q, features)."""
@@ -132,7 +132,7 @@ class Likelihood:
         ]
 
     def judge(self, engine: Engine, state: LikelihoodState) -> None:
-        """Set what a state's weights and C say of the rows, without a step."""
+        """Compute the posterior at the weights and C of a state, without a step."""
         objective = _Objective(self, engine, state.matrix.shape)
         state.posterior = objective.measure(state.weights, state.matrix).posterior
 

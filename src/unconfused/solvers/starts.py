@@ -1,4 +1,4 @@
-"""Where a fit of the likelihood starts when no row's truth is known.
+"""Initial weights of the likelihood when no row's truth is known.
 
 With noise the objective is not convex, and at 0 nothing yet says which class is which: where some
 classes are much larger than others, the way down from there can lead into a poor optimum.
@@ -24,7 +24,7 @@ STANDARD_ERRORS = 3.0
 def start_at_scaled_means(
     engine: Engine, likelihood: Likelihood, matrix: FloatArray
 ) -> LikelihoodState:
-    """Return the unmixed class means, as long as the objective likes them best.
+    """Return the multiple of the unmixed class means with the lowest objective.
 
     They cost a pass over the rows, and their lengths another, or one each where the rows' scores
     are too many to hold. Where C is the identity the objective is convex, and where C cannot well
@@ -47,7 +47,7 @@ def start_at_scaled_means(
 
 
 def _can_be_undone(unmixing: Unmixing, engine: Engine) -> bool:
-    """Say whether every class can be told from label noise by its mass alone."""
+    """Return whether the mass of every class is statistically significant."""
     if not unmixing.condition_number < ILL_CONDITIONED_BEYOND:
         return False
     masses = unmixing.masses(engine.code_counts)

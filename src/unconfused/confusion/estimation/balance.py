@@ -79,7 +79,7 @@ def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | N
 
 
 def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return the classes' shares that make the labels' likeliest, as far as these tell.
+    """Return the class shares that best explain the label frequencies.
 
     Where they do not, a class is as frequent as its label.
 
@@ -100,7 +100,7 @@ def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
 
 
 def balance(logs: FloatArray, codes: IntArray, joint: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return probabilities changed no more than it takes for labels to go wrong as often as told.
+    """Return the posteriors closest to these whose totals by label agree with C.
 
     Among the rows of each label, every class gets its own factor.
 
@@ -139,7 +139,7 @@ def balance_until_sure(
     sure: float,
     share: float,
 ) -> FloatArray:
-    """Balance probabilities raised to a power that makes so large a share of the rows so sure.
+    """Balance probabilities, sharpened until a given share of the rows is sufficiently certain.
 
     How sure a model is of what it was not taught says little; which rows it is surest of does.
     """

@@ -82,7 +82,7 @@ def judge_labels(
 
 
 def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
-    """Make probabilities as sure as the labels warrant."""
+    """Sharpen probabilities to the temperature that fits the labels best."""
     return sharpen(probability, best_power(probability[counted], evidence[counted]))
 
 
