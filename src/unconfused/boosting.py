@@ -24,7 +24,7 @@ from unconfused.engines.array_api.likelihood import logarithms, posterior
 __all__ = ["ConfusedObjective"]
 
 SMALLEST_CURVATURE = 1e-6
-"""Of a score: a step divides by the sum of these."""
+"""Lower limit of the curvature of a score: leaf values are divided by sums of these."""
 
 
 class ConfusedObjective:

@@ -11,10 +11,10 @@ from typing import Any
 from unconfused._columns.summary import MOST_DISTINCT, ColumnSummary
 
 FEWEST_ROWS_FOR_IDS = 20
-"""With fewer rows than this, all distinct says little."""
+"""Rows needed to call a column of distinct values an identifier."""
 
 MOSTLY = 0.8
-"""From this share of numbers on, a column of text with numbers is worth a word."""
+"""Share of numbers from which a column of text is reported as nearly numeric."""
 
 
 class ColumnError(ValueError):

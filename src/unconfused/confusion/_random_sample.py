@@ -12,14 +12,14 @@ from unconfused._matrix import ConfusionWarning
 from unconfused._typing import FloatArray, IntArray
 
 LEVEL = 1e-3
-"""Chance of a random sample to be called none: low, as the test is made with every fit."""
+"""Significance level of the test: low, as it is made in every fit."""
 
 LARGE_SHIFT = 0.1
-"""A sample that differs by less, in total variation, does little harm, however sure we are of it:
-one with two rows of every class made sure of is such a one."""
+"""Total variation up to which a difference is harmless even if significant, such as that of a
+random sample with at least two rows of every class."""
 
 EXPECTED_AT_LEAST = 5.0
-"""Labels of which fewer checked rows are expected are taken together (Cochran's rule)."""
+"""Labels with fewer expected rows are pooled (Cochran's rule)."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from unconfused.persistence.errors import ModelFileError
 FORMAT = "unconfused model"
 
 FORMAT_VERSION = 1
-"""Raised when older readers could no longer understand a file."""
+"""Increased when older readers can no longer read a file."""
 
 LONGEST = 64 * 2**20
-"""Bytes of header beyond which a file is none of ours."""
+"""Maximum size of a header in bytes."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Initial weights of the likelihood when no row's truth is known.
 
-With noise the objective is not convex, and at 0 nothing yet says which class is which: where some
-classes are much larger than others, the way down from there can lead into a poor optimum.
+With noise the objective is not convex, and zero weights do not distinguish the classes: if classes
+differ in size, descent from there can end in a poor optimum.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.uma.means import unmixed_means
 
 SCALES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Lengths of a class's weights, in the mean, from which the best is taken; 0 is among them."""
+"""Candidate root mean square norms of the weights of a class; 0 starts at zero."""
 
 STANDARD_ERRORS = 3.0
-"""By how many of these every class must stand out of the label noise to start from its mean."""
+"""Significance that the mass of every class needs for a start from the means."""
 
 
 def start_at_scaled_means(
@@ -26,10 +26,10 @@ def start_at_scaled_means(
 ) -> LikelihoodState:
     """Return the multiple of the unmixed class means with the lowest objective.
 
-    They cost a pass over the rows, and their lengths another, or one each where the rows' scores
-    are too many to hold. Where C is the identity the objective is convex, and where C cannot well
-    be undone the means say little: these start at 0.
-    (The unmixed discriminant is the better classifier, but no better start, and takes longer.)
+    This costs one pass over the rows for the means, and one for all multiples, or one each if the
+    scores do not fit into memory. The start is 0 if C is the identity, where the objective is
+    convex, or if C is too ill-conditioned to unmix the means. (The unmixed discriminant is a better
+    classifier, but not a better start, and takes longer.)
     """
     unmixing = Unmixing(matrix, trusted=len(engine.code_counts) > matrix.shape[1])
     nowhere = LikelihoodState(np.zeros((len(matrix), engine.n_features)), matrix)

@@ -1,4 +1,4 @@
-"""A confusion matrix from few counts per class, steadied by the counts of all classes together."""
+"""Confusion matrices from few counts per class, shrunk towards the counts of all classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unconfused.confusion._dawid_skene import shrink
 from unconfused.confusion.estimate import ConfusionEstimate, check_counts, refuse_negative
 
 STRENGTHS = np.geomspace(1.0, 1e4, 33)
-"""Rows per class that all classes together may stand for, among which the likeliest is found."""
+"""Candidate strengths of the shrinkage, in rows per class; the likeliest is used."""
 
 
 def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEstimate:

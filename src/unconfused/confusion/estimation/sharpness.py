@@ -13,11 +13,11 @@ LARGEST_POWER = 20.0
 """Probabilities are raised to at most this power, and at least to its inverse."""
 
 ROWS_FOR_THE_POWER = 20_000
-"""One number needs no more rows than this."""
+"""Rows used to estimate the exponent."""
 
 
 def posterior_given(probability: FloatArray, evidence: FloatArray) -> FloatArray:
-    """Bring in the evidence, the chance of what was seen given each true class, by Bayes' rule."""
+    """Return the posterior by Bayes' rule; evidence is P(observation | true class), (n, Q)."""
     # Evidence that no class of the row allows says nothing: keep the row's own probabilities.
     allowed = ((probability > 0) & (evidence > 0)).any(axis=1, keepdims=True)
     log_evidence = logarithms(np.where(allowed, evidence, 1.0))
@@ -39,11 +39,10 @@ def sharpen(probability: FloatArray, power: float) -> FloatArray:
 def best_power(
     probability: FloatArray, evidence: FloatArray, weight: FloatArray | None = None
 ) -> float:
-    """Return the power under which what was seen is likeliest.
+    """Return the exponent (inverse temperature) that maximizes the likelihood of the evidence.
 
-    A model kept simple so as not to learn the noise is less sure than it could be, and would side
-    with wrong labels: too few would seem wrong. The rows should not have been seen by the models
-    that judge them, so that what the labels say about the power is no echo of the fit.
+    A regularized model is underconfident, so that too few labels would seem wrong. Probabilities
+    should be out-of-fold: otherwise labels only confirm the fit.
     """
     # Rows are in no order that matters here, or their numbers spread over all of it.
     step = max(1, len(probability) // ROWS_FOR_THE_POWER)

@@ -15,21 +15,21 @@ from unconfused.estimators.relabel.out_of_fold import log_chances
 from unconfused.solvers.likelihood import LikelihoodState
 
 PRECISION_OF_POWER = 1.0
-"""Of the belief, before any row, that probabilities are as sure as they should be, give or take a
-factor of e. A few held-out rows, all predicted rightly, would otherwise ask for certainty."""
+"""Precision of a normal prior on the log inverse temperature, centred at 0. Without it, a few
+held-out rows that are all predicted correctly would push probabilities to certainty."""
 
 
 def calibration_of(rows: HeldOutRows, scores: FloatArray, shares: FloatArray | None) -> Calibration:
     """Fit the temperature to out-of-fold scores, around the class shares.
 
-    What the features say is multiplied, the prior odds of the classes are kept: a penalty weakens
-    the former only. The shares themselves are not fitted; an intercept at the optimum has them
-    right, and those of the folds' models may be poor optima.
+    The scores are scaled around the log class shares, as the penalty shrinks the effect of the
+    features only. The shares themselves are not fitted: an intercept at the optimum has them right,
+    and the models of the folds may be in poor optima.
 
     Parameters
     ----------
-    rows, scores : what to judge by, and its out-of-fold scores
-    shares : (Q,), of the classes; None if no intercept can hold them
+    rows, scores : held-out rows and their out-of-fold scores
+    shares : (Q,), class shares; None without an intercept
     """
     n_classes = scores.shape[1]
     prior = np.zeros(n_classes) if shares is None else np.log(np.maximum(shares, 1e-12))

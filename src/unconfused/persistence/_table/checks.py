@@ -18,10 +18,10 @@ from scipy import sparse
 from unconfused.persistence.arrays import NUMBERS, SIMPLE
 
 LARGEST_INTEGER = 2**128
-"""The state of a random generator is that large; nothing else in a model comes near."""
+"""The state of a random generator is this large; nothing else in a model is."""
 
 MOST_JOBS = 256
-"""More threads or processes than that are not asked for in good faith."""
+"""Largest accepted number of threads or processes."""
 
 
 @dataclass

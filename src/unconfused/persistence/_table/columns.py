@@ -48,7 +48,7 @@ from unconfused.persistence._table.checks import (
 )
 
 WORD_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b")
-"""Patterns that take time in proportion to the text; one from a file might take for ever."""
+"""Patterns whose time is proportional to the text; others could run forever."""
 
 ENCODINGS = ("utf-8", "utf8", "ascii", "latin-1", "latin1", "cp1252", "utf-16")
 KERNELS = ("rbf", "cosine", "linear", "poly", "sigmoid")
