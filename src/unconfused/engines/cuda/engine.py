@@ -14,7 +14,6 @@ from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.cuda import likelihood
 from unconfused.engines.cuda import triton_kernels as kernels
 from unconfused.engines.cuda.cells import TorchPartition
-from unconfused.engines.cuda.triton_moves import add_moves
 
 PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
 ADD_PROGRAMS, ADD_GROUP, ADD_COLUMNS, ADD_WARPS = 132 * 16, 16, 256, 2
@@ -60,7 +59,7 @@ class TorchEngine(ArrayEngine):
         tile = min(ADD_COLUMNS, kernels.power_of_two(columns))
         n_tiles = -(-columns // tile)
         programs = max(1, min(ADD_PROGRAMS, -(-len(rows) // ADD_GROUP)) // n_tiles)
-        add_moves[(programs, n_tiles)](
+        kernels.add_moves[(programs, n_tiles)](
             self.X, rows[order], kinds, self.row_weights, self.squared_norms, sums,
             len(rows), columns, n_regions, self.n_codes, ADD_GROUP, tile, num_warps=ADD_WARPS,
         )  # fmt: skip

@@ -10,8 +10,7 @@ import torch
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.likelihood import logarithms
 from unconfused.engines.base import LikelihoodPass
-from unconfused.engines.cuda import triton_likelihood as kernels
-from unconfused.engines.cuda.triton_kernels import power_of_two
+from unconfused.engines.cuda import triton_kernels as kernels
 
 if TYPE_CHECKING:
     from unconfused.engines.cuda.engine import TorchEngine
@@ -84,7 +83,7 @@ def _residuals(engine: TorchEngine, sent: list[Any], sums: list[Any]) -> Any:
     by_feature[:, :n_classes] = by_class.T
     residuals = engine.X @ by_feature
     order, tile_codes = engine.tiles_by_code
-    classes = power_of_two(width)
+    classes = kernels.power_of_two(width)
     rows = min(TILE, max(2, RESIDUAL_SCORES // classes))
     kernels.scores_to_residuals[(len(tile_codes),)](
         residuals, offsets, order, tile_codes, engine.row_weights, logs, counted,

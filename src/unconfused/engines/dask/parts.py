@@ -23,9 +23,8 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables, RowMap
 from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.local import LocalEngine
-from unconfused.engines.local.mapped_rows import mapped_rows
 from unconfused.engines.local.partition import LocalPartition
-from unconfused.engines.local.rows import wrap_rows
+from unconfused.engines.local.rows import mapped_rows, wrap_rows
 
 Pair = tuple[int, int]
 Block = tuple[Any, IntArray, FloatArray]

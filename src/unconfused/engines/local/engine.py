@@ -14,10 +14,9 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.blas_threads import quiet_blas
-from unconfused.engines.local.mapped_rows import mapped_rows
 from unconfused.engines.local.moments import feature_squares, gram, gram_product
 from unconfused.engines.local.partition import LocalPartition
-from unconfused.engines.local.rows import wrap_rows
+from unconfused.engines.local.rows import mapped_rows, wrap_rows
 from unconfused.engines.local.threads import RowThreads
 
 BLOCK_ROWS = 4096

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import reduce
 from operator import add
 
@@ -10,12 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray
-from unconfused.engines.local.rows import Rows
+from unconfused.engines.local.rows import Rows, row_blocks
 from unconfused.engines.local.threads import RowThreads
-
-BLOCK_BYTES = 16 * 2**20
-"""Approximate size of a block of float64 rows, and of its products with vectors."""
-
 
 DENSE = 0.1
 """Density above which a sparse block is multiplied faster as a dense array."""
@@ -79,10 +74,3 @@ def gram_product(
         in_threads(run)
     # In row order, whichever thread finished first: results are reproducible.
     return reduce(add, (products[first] for first in sorted(products)))
-
-
-def row_blocks(first: int, last: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of blocks of rows of about `BLOCK_BYTES`."""
-    size = max(256, BLOCK_BYTES // (8 * max(1, width)))
-    for start in range(first, last, size):
-        yield start, min(start + size, last)

@@ -11,7 +11,6 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
 from unconfused.engines.local.assignment import RowAssignment
-from unconfused.engines.local.cells import Cells
 from unconfused.engines.local.memory_plan import cell_sums
 
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ SKIP_ROWS = True
 
 ROWS_AT_ONCE = 8192
 """Rows that are added together when tables and sums are made anew: lists of rows take memory."""
+
+LOST = 1e-9
+"""Share of the total by which rounding may have reduced a cell."""
 
 MOVES_PER_ROW = 8
 """Moves per row after which tables and sums are rebuilt, to limit accumulated rounding."""
@@ -36,6 +38,8 @@ class LocalPartition:
     """
 
     def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
+        from unconfused.engines.local.kernels.cells import Labelled, Tables
+
         self._engine = engine
         n_classes = unmixing.n_classes
         by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
@@ -43,7 +47,13 @@ class LocalPartition:
         self.total = float(engine.weights.sum())
         self.n_features = engine.n_features
         self._assignment = RowAssignment(engine, n_classes, alpha, skip=SKIP_ROWS)
-        self._cells = Cells(engine, n_classes)
+        shape = (n_classes, engine.n_codes)
+        members = np.zeros(shape, dtype=np.int32 if engine.rows.n_rows < 2**31 else np.int64)
+        self._cells = Tables(members, np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        self._labelled = Labelled(engine.codes, engine.weights, engine.row_norms)
+        self._total_square = float(
+            np.einsum("i,i,i->", engine.weights, engine.row_norms, engine.row_norms)
+        )
         coefficients = np.broadcast_to(by_region, (n_classes, *by_region.shape[1:]))
         self._sums = cell_sums(engine, coefficients, self._assignment.region)
         self._squared_norms = np.zeros((n_classes, n_classes))
@@ -80,9 +90,7 @@ class LocalPartition:
         if self._outdated or self._n_moved > MOVES_PER_ROW * self._engine.rows.n_rows:
             self._outdated = True
             return
-        self._cells.move(rows, before, self._assignment.region)
-        self._sums.move(rows, before)
-        moved = self._cells.take_moved()
+        moved = self._move_cells(rows, before)
         changed = np.flatnonzero(moved.any(axis=1))
         self._slack[changed] += self._unmix(moved[changed], changed)
         self._versions[changed] += 1
@@ -90,10 +98,10 @@ class LocalPartition:
 
     def tables(self) -> CellTables:
         self._rebuild_if_outdated()
-        tables = self._cells.tables()
+        counts, squares = self._cells.counts.copy(), self._cells.squares.copy()
         if self.at_zero:
-            tables.counts[1:], tables.squares[1:] = tables.counts[0], tables.squares[0]
-        return tables
+            counts[1:], squares[1:] = counts[0], squares[0]
+        return CellTables(counts, squares)
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
         from unconfused.engines.local.kernels.cells import bound_norms
@@ -101,7 +109,7 @@ class LocalPartition:
         self._rebuild_if_outdated()
         changed = np.flatnonzero(self._changed)
         with np.errstate(invalid="ignore"):  # overflow is reported by the solver
-            self._longest[changed] = self._unmix(self._cells.longest_sums(changed), changed)
+            self._longest[changed] = self._unmix(self._longest_sums(changed), changed)
         self._changed.fill(False)
         lower, upper = np.empty((2, *self._slack.shape))
         bound_norms(self._squared_norms, self._slack, self._longest, self.total, lower, upper)
@@ -131,6 +139,26 @@ class LocalPartition:
         self._rebuild_if_outdated()
         return self._sums.all_unmixed(0 if self.at_zero else predicted)
 
+    def _move_cells(self, rows: IntArray, before: IntArray) -> FloatArray:
+        """Move rows between cells; return the sum of their weighted norms by cell, (Q, S)."""
+        from unconfused.engines.local.kernels.cells import move_rows
+
+        self._cells.moved.fill(0.0)
+        move_rows(rows, before, self._assignment.region, self._labelled, self._cells)
+        self._sums.move(rows, before)
+        return self._cells.moved
+
+    def _longest_sums(self, regions: IntArray) -> FloatArray:
+        """Return an upper bound on the norm of every cell's sum in these regions, (regions, S).
+
+        By Cauchy-Schwarz, the weighted sum of rows with norms l and weights w is no longer than
+        ``sqrt(sum(w) * sum(w l²))``. The tables are widened by what rounding may have lost.
+        """
+        members, counts, squares = (table[regions] for table in self._cells[:3])
+        counts = np.sqrt(np.maximum(counts, 0.0) + LOST * self.total)
+        squares = np.sqrt(np.maximum(squares, 0.0) + LOST * self._total_square)
+        return np.where(members == 0, 0.0, counts * squares)
+
     def _unmix(self, lengths: FloatArray, regions: IntArray) -> FloatArray:
         """Bound the lengths of unmixed sums by the lengths of their cells, (regions, Q)."""
         if len(self._by_region) == 1:  # the same in all regions
@@ -141,14 +169,14 @@ class LocalPartition:
         if not self._outdated:
             return
         region = self._assignment.region
-        self._cells.clear()
+        for table in self._cells:
+            table.fill(0)
         self._sums.clear()
+        held = np.zeros(len(self._slack), dtype=bool)
         for start in range(0, len(region), ROWS_AT_ONCE):
             rows = np.arange(start, min(start + ROWS_AT_ONCE, len(region)))
             nowhere = np.full(len(rows), -1, dtype=region.dtype)
-            self._cells.move(rows, nowhere, region)
-            self._sums.move(rows, nowhere)
-        held = self._cells.take_moved().any(axis=1)
+            held |= self._move_cells(rows, nowhere).any(axis=1)
         self._slack[:] = np.where(held, np.inf, 0.0)[:, np.newaxis]
         self._squared_norms.fill(0.0)
         self._versions += 1

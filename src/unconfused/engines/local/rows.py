@@ -5,61 +5,41 @@ Only this module and `kernels/rows.py` distinguish the two.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Iterator
+from tempfile import TemporaryFile
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray
 from unconfused._typing import Rows as Matrix
+from unconfused.engines.base import RowMap
 
-
-class Rows(Protocol):
-    """Rows of features, without the intercept."""
-
-    n_rows: int
-    n_columns: int
-    n_entries: int
-    dtype: Any
-    longest: int
-    """Largest number of stored entries in a row."""
-
-    stored: tuple[Any, ...]
-    """The underlying arrays, as the compiled loops expect them."""
-
-    brings_threads: bool
-    """Whether products with a matrix are already multithreaded (BLAS)."""
-
-    score_dtype: Any
-    """Data type of `scores`."""
-
-    def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        """Write the scores of rows start..stop for weights of shape (features, Q)."""
-        ...
-
-    def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
-        ...
-
-    def block(self, start: int, stop: int) -> Any:
-        """Return rows start..stop as a float64 array or CSR array."""
-        ...
+BLOCK_BYTES = 16 * 2**20
+"""Approximate size of a block of float64 rows, and of its products with vectors."""
 
 
 class DenseRows:
-    """C-ordered array, float32 or float64, used without a copy."""
+    """Features of the rows, without the intercept: a C-ordered array, used without a copy.
+
+    `stored` are the underlying arrays, as the compiled loops expect them, and `longest` is the
+    largest number of stored entries in a row.
+    """
 
     brings_threads = True
+    """Whether products with a matrix are already multithreaded (BLAS)."""
 
     def __init__(self, X: Matrix) -> None:
         self._X = X
-        self.stored = (X,)
-        self.n_rows, self.n_columns = X.shape
-        self.n_entries, self.dtype = X.size, X.dtype
+        self.stored: tuple[Any, ...] = (X,)
+        self.n_rows, self.n_columns = map(int, X.shape)
+        self.n_entries, self.dtype = int(X.size), X.dtype
         self.score_dtype = X.dtype  # mixed precision would copy the rows
         self.longest = X.shape[1]
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+        """Write the scores of rows start..stop for weights of shape (features, Q)."""
         rows = self._X[start:stop]
         if np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
             np.matmul(rows, weights.astype(self.dtype, copy=False), out=out)
@@ -67,6 +47,7 @@ class DenseRows:
             out[:] = rows.astype(np.float64) @ weights
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
+        """Add ``X[start:stop].T @ values`` to out, (features, Q)."""
         out += (values.T @ self._X[start:stop]).T
 
     def block(self, start: int, stop: int) -> Any:
@@ -75,14 +56,14 @@ class DenseRows:
 
 
 class SparseRows:
-    """CSR matrix or array, float32 or float64, used without a copy."""
+    """The same for a CSR matrix or array."""
 
     brings_threads = False
 
     def __init__(self, X: Matrix) -> None:
-        self.stored = self._data, self._indices, self._indptr = X.data, X.indices, X.indptr
-        self.n_rows, self.n_columns = X.shape
-        self.n_entries, self.dtype = X.nnz, X.dtype
+        self.stored: tuple[Any, ...] = X.data, X.indices, X.indptr
+        self.n_rows, self.n_columns = map(int, X.shape)
+        self.n_entries, self.dtype = int(X.nnz), X.dtype
         self.score_dtype = np.dtype(np.float64)
         self.longest = int(np.diff(X.indptr).max(initial=0))
 
@@ -98,13 +79,45 @@ class SparseRows:
 
     def block(self, start: int, stop: int) -> Any:
         """Return rows start..stop as a float64 CSR array."""
-        pointers = self._indptr[start : stop + 1]
+        data, indices, pointers = self.stored
+        pointers = pointers[start : stop + 1]
         entries = slice(pointers[0], pointers[-1])
-        data = self._data[entries].astype(np.float64, copy=False)
-        parts = (data, self._indices[entries], pointers - pointers[0])
+        data = data[entries].astype(np.float64, copy=False)
+        parts = (data, indices[entries], pointers - pointers[0])
         return sparse.csr_array(parts, shape=(stop - start, self.n_columns))
+
+
+Rows: TypeAlias = DenseRows | SparseRows
 
 
 def wrap_rows(X: Any) -> Rows:
     """Wrap an array or CSR matrix without copying it."""
     return SparseRows(X) if sparse.issparse(X) else DenseRows(X)
+
+
+def mapped_rows(rows: Rows, change: RowMap) -> Any:
+    """Return changed copies of the rows, of their type.
+
+    Scaled CSR rows share the indices of the old ones. Copies of memory-mapped rows are in a
+    temporary file, deleted when they are no longer used.
+    """
+    if len(rows.stored) > 1 and change.matrix.ndim == 1:
+        data, indices, pointers = rows.stored
+        scaled = (data * change.matrix[indices]).astype(rows.dtype, copy=False)
+        return sparse.csr_array((scaled, indices, pointers), shape=(rows.n_rows, rows.n_columns))
+    shape = (rows.n_rows, rows.n_columns)
+    if isinstance(rows.stored[0], np.memmap):
+        with TemporaryFile() as file:  # the mapping outlives the handle
+            mapped: Any = np.memmap(file, dtype=rows.dtype, shape=shape)
+    else:
+        mapped = np.empty(shape, dtype=rows.dtype)
+    for start, stop in row_blocks(0, rows.n_rows, rows.n_columns):
+        mapped[start:stop] = change.apply(rows.block(start, stop))
+    return mapped
+
+
+def row_blocks(first: int, last: int, width: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of blocks of rows of about `BLOCK_BYTES`."""
+    size = max(256, BLOCK_BYTES // (8 * max(1, width)))
+    for start in range(first, last, size):
+        yield start, min(start + size, last)

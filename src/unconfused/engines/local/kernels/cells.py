@@ -38,7 +38,7 @@ class Tables(NamedTuple):
     """Weighted sum of their squared norms."""
 
     moved: FloatArray
-    """Weighted sum of the norms of rows that left or joined since the last reset."""
+    """Weighted sum of the norms of rows that left or joined in the last call."""
 
 
 @compiled
