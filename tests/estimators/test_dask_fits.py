@@ -280,7 +280,7 @@ def test_labels_that_change_are_noticed(votes):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_tells_rows_from_others(form, dtype):
-    from unconfused.engines.dask.fingerprint import Fingerprint
+    from unconfused.engines.dask.parts import Fingerprint
 
     rng = np.random.default_rng(0)
     X = rng.random((1000, 20)).astype(dtype)

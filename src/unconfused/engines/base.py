@@ -76,42 +76,36 @@ class RowMap:
     """Inverse of the matrix, or of the scales."""
 
     centre: FloatArray
-    """(d,); zeros without an intercept."""
+    """(d,); zeros without an intercept, and for a scaling."""
 
     def apply(self, rows: Any) -> Any:
         """Return the new rows, (n, d); sparse ones stay sparse if they are only scaled."""
-        if self.matrix.ndim == 1:
-            return rows * self.matrix
-        product = rows @ self.matrix
-        product -= self.centre @ self.matrix
+        product = _times(rows, self.matrix)
+        if self.matrix.ndim == 2:
+            product -= self.centre @ self.matrix
         return product
 
     def to_mapped(self, weights: FloatArray) -> FloatArray:
         """Return weights, (Q, features), that score the new rows as these score the old ones."""
-        d = len(self.centre)
-        if self.matrix.ndim == 1:
-            return np.hstack([weights[:, :d] * self.inverse, weights[:, d:]])
-        offsets = (weights[:, :d] @ self.centre)[:, np.newaxis]
-        return np.hstack([weights[:, :d] @ self.inverse.T, weights[:, d:] + offsets])
+        features, intercepts = np.split(weights, [len(self.centre)], axis=1)
+        offsets = (features @ self.centre)[:, np.newaxis]
+        return np.hstack([_times(features, self.inverse.T), intercepts + offsets])
 
     def from_mapped(self, weights: FloatArray) -> FloatArray:
         """Undo `to_mapped`."""
-        d = len(self.centre)
-        if self.matrix.ndim == 1:
-            return np.hstack([weights[:, :d] * self.matrix, weights[:, d:]])
-        features = weights[:, :d] @ self.matrix.T
-        offsets = (features @ self.centre)[:, np.newaxis]
-        return np.hstack([features, weights[:, d:] - offsets])
+        features, intercepts = np.split(weights, [len(self.centre)], axis=1)
+        features = _times(features, self.matrix.T)
+        return np.hstack([features, intercepts - (features @ self.centre)[:, np.newaxis]])
 
     def sums_from_mapped(self, vector: FloatArray) -> FloatArray:
         """Return a weighted sum of the old rows, (features,), given that of the new ones."""
-        d = len(self.centre)
-        if self.matrix.ndim == 1:
-            return np.append(vector[:d] * self.inverse, vector[d:])
-        features = vector[:d] @ self.inverse
-        if len(vector) > d:  # the last entry of a sum is its weight
-            features = features + vector[d] * self.centre
-        return np.append(features, vector[d:])
+        features, weight = np.split(vector, [len(self.centre)])
+        # With an intercept, the last entry of a sum is its weight.
+        return np.append(_times(features, self.inverse) + weight.sum() * self.centre, weight)
+
+
+def _times(rows: Any, matrix: FloatArray) -> Any:
+    return rows * matrix if matrix.ndim == 1 else rows @ matrix
 
 
 class Partition(Protocol):

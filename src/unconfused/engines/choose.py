@@ -25,14 +25,10 @@ def make_engine(
         return LocalEngine(
             X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
         )
-    return _array_engine(space)(X, codes, n_codes, sample_weight, space=space, intercept=intercept)
-
-
-def _array_engine(space: ArraySpace) -> type[ArrayEngine]:
-    """Return the engine class with kernels for this array type, or the generic one."""
+    kind = ArrayEngine
     on_cuda = getattr(space.device, "type", None) == "cuda"
     if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
         from unconfused.engines.cuda.engine import TorchEngine
 
-        return TorchEngine
-    return ArrayEngine
+        kind = TorchEngine
+    return kind(X, codes, n_codes, sample_weight, space=space, intercept=intercept)

@@ -5,9 +5,8 @@ vectors so far. That span has an orthonormal basis in the kernel's feature space
 in the coordinates of this basis weights and update vectors are ordinary vectors: the solver does
 not see the kernel. The basis vectors are kept as combinations of rows.
 
-What is held: a number for each row and basis vector (twice), one for each row and cell (predicted
-class, label), and a block of the Gram matrix, of which only the rows that change their cell are
-recomputed.
+Memory: a number for each row and basis vector (twice), one for each row and cell (predicted class,
+label), and a block of the Gram matrix. Only its rows that change their cell are recomputed.
 """
 
 from __future__ import annotations
@@ -66,6 +65,7 @@ class KernelEngine:
         self.capacity, self.rank = min(capacity, self.n_rows), 0
         self._features = np.empty((self.n_rows, 0))
         self._expansion = np.empty((0, self.n_rows))
+        self._next: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     @property
     def n_features(self) -> int:
@@ -87,9 +87,8 @@ class KernelEngine:
         found = []
         for code in range(self.n_codes):
             chosen = np.where(self.codes == code, self.weights, 0.0)
-            one = Combination.of(self, chosen, sums[:, code])
-            one.enter(self)
-            found.append(one.vector)
+            found.append(self.coordinates(chosen, sums[:, code]))
+            self.extend(found[-1])
         return np.array(found)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> KernelPartition:
@@ -123,48 +122,36 @@ class KernelEngine:
             found += (combinations[part].T @ self.gram(rows[part])).T
         return found
 
-    def add_basis_vector(self, combination: FloatArray, values: FloatArray) -> None:
-        """Append a unit vector, orthogonal to the others: coefficients and kernel values."""
-        if self.rank == self._features.shape[1]:
-            grown = min(self.capacity, max(16, 2 * self.rank))
-            wider = np.empty((self.n_rows, grown))
-            wider[:, : self.rank] = self.features
-            taller = np.empty((grown, self.n_rows))
-            taller[: self.rank] = self.expansion
-            self._features, self._expansion = wider, taller
-        self._features[:, self.rank], self._expansion[self.rank] = values, combination
-        self.rank += 1
+    def coordinates(self, coefficients: FloatArray, values: FloatArray) -> FloatArray:
+        """Return a combination of rows in coordinates, given its kernel values with all rows.
 
-
-class Combination:
-    """A combination of rows, in the coordinates of the basis and one direction beyond."""
-
-    def __init__(
-        self, vector: FloatArray, rest: FloatArray, values: FloatArray, length: float
-    ) -> None:
-        self.vector, self._rest, self._values, self._length = vector, rest, values, length
-
-    @classmethod
-    def of(cls, engine: KernelEngine, coefficients: FloatArray, values: FloatArray) -> Combination:
-        """Find the coordinates of a combination; `values` are its kernel values with all rows."""
-        vector = np.zeros(engine.n_features)
-        rest, values, squared = coefficients, values, float(coefficients @ values)
+        What lies outside the span of the basis is its next coordinate; see `extend`.
+        """
+        rank, squared = self.rank, float(coefficients @ values)
+        vector, rest = np.zeros(self.n_features), coefficients
         for _ in range(2):  # once more for what rounding left in the span
-            part = rest @ engine.features
-            vector[: engine.rank] += part
-            rest, values = rest - part @ engine.expansion, values - engine.features @ part
+            part = rest @ self.features
+            vector[:rank] += part
+            rest, values = rest - part @ self.expansion, values - self.features @ part
         beyond = float(rest @ values)
-        length = beyond**0.5 if beyond > IN_SPAN * squared else 0.0
-        if engine.rank < engine.capacity:
-            vector[engine.rank] = length
-        if engine.intercept:
+        self._next = None
+        if rank < self.capacity and beyond > IN_SPAN * squared:
+            vector[rank] = length = beyond**0.5
+            self._next = vector, rest / length, values / length
+        if self.intercept:
             vector[-1] = coefficients.sum()
-        return cls(vector, rest, values, length)
+        return vector
 
-    def enter(self, engine: KernelEngine) -> None:
-        """Add the direction beyond the span to the basis, if there is one."""
-        if self._length > 0 and engine.rank < engine.capacity:
-            engine.add_basis_vector(self._rest / self._length, self._values / self._length)
+    def extend(self, vector: FloatArray) -> None:
+        """Add the direction of the last combination to the basis, if this is its vector."""
+        if self._next is None or not np.array_equal(self._next[0], vector):
+            return
+        if self.rank == self._features.shape[1]:
+            grown = min(self.capacity, max(16, 2 * self.rank)) - self.rank
+            self._features = np.pad(self._features, ((0, 0), (0, grown)))
+            self._expansion = np.pad(self._expansion, ((0, grown), (0, 0)))
+        _, self._expansion[self.rank], self._features[:, self.rank] = self._next
+        self.rank, self._next = self.rank + 1, None
 
 
 class KernelPartition(ExactNorms):
@@ -174,7 +161,6 @@ class KernelPartition(ExactNorms):
         self._engine, self._unmixing, self._alpha = engine, unmixing, alpha
         self._n_classes, self._total = unmixing.n_classes, float(engine.weights.sum())
         self._norms = np.sqrt(engine.squares)
-        self._last: Combination | None = None
         self.restart(np.zeros((self._n_classes, engine.n_features)))
 
     def restart(self, weights: FloatArray) -> None:
@@ -185,8 +171,7 @@ class KernelPartition(ExactNorms):
         self._rebuild()
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        if self._last is not None and np.array_equal(self._last.vector, direction):
-            self._last.enter(self._engine)
+        self._engine.extend(direction)
         self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
         self._scores += self._engine.scores(direction[np.newaxis]) * steps
         left, self._region = self._region, self._assign()
@@ -236,8 +221,7 @@ class KernelPartition(ExactNorms):
         chosen = np.where(self._region == region, engine.weights * unmix[engine.codes], 0.0)
         first = region * engine.n_codes
         values = self._values[:, first : first + engine.n_codes] @ unmix
-        self._last = Combination.of(engine, chosen, values)
-        return self._last.vector
+        return engine.coordinates(chosen, values)
 
     def _assign(self) -> IntArray:
         """Return the region of every row, -1 for none: the best class, if it leads by `alpha`."""

@@ -34,13 +34,9 @@ class TorchPartition(ArrayPartition):
 
     def __init__(self, engine: TorchEngine, unmixing: Unmixing, alpha: float) -> None:
         n_rows, zeros = engine.n_rows, engine.space.zeros
-
-        def integers() -> Any:
-            return torch.zeros(n_rows, dtype=torch.int32, device=engine.space.device)
-
         # Score of a row's class, and an upper bound on those of all others.
         self._top, self._bound, self._projection = zeros(n_rows), zeros(n_rows), zeros(n_rows)
-        self._region, self._unsure = integers(), integers()
+        self._region, self._unsure = zeros(n_rows).int(), zeros(n_rows).int()
         self._longest_row = float(engine.row_norms.max()) if n_rows else 0.0
         super().__init__(engine, unmixing, alpha)
 

@@ -70,6 +70,7 @@ class TorchEngine(ArrayEngine):
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        if not likelihood.can_measure(self, len(weights)):
-            return super().likelihood(weights, mixing, code_weights)
-        return likelihood.measure(self, weights, mixing, code_weights)
+        fits = self.n_rows * len(weights) <= likelihood.MOST_SCORES
+        if fits and self.X.dtype == self.space.xp.float32:
+            return likelihood.measure(self, weights, mixing, code_weights)
+        return super().likelihood(weights, mixing, code_weights)

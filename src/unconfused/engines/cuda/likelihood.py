@@ -31,12 +31,6 @@ RESIDUAL_SCORES = 512
 """Scores that a warp handles at a time, at least two rows."""
 
 
-def can_measure(engine: TorchEngine, n_classes: int) -> bool:
-    """Return whether the kernels support these rows."""
-    single = engine.X.dtype == engine.space.xp.float32
-    return bool(single and engine.n_rows * n_classes <= MOST_SCORES)
-
-
 def tiles_by_code(codes: Any, n_codes: int) -> tuple[Any, Any]:
     """Return the rows sorted by label code in tiles padded with -1, and the tiles' codes."""
     in_order, rows = codes.sort()

@@ -107,18 +107,14 @@ def _apply(sums, kind, total, mass, squared, columns, n_columns, n_regions, n_co
     there = columns < n_columns
     cell_code, regions = kind % n_codes, kind // n_codes
     left, entered = regions // (n_regions + 1) - 1, regions % (n_regions + 1) - 1
-    if left >= 0:
-        into = sums + (left * n_codes + cell_code) * (n_columns + 2)
-        tl.atomic_add(into + columns, -total, mask=there, sem="relaxed")
-        if tl.program_id(1) == 0:
-            tl.atomic_add(into + n_columns, -mass, sem="relaxed")
-            tl.atomic_add(into + n_columns + 1, -squared, sem="relaxed")
-    if entered >= 0:
-        into = sums + (entered * n_codes + cell_code) * (n_columns + 2)
-        tl.atomic_add(into + columns, total, mask=there, sem="relaxed")
-        if tl.program_id(1) == 0:
-            tl.atomic_add(into + n_columns, mass, sem="relaxed")
-            tl.atomic_add(into + n_columns + 1, squared, sem="relaxed")
+    for side in tl.static_range(2):
+        region, sign = tl.where(side == 0, left, entered), 2 * side - 1
+        if region >= 0:
+            into = sums + (region * n_codes + cell_code) * (n_columns + 2)
+            tl.atomic_add(into + columns, sign * total, mask=there, sem="relaxed")
+            if tl.program_id(1) == 0:
+                tl.atomic_add(into + n_columns, sign * mass, sem="relaxed")
+                tl.atomic_add(into + n_columns + 1, sign * squared, sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["n_moves"])

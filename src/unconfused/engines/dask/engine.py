@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import add, methodcaller
+from functools import cached_property, partial, reduce
+from operator import add, attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.dask.partition import DaskPartition
-from unconfused.engines.dask.parts import ask_engine
-from unconfused.engines.dask.pool import PartPool, part_builder
+from unconfused.engines.dask.parts import ask_engine, build_part
+from unconfused.engines.dask.pool import PartPool
 from unconfused.engines.local import LocalEngine
 
 
@@ -47,7 +47,9 @@ class DaskRows:
         """Return an engine over these rows; all rows are loaded onto the workers once."""
         kind = (n_codes, intercept)
         if kind not in self._pools:
-            build = part_builder(self.shape[1], n_codes, intercept)
+            build = partial(
+                build_part, n_columns=self.shape[1], n_codes=n_codes, intercept=intercept
+            )
             self._pools[kind] = PartPool(self.blocks, self.homes, self.n_rows, self.n_bytes, build)
         pool = self._pools[kind]
         if self.left_out is not None:
@@ -73,38 +75,29 @@ class DaskEngine:
     def mapped(self, change: RowMap) -> DaskEngine:
         return DaskEngine(self._pool.mapped(change), self.n_features, self.intercept)
 
-    @property
+    @cached_property
     def code_counts(self) -> FloatArray:
-        return np.asarray(self._code_totals[0])
-
-    @property
-    def code_squares(self) -> FloatArray:
-        return np.asarray(self._code_totals[1])
+        return np.asarray(self._sum(attrgetter("code_counts")))
 
     @cached_property
-    def _code_totals(self) -> FloatArray:
-        totals: FloatArray = self._sum(_code_totals)
-        return totals
+    def code_squares(self) -> FloatArray:
+        return np.asarray(self._sum(attrgetter("code_squares")))
 
     @cached_property
     def _code_sums(self) -> FloatArray:
-        sums: FloatArray = self._sum(methodcaller("code_sums"))
-        return sums
+        return np.asarray(self._sum(methodcaller("code_sums")))
 
     def code_sums(self) -> FloatArray:
         return self._code_sums.copy()
 
     def feature_squares(self) -> FloatArray:
-        squares: FloatArray = self._sum(methodcaller("feature_squares"))
-        return squares
+        return np.asarray(self._sum(methodcaller("feature_squares")))
 
     def second_moment(self) -> FloatArray:
-        moment: FloatArray = self._sum(methodcaller("second_moment"))
-        return moment
+        return np.asarray(self._sum(methodcaller("second_moment")))
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
-        product: FloatArray = self._sum(methodcaller("second_moment_product", vectors))
-        return product
+        return np.asarray(self._sum(methodcaller("second_moment_product", vectors)))
 
     def partition(self, unmixing: Unmixing, alpha: float) -> DaskPartition:
         total = float(self.code_counts.sum())
@@ -126,7 +119,3 @@ class DaskEngine:
 def _entries(engine: LocalEngine) -> FloatArray:
     size = engine.rows.n_rows * engine.rows.n_columns
     return np.array([float(engine.rows.n_entries), float(size)])
-
-
-def _code_totals(engine: LocalEngine) -> FloatArray:
-    return np.array([engine.code_counts, engine.code_squares])

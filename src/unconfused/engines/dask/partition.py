@@ -179,17 +179,13 @@ class DaskPartition:
         return not self._pool.kept or (self._answer is None and self._step is None)
 
     def _command(self, restart: bool, drift: bool, pairs: tuple[Pair, ...]) -> Command:
-        steps, direction = self._step or (None, None)
         return Command(
             key=self._key,
             serial=self._serial,
             epoch=self._epoch,
             begins=self._begun != self._epoch,
-            weights=self._weights if restart else None,
-            unmixing=self._unmixing if restart else None,
-            alpha=self._alpha if restart else 0.0,
-            steps=None if restart or self._answer is not None else steps,
-            direction=None if restart or self._answer is not None else direction,
+            start=(self._weights, self._unmixing, self._alpha) if restart else None,
+            step=None if restart or self._answer is not None else self._step,
             references=self._new_references,
             pairs=pairs,
             drift=drift,

@@ -21,7 +21,6 @@ from scipy import sparse
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables, RowMap
-from unconfused.engines.dask.fingerprint import Fingerprint
 from unconfused.engines.local import LocalEngine
 from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import mapped_rows, wrap_rows
@@ -29,6 +28,9 @@ from unconfused.engines.local.rows import mapped_rows, wrap_rows
 Pair = tuple[int, int]
 Block = tuple[Any, IntArray, FloatArray]
 """Rows, their label codes, their weights."""
+
+TOLERANCE = 1e-6
+"""Relative tolerance of the sums in a fingerprint: machines round differently."""
 
 
 class WorkerPartition:
@@ -122,13 +124,12 @@ class Command:
     begins: bool = False
     """Whether the epoch begins: a part that joins later lacks references that others have."""
 
-    weights: FloatArray | None = None
-    """All weights, (Q, features), for a part that cannot continue from its last command."""
+    start: tuple[FloatArray, Unmixing, float] | None = None
+    """Weights, unmixing and margin, for a part that cannot continue from its last command."""
 
-    unmixing: Unmixing | None = None
-    alpha: float = 0.0
-    steps: FloatArray | None = None
-    direction: FloatArray | None = None
+    step: tuple[FloatArray, FloatArray] | None = None
+    """Steps and direction of a move."""
+
     references: tuple[tuple[Pair, ...], FloatArray] | None = None
     """New references: the pairs requested last, and their sums over all parts."""
 
@@ -167,6 +168,33 @@ class Answer:
 
 def _plus(one: Any, other: Any) -> Any:
     return None if one is None or other is None else one + other
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Sums that tell whether rows computed a second time are the same."""
+
+    n_rows: int
+    sums: FloatArray
+    sizes: FloatArray
+
+    @classmethod
+    def of(cls, X: Any, weights: FloatArray, *columns: Any) -> Fingerprint:
+        """Sum a projection of the rows, and its products with columns of labels."""
+        with np.errstate(all="ignore"):
+            # Not the row sums: normalized rows have all the same.
+            direction = np.cos(np.arange(X.shape[1])).astype(X.dtype)
+            projected = np.asarray(X @ direction, dtype=np.float64)
+            labels = np.stack([np.ones(len(weights)), *columns])
+            terms = np.concatenate([weights * labels, weights * projected * labels])
+            return cls(len(weights), terms.sum(axis=1), np.abs(terms).sum(axis=1))
+
+    def differs_from(self, other: Fingerprint) -> bool:
+        """Return whether these are different rows, beyond rounding of the sums."""
+        if self.n_rows != other.n_rows:
+            return True
+        with np.errstate(all="ignore"):  # sums that overflow compare as equal
+            return bool(np.any(np.abs(self.sums - other.sums) > TOLERANCE * self.sizes))
 
 
 class Part:
@@ -254,24 +282,22 @@ def carry_out(part: Part, command: Command) -> Answer | None:
 
 def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:
     held = part.partitions.get(command.key)
-    if command.weights is not None:
+    if command.start is not None:
+        weights, unmixing, alpha = command.start
         if held is None:
-            assert command.unmixing is not None
-            partition = LocalPartition(part.engine, command.unmixing, command.alpha)
-            held = WorkerPartition(partition, command.unmixing.n_classes)
-            part.partitions[command.key] = held
+            partition = LocalPartition(part.engine, unmixing, alpha)
+            held = part.partitions[command.key] = WorkerPartition(partition, unmixing.n_classes)
         held.serial = -1  # in case it is interrupted
-        held.local.restart(command.weights)
+        held.local.restart(weights)
     elif (
         held is None
         or held.serial not in (command.serial - 1, command.serial)
         or (held.epoch != command.epoch and not command.begins)
     ):
         return None
-    elif held.serial < command.serial and command.steps is not None:
-        assert command.direction is not None
+    elif held.serial < command.serial and command.step is not None:
         held.serial = -1
-        held.local.move(command.steps, command.direction)
+        held.local.move(*command.step)
     held.serial = command.serial
     if held.epoch != command.epoch:
         held.begin(command.epoch)

@@ -14,8 +14,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import RowMap
-from unconfused.engines.dask.fingerprint import Fingerprint
-from unconfused.engines.dask.parts import Part, build_part
+from unconfused.engines.dask.parts import Fingerprint, Part
 
 SHARE_OF_MEMORY = 0.5
 """Without a cluster, rows are kept in memory if they fit into this share of it."""
@@ -250,11 +249,6 @@ def _identified(
     return part.fingerprint, function(own, argument)
 
 
-def part_builder(n_columns: int, n_codes: int, intercept: bool) -> Callable[[Sequence[Any]], Part]:
-    """Return the function that makes a part from blocks."""
-    return partial(build_part, n_columns=n_columns, n_codes=n_codes, intercept=intercept)
-
-
 def active_client() -> Any | None:
     """Return the client of the cluster that Dask would use, or None."""
     from dask.base import get_scheduler
@@ -302,26 +296,16 @@ def _groups(
 ) -> list[tuple[str | None, list[int]]]:
     """Assign blocks to the worker that holds them, and the others evenly, in runs."""
     sizes = np.where(np.isnan(n_rows), 1.0, n_rows)
-    filled = np.flatnonzero(sizes > 0)
-    loads = np.zeros(len(slots))
+    loads, fair, turn = np.zeros(len(slots)), sizes.sum() / len(slots), 0
     groups: list[list[int]] = [[] for _ in slots]
-
-    def give(block: int, places: Sequence[int]) -> None:
-        place = min(places, key=lambda one: loads[one])
+    at_home = [[s for s, slot in enumerate(slots) if slot and slot == home] for home in homes]
+    # Those that a worker holds first; sorting keeps the order of the others.
+    for block in sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda block: not at_home[block]):
+        if not at_home[block]:
+            # Rounded to the nearest block.
+            while turn < len(slots) - 1 and loads[turn] + sizes[block] / 2 > fair:
+                turn += 1
+        place = min(at_home[block] or [turn], key=lambda one: loads[one])
         groups[place].append(block)
         loads[place] += sizes[block]
-
-    free = []
-    for block in filled.tolist():
-        places = [s for s, slot in enumerate(slots) if slot is not None and slot == homes[block]]
-        if places:
-            give(block, places)
-        else:
-            free.append(block)
-    fair, place = sizes.sum() / len(slots), 0
-    for block in free:
-        # Rounded to the nearest block.
-        while place < len(slots) - 1 and loads[place] + sizes[block] / 2 > fair:
-            place += 1
-        give(block, [place])
     return [(slot, group) for slot, group in zip(slots, groups, strict=True) if group]

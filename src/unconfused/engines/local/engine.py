@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 from contextlib import AbstractContextManager, nullcontext
-from functools import reduce
-from operator import add
 
 import numpy as np
 
@@ -56,22 +53,21 @@ class LocalEngine:
         self._n_threads = n_threads
         self.weights = np.ones(self.rows.n_rows) if sample_weight is None else sample_weight
         self.in_threads = RowThreads(n_threads, self.rows)
-        self.row_norms = self._row_norms()
+        self.row_norms = np.empty(self.rows.n_rows)
+        """Norms of the rows, including the intercept."""
 
-    def _row_norms(self) -> FloatArray:
         from unconfused.engines.local.kernels.rows import squared_norms
 
-        norms = np.empty(self.rows.n_rows)
-        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, norms))
-        norms += self.intercept
-        return np.sqrt(norms, out=norms)
+        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, self.row_norms))
+        np.sqrt(self.row_norms + intercept, out=self.row_norms)
+
+    def _with_rows(self, X: Matrix, intercept: bool) -> LocalEngine:
+        """Return an engine with the labels and weights of this one."""
+        labels = self.codes, self.n_codes, self.weights
+        return LocalEngine(X, *labels, intercept=intercept, n_threads=self._n_threads)
 
     def mapped(self, change: RowMap) -> LocalEngine:
-        engine = copy.copy(self)
-        engine.rows = wrap_rows(mapped_rows(self.rows, change))
-        engine.in_threads = RowThreads(self._n_threads, engine.rows)
-        engine.row_norms = engine._row_norms()
-        return engine
+        return self._with_rows(mapped_rows(self.rows, change), self.intercept)
 
     @property
     def density(self) -> float:
@@ -122,18 +118,10 @@ class LocalEngine:
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        by_feature = np.ascontiguousarray(weights[:, : self.rows.n_columns].T)
-        passes: dict[int, LikelihoodPass] = {}
-
-        def run(start: int, stop: int) -> None:
-            passes[start] = self._measure(weights, by_feature, mixing, code_weights, start, stop)
-
-        if self.rows.brings_threads:
-            run(0, self.rows.n_rows)
-        else:
-            self.in_threads(run)
-        # In row order, whichever thread finished first: results are reproducible.
-        return reduce(add, (passes[start] for start in sorted(passes)))
+        measured: LikelihoodPass = self.in_threads.total(
+            lambda start, stop: self._measure(weights, mixing, code_weights, start, stop)
+        )
+        return measured
 
     def scored(self, weights: FloatArray) -> LocalEngine | None:
         n_rows, columns = self.rows.n_rows, self.rows.n_columns
@@ -144,27 +132,15 @@ class LocalEngine:
         scores = scores.astype(np.float64, copy=False)
         if self.intercept:
             scores += weights[:, columns]
-        return LocalEngine(
-            scores,
-            self.codes,
-            self.n_codes,
-            self.weights,
-            intercept=False,
-            n_threads=self._n_threads,
-        )
+        return self._with_rows(scores, intercept=False)
 
     def _measure(
-        self,
-        weights: FloatArray,
-        by_feature: FloatArray,
-        mixing: FloatArray,
-        code_weights: FloatArray,
-        first: int,
-        last: int,
+        self, weights: FloatArray, mixing: FloatArray, factors: FloatArray, first: int, last: int
     ) -> LikelihoodPass:
         from unconfused.engines.local.kernels.likelihood import posterior
 
         columns = self.rows.n_columns
+        by_feature = np.ascontiguousarray(weights[:, :columns].T)
         gradient = np.zeros((len(weights), self.n_features))
         features = np.zeros_like(by_feature)
         table = np.zeros(mixing.shape)
@@ -180,9 +156,9 @@ class LocalEngine:
             if self.intercept:
                 scores += weights[:, columns].astype(scores.dtype)
             codes = self.codes[start:stop]
-            np.take(code_weights, codes, out=row_weights, mode="clip")  # "raise" makes a copy
+            np.take(factors, codes, out=row_weights, mode="clip")  # "raise" makes a copy
             row_weights *= self.weights[start:stop]
-            loss += posterior(scores, codes, row_weights, mixing, 0, stop - start, table)
+            loss += posterior(scores, codes, row_weights, mixing, table)
             self.rows.add_outer(scores, start, stop, features)
             if self.intercept:
                 gradient[:, columns] += scores.sum(axis=0, dtype=np.float64)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
-
 import numpy as np
 from scipy import sparse
 
@@ -52,10 +49,10 @@ def gram_product(
     rows: Rows, weights: FloatArray, vectors: FloatArray, intercept: bool, in_threads: RowThreads
 ) -> FloatArray:
     """Return the sum of ``w_i x_i (x_i . V)``, V of shape (features, k)."""
-    columns, products = rows.n_columns, {}
+    columns = rows.n_columns
     width = max(vectors.shape[1], rows.n_entries // rows.n_rows)
 
-    def run(first: int, last: int) -> None:
+    def measure(first: int, last: int) -> FloatArray:
         product = np.zeros(vectors.shape)
         for start, stop in row_blocks(first, last, width):
             block = rows.block(start, stop)
@@ -66,11 +63,6 @@ def gram_product(
             product[:columns] += block.T @ scores
             if intercept:
                 product[-1] += scores.sum(axis=0)
-        products[first] = product
+        return product
 
-    if rows.brings_threads:
-        run(0, rows.n_rows)
-    else:
-        in_threads(run)
-    # In row order, whichever thread finished first: results are reproducible.
-    return reduce(add, (products[first] for first in sorted(products)))
+    return np.asarray(in_threads.total(measure))

@@ -28,6 +28,8 @@ class SumsOnDemand:
     region : region of every row, -1 for none; modified in place by the owner
     """
 
+    _in_parallel = True
+
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         self._engine, self._coefficients, self._region = engine, coefficients, region
 
@@ -47,7 +49,12 @@ class SumsOnDemand:
             np.einsum("qj,qj->q", vectors, vectors, out=squared_norms[region])
             slack[region] = 0.0
 
-        self._engine.in_threads.each(run, [(r,) for r in sorted({p for p, _ in pairs})])
+        regions = [(r,) for r in sorted({p for p, _ in pairs})]
+        if self._in_parallel:
+            self._engine.in_threads.each(run, regions)
+        else:
+            for region in regions:
+                run(*region)
 
     def unmixed(self, region: int, true: int) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
@@ -106,6 +113,8 @@ class LazySums(KeptSums):
     current rows, since an early update can move all rows of one class to another.
     """
 
+    _in_parallel = False  # regions exchange sets
+
     def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
         super().__init__(engine, coefficients, region)
         self._counted = np.zeros((len(self._sums), engine.rows.n_rows), dtype=bool)
@@ -120,16 +129,6 @@ class LazySums(KeptSums):
 
     def move(self, rows: IntArray, before: IntArray) -> None:
         """Do nothing: moves stay pending until `sums_of`."""
-
-    def measure(
-        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
-    ) -> None:
-        """Write the squared norms, one region at a time: regions exchange sets."""
-        for pair in pairs:
-            if slack[pair] > 0.0:
-                vectors = self.all_unmixed(pair[0])
-                np.einsum("qj,qj->q", vectors, vectors, out=squared_norms[pair[0]])
-                slack[pair[0]] = 0.0
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Apply pending moves; return all label codes and their sums, (S, features)."""

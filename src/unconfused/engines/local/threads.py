@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ class RowThreads:
     def __init__(self, n_threads: int, rows: Rows) -> None:
         worth = max(1, rows.n_entries // WORTH_A_THREAD)
         self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
-        self._n_rows = rows.n_rows
+        self._n_rows, self._brings_threads = rows.n_rows, rows.brings_threads
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def pieces(self, n_pieces: int | None = None, multiple_of: int = 1) -> list[tuple[int, int]]:
@@ -34,6 +36,18 @@ class RowThreads:
     def __call__(self, loop: Callable[[int, int], None]) -> None:
         """Call ``loop(start, stop)`` on chunks that cover every row once."""
         self.each(loop, self.pieces())
+
+    def total(self, measure: Callable[[int, int], Any]) -> Any:
+        """Add up ``measure(start, stop)`` over chunks that cover every row once."""
+        parts: dict[int, Any] = {}
+
+        def run(start: int, stop: int) -> None:
+            parts[start] = measure(start, stop)
+
+        # Rows whose products are multithreaded already are measured in one chunk.
+        self.each(run, [(0, self._n_rows)] if self._brings_threads else self.pieces())
+        # In row order, whichever thread finished first: results are reproducible.
+        return reduce(add, (parts[start] for start in sorted(parts)))
 
     def each(self, work: Callable[..., None], items: Iterable[tuple[Any, ...]]) -> None:
         """Call ``work(*item)`` for every item; whichever thread is free takes the next one."""

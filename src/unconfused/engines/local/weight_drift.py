@@ -117,9 +117,5 @@ def used_slack(distances: FloatArray) -> FloatArray:
     >>> used_slack(np.array([[5.0, 3.0, 0.0]]))
     array([[8., 8., 5.]])
     """
-    slots, leader = np.arange(len(distances)), distances.argmax(axis=1)
-    others = np.repeat(distances[slots, leader][:, np.newaxis], distances.shape[1], axis=1)
-    but_leader = distances.copy()
-    but_leader[slots, leader] = -1.0
-    others[slots, leader] = but_leader.max(axis=1)
-    return np.asarray(distances + others)
+    second, first = np.partition(distances, -2, axis=1)[:, -2:, np.newaxis].swapaxes(0, 1)
+    return np.asarray(distances + np.where(distances == first, second, first))

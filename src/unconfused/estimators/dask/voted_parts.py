@@ -21,7 +21,7 @@ from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation
 from unconfused.engines import LocalEngine
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.dask.engine import DaskEngine, DaskRows
-from unconfused.engines.dask.fingerprint import Fingerprint
+from unconfused.engines.dask.parts import Fingerprint
 from unconfused.engines.dask.pool import PartPool
 from unconfused.estimators.annotators.crowd import SeenRows
 from unconfused.estimators.annotators.voted_rows import LocalVotes

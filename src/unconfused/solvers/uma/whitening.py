@@ -87,7 +87,7 @@ class Whitening:
             return RowMap(*self.covariance.root(ridge), centre)
         squares = self._rows.feature_squares()[: len(centre)] / self._total
         roots = np.sqrt(np.maximum(squares - centre**2, 0.0) + ridge)
-        return RowMap(1 / roots, roots, centre)
+        return RowMap(1 / roots, roots, np.zeros_like(centre))
 
 
 def refined_start(engine: Engine, unmixing: Unmixing, whitening: Whitening) -> Start:

@@ -12,13 +12,7 @@ from unconfused._typing import FloatArray
 
 @compiled
 def posterior(
-    scores: Any,
-    codes: Any,
-    row_weights: FloatArray,
-    mixing: FloatArray,
-    start: int,
-    stop: int,
-    table: FloatArray,
+    scores: Any, codes: Any, row_weights: FloatArray, mixing: FloatArray, table: FloatArray
 ) -> float:
     """Replace the scores of rows by their residuals, the gradient of the loss, in place.
 
@@ -29,7 +23,7 @@ def posterior(
     n_classes = scores.shape[1]
     loss = 0.0
     shares, levels = np.empty(n_classes), np.empty(n_classes)
-    for i in range(start, stop):
+    for i in range(len(scores)):
         code, weight = codes[i], row_weights[i]
         highest = -np.inf
         for q in range(n_classes):
