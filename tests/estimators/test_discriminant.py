@@ -107,13 +107,13 @@ def test_second_moments_of_row_blocks_add_up(seed, cut, storage, intercept):
 
 @pytest.mark.parametrize("storage", STORAGE)
 def test_small_blocks_and_threads_change_nothing(monkeypatch, storage):
-    from unconfused.engines.local import moments, threads
+    from unconfused.engines.local import rows, threads
 
     rng = np.random.RandomState(0)
     X, codes, vectors = storage(rng.rand(1000, 5)), np.zeros(1000, dtype=int), rng.randn(6, 2)
     whole = LocalEngine(X, codes, 2)
     expected = whole.second_moment(), whole.second_moment_product(vectors)
-    monkeypatch.setattr(moments, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 10)
     parts = LocalEngine(X, codes, 2, n_threads=3)
     np.testing.assert_allclose(parts.feature_squares(), np.diag(expected[0]))

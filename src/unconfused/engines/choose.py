@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.array_api.namespace import ArraySpace
-from unconfused.engines.local import LocalEngine
+from unconfused.engines.local.engine import LocalEngine
 
 
 def make_engine(

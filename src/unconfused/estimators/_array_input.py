@@ -20,7 +20,7 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
 )
 
-from unconfused.engines import ArraySpace
+from unconfused.engines.array_api.namespace import ArraySpace
 
 LAYOUTS = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr")
 

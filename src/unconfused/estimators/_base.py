@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from unconfused._labels import known_truth, label_array, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
-from unconfused.engines import thread_pools
+from unconfused.engines.local.blas_threads import thread_pools
 from unconfused.estimators._array_input import (
     array_space,
     float_types,

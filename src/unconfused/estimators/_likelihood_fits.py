@@ -17,10 +17,10 @@ from unconfused._matrix import (
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.pooled import steadied_counts
-from unconfused.engines import Engine
+from unconfused.engines.base import Engine
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
-from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators._noisy_classifier import SoftmaxClassifier
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import (
     log_vote_chances,

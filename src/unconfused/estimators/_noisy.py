@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from unconfused._confusion_names import confusion_labels, is_rectangular
-from unconfused._html import confusion_card
 from unconfused._labels import EncodedLabels, encode_labels, split_missing
 from unconfused._matrix import (
     ConfusionWarning,
@@ -18,16 +17,11 @@ from unconfused._matrix import (
     aligned_counts,
     confusion_classes,
 )
-from unconfused._text.wrong_labels import joint_table, wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._random_sample import warn_unless_random
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
-from unconfused.engines import ArrayEngine, Engine, LocalEngine, make_engine
-from unconfused.engines.dask.engine import DaskRows
-from unconfused.estimators._array_input import array_space, rows_at, to_numpy
-from unconfused.estimators._base import LinearClassifier, thread_count
-from unconfused.estimators._lazy import is_dask
+from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 
 LARGEST_TOTAL = 1e100
@@ -265,122 +259,3 @@ def passed_confusion(model: Any) -> Any:
     return (
         getattr(model, "guessed_confusion_", None) if is_open(model.confusion) else model.confusion
     )
-
-
-class NoisyLabelClassifier(LinearClassifier):
-    """A linear classifier that learns from noisy labels, with the truth of some rows."""
-
-    confusion: Any
-    missing_label: Any
-    fit_intercept: bool
-    n_jobs: int | None
-    confusion_: FloatArray
-    class_prior_: FloatArray
-    labels_: Labels
-
-    def _repr_html_inner(self) -> str:
-        """Show a card above scikit-learn's diagram once fitted."""
-        return self._with_card(super()._repr_html_inner())
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Do the same where a notebook asks for all forms at once."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._with_card(bundle["text/html"])
-        return bundle
-
-    def _with_card(self, diagram: str) -> str:
-        if not hasattr(self, "class_prior_") or hasattr(self, "labels_"):
-            return diagram  # a card shows one label per class
-        classes = self.classes_.tolist()
-        headline = self._noise_headline(classes)
-        steps = f"{type(self).__name__}, {len(classes)} classes"
-        if hasattr(self, "n_iter_"):  # a model in closed form has none
-            steps += f", fitted in {self.n_iter_:,} steps"
-        more = "unconfused.write_report shows which rows, and how sure this is"
-        return confusion_card(headline, self.confusion_, classes, [steps, more]) + diagram
-
-    def _noise_headline(self, classes: list[object]) -> tuple[str, str]:
-        """Say how many labels are wrong, by the same numbers as reports and the command line."""
-        passed = passed_confusion(self)
-        if isinstance(passed, ConfusionEstimate):
-            found = passed.wrong_labels()
-            return found.number, found.claim(passed.classes.tolist())
-        counts = getattr(self, "_pair_counts", None)
-        if passed is None and counts is not None and np.any(counts):
-            found = wrong_labels(counts, "trusted")
-        elif np.array_equal(self.confusion_, np.eye(len(classes))):
-            return "0 %", "of the labels wrong: taken as they are"
-        else:
-            table = joint_table(np.asarray(self.confusion_), self.class_prior_)
-            found = wrong_labels(table, "fitted")
-        return found.number, found.claim(classes)
-
-    def _check_data(
-        self,
-        X: Any,
-        y: Any,
-        y_true: Any,
-        sample_weight: Any,
-        classes: ArrayLike | None,
-        *,
-        reset: bool,
-    ) -> NoisyData:
-        if is_dask(X):
-            from unconfused.estimators.dask.data import check_dask
-
-            return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
-        X = self._check_rows(X, reset=reset)
-        observed = self._check_labels(y, X)
-        labels = encode_noisy(
-            observed, to_numpy(y_true), self.confusion, classes, self.missing_label
-        )
-        weight, bare = self._check_weight(sample_weight, X), without_label(labels)
-        if not bare.any():
-            return NoisyData(X, labels, weight)
-        counted = np.ones(len(bare)) if weight is None else weight
-        refuse_extreme_weights(float(counted[~bare].sum()))
-        return NoisyData(
-            X, labels, np.where(bare, 0.0, counted), unlabelled=np.where(bare, counted, 0.0)
-        )
-
-    def _publish_labels(self, labels: EncodedLabels) -> None:
-        """Set `classes_`, and `labels_` where the labels are not the classes."""
-        self.classes_ = labels.classes
-        self.__dict__.pop("labels_", None)
-        if labels.other_labels is not None:
-            self.labels_ = labels.other_labels
-
-    def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
-        if sample_weight is None:
-            return None
-        return checked_weight(sample_weight, X.shape[0])
-
-    def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
-        """Wrap rows, label codes and weights for the solvers."""
-        if isinstance(X, DaskRows):  # these bring their codes and weights
-            return X.engine(n_codes, intercept=self.fit_intercept)
-        return self._local_engine(X, codes, n_codes, weight)
-
-    def _local_engine(
-        self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
-    ) -> LocalEngine | ArrayEngine:
-        """Wrap rows, label codes and weights for the solvers."""
-        return make_engine(
-            X,
-            codes,
-            n_codes,
-            weight,
-            intercept=self.fit_intercept,
-            n_threads=thread_count(self.n_jobs),
-            space=array_space(X),
-        )
-
-    def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:
-        """Raise if weights to go on from do not fit these classes and features."""
-        shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
-        if not np.array_equal(data.labels.classes, self.classes_) or weights.shape != shape:
-            raise ValueError(
-                "This goes on from the last fit, but the classes, the number of features or "
-                "fit_intercept have changed. Fit a clone instead."
-            )

@@ -12,9 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import Unmixing, confusion_classes, make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.engines import LocalEngine
+from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
+from unconfused.estimators._noisy import NoisyData, confusion_for
+from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
 from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._typing import Labels
-from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators._noisy_classifier import SoftmaxClassifier
 from unconfused.persistence.errors import ExportError, import_extra
 from unconfused.persistence.onnx_check import check_graph
 

@@ -38,7 +38,7 @@ def collect_info() -> dict[str, str | int | None]:
     >>> sorted(info)[:4]
     ['cores', 'engine', 'matplotlib', 'numba']
     """
-    from unconfused.engines import LocalEngine
+    from unconfused.engines.local.engine import LocalEngine
     from unconfused.estimators._base import thread_count
 
     info: dict[str, str | int | None] = {

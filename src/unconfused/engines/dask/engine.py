@@ -16,7 +16,7 @@ from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.dask.partition import DaskPartition
 from unconfused.engines.dask.parts import ask_engine, build_part
 from unconfused.engines.dask.pool import PartPool
-from unconfused.engines.local import LocalEngine
+from unconfused.engines.local.engine import LocalEngine
 
 
 @dataclass(frozen=True)

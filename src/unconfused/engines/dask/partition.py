@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import CellTables
 from unconfused.engines.dask.parts import Answer, Command, Pair, carry_out, lengths
-from unconfused.engines.dask.pool import PartPool
+
+if TYPE_CHECKING:
+    from unconfused.engines.dask.pool import PartPool
 
 ROUNDING = 1e-12
 """Relative widening of the bounds, for rounding."""

@@ -21,7 +21,7 @@ from scipy import sparse
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables, RowMap
-from unconfused.engines.local import LocalEngine
+from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import mapped_rows, wrap_rows
 

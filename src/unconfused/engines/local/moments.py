@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray
 from unconfused.engines.local.rows import Rows, row_blocks
-from unconfused.engines.local.threads import RowThreads
+
+if TYPE_CHECKING:
+    from unconfused.engines.local.threads import RowThreads
 
 DENSE = 0.1
 """Density above which a sparse block is multiplied faster as a dense array."""

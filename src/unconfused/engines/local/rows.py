@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from tempfile import TemporaryFile
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines.base import RowMap
+
+if TYPE_CHECKING:
+    from unconfused.engines.base import RowMap
 
 BLOCK_BYTES = 16 * 2**20
 """Approximate size of a block of float64 rows, and of its products with vectors."""

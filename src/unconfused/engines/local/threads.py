@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused.engines.local.rows import Rows
+if TYPE_CHECKING:
+    from unconfused.engines.local.rows import Rows
 
 WORTH_A_THREAD = 200_000
 """Minimum number of stored entries per thread: below, a thread costs more than it saves."""

@@ -16,7 +16,7 @@ from unconfused.confusion._columns_as_votes import columns_as_votes
 from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes
-from unconfused.engines import Engine
+from unconfused.engines.base import Engine
 from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of

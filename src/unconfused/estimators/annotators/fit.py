@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
+from unconfused.estimators._lazy import is_dask
 from unconfused.estimators.annotators.choose import choose_for_votes
 from unconfused.estimators.annotators.crowd import (
     STEPS_PER_ROUND,
     CrowdState,
+    VotedRows,
     evidence_of,
     fit_votes,
     split_silence,
@@ -39,7 +41,7 @@ def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: A
     """Fit weights and a matrix per annotator; set what is known of classes and settings."""
     # What an answer is worth is in its annotator's matrix: no more is taken off unasked.
     noisy = 1.0 if isinstance(model.noisy_weight, str) else float(model.noisy_weight)
-    rows = check_votes(model, X, y, y_true, sample_weight, noisy)
+    rows = _checked(model, X, y, y_true, sample_weight, noisy)
     model.classes_, model.annotators_, model.noisy_weight_ = rows.classes, rows.annotators, noisy
     in_memory = isinstance(rows, LocalVotes)
     weight = model._check_weight(sample_weight, rows.X) if in_memory else None
@@ -58,6 +60,16 @@ def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: A
         model.choice_ = search.table()
     silent = rows.silent if isinstance(rows, LocalVotes) else None
     return FittedVotes(rows.X, state, *split_silence(found.matrices, silent))
+
+
+def _checked(
+    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
+) -> VotedRows:
+    if not is_dask(X):
+        return check_votes(model, X, y, y_true, sample_weight, noisy_weight)
+    from unconfused.estimators.dask.votes import check_dask_votes
+
+    return check_dask_votes(model, X, y, y_true, sample_weight, noisy_weight)
 
 
 def _relabel(

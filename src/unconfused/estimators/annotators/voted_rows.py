@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
-from unconfused.engines import ArrayEngine, LocalEngine
-from unconfused.estimators._lazy import is_dask
+from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators.annotators.crowd import (
     SeenRows,
-    VotedRows,
     collect_votes,
     crowd_of,
     evidence_of,
@@ -25,12 +24,8 @@ from unconfused.solvers.likelihood import LikelihoodState
 
 def check_votes(
     estimator: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
-) -> VotedRows:
+) -> LocalVotes:
     """Check what was passed to `fit`; rows whose truth is not known count `noisy_weight`."""
-    if is_dask(X):
-        from unconfused.estimators.dask.votes import check_dask_votes
-
-        return check_dask_votes(estimator, X, y, y_true, sample_weight, noisy_weight)
     X = estimator._check_rows(X, reset=True)
     votes, truth = collect_votes(
         y, y_true, estimator.classes, estimator.missing_label, strict=False

@@ -9,7 +9,7 @@ import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.confusion.trusted import count_pairs
-from unconfused.engines import Engine
+from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
 from unconfused.estimators.annotators.voted_rows import refuse_no_rows
 from unconfused.estimators.automatic.calibrated import calibrate_by

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines import Engine
+from unconfused.engines.base import Engine
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState

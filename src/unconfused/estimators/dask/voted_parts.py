@@ -18,11 +18,11 @@ from scipy import sparse
 
 from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation
-from unconfused.engines import LocalEngine
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.dask.engine import DaskEngine, DaskRows
 from unconfused.engines.dask.parts import Fingerprint
 from unconfused.engines.dask.pool import PartPool
+from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators.annotators.crowd import SeenRows
 from unconfused.estimators.annotators.voted_rows import LocalVotes
 from unconfused.solvers.likelihood import LikelihoodState

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
-from unconfused.engines import Engine
+from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._array_input import array_space
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
-from unconfused.estimators._noisy import NoisyData, NoisyLabelClassifier, confusion_for
+from unconfused.estimators._noisy import NoisyData, confusion_for
+from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs

@@ -32,6 +32,7 @@ from unconfused.estimators._noisy import refuse_extreme_weights
 from unconfused.estimators._parts import last_step, seeded
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.few_labels import (
+    PartlyLabelled,
     refuse_too_few,
     refuse_unfit_learner,
     split_known,
@@ -39,7 +40,6 @@ from unconfused.estimators.self_labeling.few_labels import (
 from unconfused.estimators.self_labeling.rounds import (
     LabelWith,
     LearnWith,
-    PartlyLabelled,
     Round,
     Rounds,
 )

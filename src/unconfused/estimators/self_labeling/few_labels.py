@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 
-from unconfused._typing import FloatArray, IntArray, Labels
+from unconfused._labels import MISSING
+from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split, make_folds
 from unconfused.confusion.estimate import name_classes
 from unconfused.estimators._parts import has_parameter, last_step, takes_in_fit
-from unconfused.estimators.self_labeling.rounds import PartlyLabelled
+
+
+@dataclass(frozen=True)
+class PartlyLabelled:
+    """Rows of which some have a known label."""
+
+    X: Rows
+    truth: IntArray
+    """Indices into the classes; ``MISSING`` where unknown."""
+
+    classes: Labels
+    weight: FloatArray | None
+
+    @property
+    def known(self) -> IntArray:
+        """Places of the labelled rows."""
+        return np.flatnonzero(self.truth != MISSING)
+
+    def knowing_only(self, rows: IntArray) -> PartlyLabelled:
+        """Return the same problem with the labels of all other rows hidden."""
+        truth = np.full_like(self.truth, MISSING)
+        truth[rows] = self.truth[rows]
+        return replace(self, truth=truth)
+
+    def known_labels(self) -> Labels:
+        """Return the labels, None where unknown."""
+        labels = np.full(len(self.truth), None, dtype=object)
+        labels[self.known] = self.classes[self.truth[self.known]].tolist()
+        return labels
 
 
 def split_known(data: PartlyLabelled, cv: Any, rng: np.random.RandomState) -> list[Split]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ from unconfused.estimators._parts import (
     with_parameters,
 )
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.self_labeling.few_labels import PartlyLabelled
 
 WEIGHT = "noisy_weight"
 
@@ -53,35 +54,6 @@ SHARPNESS = 2.0 ** np.arange(-6, 1.25, 0.25)
 
 SMALLEST = 1e-12
 """A probability of 0 is taken for this: one row must not decide alone."""
-
-
-@dataclass(frozen=True)
-class PartlyLabelled:
-    """Rows of which some have a known label."""
-
-    X: Rows
-    truth: IntArray
-    """Indices into the classes; ``MISSING`` where unknown."""
-
-    classes: Labels
-    weight: FloatArray | None
-
-    @property
-    def known(self) -> IntArray:
-        """Places of the labelled rows."""
-        return np.flatnonzero(self.truth != MISSING)
-
-    def knowing_only(self, rows: IntArray) -> PartlyLabelled:
-        """Return the same problem with the labels of all other rows hidden."""
-        truth = np.full_like(self.truth, MISSING)
-        truth[rows] = self.truth[rows]
-        return replace(self, truth=truth)
-
-    def known_labels(self) -> Labels:
-        """Return the labels, None where unknown."""
-        labels = np.full(len(self.truth), None, dtype=object)
-        labels[self.known] = self.classes[self.truth[self.known]].tolist()
-        return labels
 
 
 @dataclass(frozen=True)
