@@ -29,7 +29,7 @@ def test_flipped_digits_are_warned_of_or_unmixed():
     y = noise.corrupt_labels(truth, noise.pairwise(10, 0.4), random_state=0)
     with pytest.warns(LabelNoiseWarning, match="About 4.% of the labels seem wrong"):
         believed = UnconfusedLogisticRegression(relabel=0).fit(X, y)
-    with pytest.warns(GuessedConfusionWarning, match="guessed from features and labels alone"):
+    with pytest.warns(GuessedConfusionWarning, match="estimated from features and labels alone"):
         guessed = UnconfusedLogisticRegression("auto", relabel=0).fit(X, y)
     assert believed.score(X, truth) < 0.75
     assert guessed.score(X, truth) > 0.94
