@@ -166,18 +166,18 @@ class Outcome:
         return next(one for one in self.learners if one.given == TOLD)
 
     def in_words(self) -> str:
-        """Say what the table means, whichever way it came out."""
+        """Summarize the table in two or three sentences."""
         told, rival, ceiling = self.recommended(), self.best(BELIEVED), self.best(CLEAN)
         guessed = self.best(ESTIMATED)
         facts = (
-            f"Told how labels go wrong, {told.name} errs on {told.mean:.1%} of unseen digits; "
-            f"{guessed.name}, which estimates that, on {guessed.mean:.1%}; the best that believes "
-            f"the labels ({rival.name}) on {rival.mean:.1%}; clean labels would give "
+            f"Knowing the confusion matrix, {told.name} has an error of {told.mean:.1%}; "
+            f"estimating it, {guessed.name} has {guessed.mean:.1%}. The best learner that trusts "
+            f"the noisy labels ({rival.name}) has {rival.mean:.1%}, and clean labels give "
             f"{ceiling.mean:.1%}."
         )
         if told.mean < rival.mean:
-            return facts + " Here knowing the noise pays."
-        return facts + " Here believing the labels is better: this noise can be ignored."
+            return facts + " Here it helps to know the noise."
+        return facts + " Here the noise can be ignored."
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
