@@ -49,76 +49,76 @@ STALE = (
 
 
 class UnconfusedClassifier(ScoredByTruth):
-    """Teach any classifier from labels seen through a confusion matrix.
+    """Train any classifier on noisy labels, through a confusion matrix.
 
     For models that are not linear: forests, boosted trees, networks, nearest neighbours, or a whole
-    pipeline. The classifier is fitted to the labels out of fold, its probabilities are calibrated
-    and unmixed through the matrix, and Bayes' rule brings in each row's own label: that gives the
-    probable classes of every row, which the classifier is then fitted to. Further rounds repeat
-    this with better and better models, as long as held-out labels do not become less likely.
+    pipeline. The classifier is fitted to the labels out of fold, and its probabilities are
+    calibrated and unmixed through the matrix. With each row's own label, Bayes' rule gives the
+    posterior of its class, to which the classifier is fitted. Further rounds repeat this with
+    better models, as long as held-out labels do not become less likely.
 
     Parameters
     ----------
     estimator : classifier
-        Any scikit-learn classifier; it is cloned. Without `sample_weight` in its `fit` it learns
-        from the rows whose class is hardly in doubt, and from weighted rows as drawn by weight;
-        without `predict_proba` its decision scores are calibrated. A `Pipeline` is one classifier.
+        Any scikit-learn classifier or pipeline; it is cloned. If its `fit` takes no
+        `sample_weight`, it is trained only on rows whose class is nearly certain, resampled by
+        their weights. If it has no `predict_proba`, its decision scores are calibrated.
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
-        P(label | true class), rows true. None: counted on trusted rows, where there are any;
-        labels are believed otherwise. "auto": without trusted rows, guessed from the labels, and
-        used if held-out labels become likelier by it.
+        ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
+        1. None: counted on the trusted rows; without any, labels are taken as right. "auto": as
+        None, but without trusted rows estimated from the labels, and used if it makes held-out
+        labels more likely.
     cv : int, splitter or iterable of splits
-        Number of folds: with more, models judge rows better, and each round costs more fits. Or
-        splits that test every row once, for rows that belong together.
+        Number of folds: more folds give better out-of-fold predictions and cost more fits. Or
+        splits that test every row once, such as for grouped rows.
     max_rounds : int or "auto"
-        At most so many rounds. "auto": 4, or as many as 30 fits of the classifier allow; none with
-        fewer than 30 rows per class.
+        Maximum number of rounds. "auto": 4, or as many as 30 fits of the classifier allow; none
+        with fewer than 30 rows per class.
     classes : array-like or None
-        All classes, if the labels may not show every one; the order of a plain matrix.
+        All classes, if some may be missing from the labels; also the order of a plain `confusion`.
     missing_label : "auto" or a value
         A value that marks missing labels and truths, besides None and NaN. "auto": -1 among integer
         labels, where that is unambiguous; None: no other value.
     n_jobs : int or None
-        Folds fitted at a time, as in joblib.
+        Number of folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None
-        Chance for the folds, and for parts of the classifier whose own `random_state` is None.
-        With None, a fit done twice gives the same model.
+        Seed of the folds, and of parts of the classifier whose own `random_state` is None. None
+        always gives the same model.
     verbose : int
-        Report progress.
+        Verbosity of progress messages.
 
     Attributes
     ----------
-    classes_ : the classes, sorted
-    estimator_ : the fitted classifier. Its own probabilities are not calibrated, and where no
-        round was made they are those of labels: use `predict_proba` of this object
+    classes_ : the sorted classes
+    estimator_ : the fitted classifier. Its own probabilities are not calibrated, and without rounds
+        they are those of labels: use `predict_proba` of this object
     confusion_ : (Q, Q), the matrix in use, refined or not
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_rounds_ : number of rounds made
     n_fits_ : number of fits of the classifier
-    taught_ : "rounds" (the probable classes of rows), "labels", or, where these predict held-out
-        trusted rows clearly better, "mixed" (labels, and the truth where known) or "trusted"
-    history_ : dict of arrays: `relabelled`, the share of the rows taught with another class than
-        before in every round
-    guessed_confusion_ : ConfusionEstimate, where the matrix was guessed from the labels and used
-    annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), where the
-        labels were votes
-    annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
-        annotators only ever give one label; NaN for the others
-    cross_fitted_posterior_ : (n, Q), P(true class | row, label) of every training row by models
-        that had not seen the row; not saved in files
+    taught_ : what the classifier was fitted to: "rounds" (posteriors), "labels", or, if these
+        predict held-out trusted rows clearly better, "mixed" (labels, and the truth where known) or
+        "trusted"
+    history_ : dict of arrays: `relabelled`, the share of the rows whose class changed in each round
+    guessed_confusion_ : ConfusionEstimate, if the matrix was estimated from the labels alone
+    annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), if the labels
+        were votes
+    annotator_silence_ : (A, Q), probability that an annotator gives no answer, by true class, if
+        some annotators only ever give one label; NaN for the others
+    cross_fitted_posterior_ : (n, Q), out-of-fold P(true class | row, label) of every training row;
+        not saved in files
 
     Notes
     -----
-    With trusted rows, the classifier on the labels with their truths mixed in, and on the trusted
-    rows alone, are candidates too, judged on held-out trusted rows.
+    With trusted rows, two simple models are candidates as well: the classifier fitted to labels and
+    truths mixed, and to the trusted rows alone. They are compared on held-out trusted rows.
 
-    With 4 folds there are 4 fits to labels, 6 for a first round on trial, 4 for every round and
-    one in the end: at most 27, and 4 more on the trusted rows. Soft labels repeat a row for each
-    class that it has with a probability of at least 0.05, so that fits of rounds take somewhat
-    longer than others.
+    With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round and a final one: at
+    most 27, and 4 more on the trusted rows. Posteriors are taught by repeating a row for each class
+    of probability 0.05 or more, so that fits of rounds take somewhat longer than others.
 
-    Interrupted with Ctrl-C, rounds end; the classifier is fitted once more, to what they have
-    found so far. A second interrupt leaves the object as it was before.
+    Ctrl-C ends the rounds: the classifier is fitted once more, to what they have found so far. A
+    second interrupt leaves the object as it was before.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class UnconfusedClassifier(ScoredByTruth):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows and their noisy labels.
+        """Fit the classifier to noisy labels.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class UnconfusedClassifier(ScoredByTruth):
         y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
             the result of `confusion.votes_from_long`, are votes, one annotator each
         y_true : the truth where known, missing elsewhere. Such rows count with their truth
-        sample_weight : how many rows each row stands for
+        sample_weight : frequency weight of every row
 
         Returns
         -------

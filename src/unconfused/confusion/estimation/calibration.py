@@ -1,4 +1,4 @@
-"""Probabilities made as sure, and classes as frequent, as what was seen warrants."""
+"""Calibrate probabilities on labels, votes or truths: a floor, an exponent and class shifts."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.sharpness import LARGEST_POWER, ROWS_FOR_THE_POWER, best_power
 
 PRECISION_OF_SHARES = 10.0
-"""Of the belief that classes are as frequent as predicted: give or take a third, before any row."""
+"""Precision of the normal prior on the log shifts of class shares: about a third either way."""
 
 LARGEST_SHIFT = 5.0
-"""A class's share is changed by no more than this, as a logarithm."""
+"""Largest shift of a log class share."""
 
 
 FLOORS = (0.0, 0.003, 0.03, 0.1, 0.3, 0.5)
-"""Shares of an even distribution that may be mixed in; among noisy labels large ones are right."""
+"""Candidate shares of a uniform distribution to mix in; with noisy labels large ones may fit."""
 
 ROWS_FOR_THE_FLOOR = 3000
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What makes logarithms of probabilities fair.
+    """A calibration of log-probabilities.
 
     Parameters
     ----------
-    power : the probabilities are raised to it
-    shift : (Q,), added to the classes' logarithms after that
-    floor : share of an even distribution mixed in before. Votes of neighbours or trees can be
-        exactly 0, which no power mends
+    power : exponent of the probabilities (inverse temperature)
+    shift : (Q,), added to the log-probabilities of the classes after that
+    floor : share of a uniform distribution mixed in first, as the probabilities of neighbours or
+        trees can be exactly 0
     """
 
     power: float
@@ -41,24 +41,24 @@ class Calibration:
     floor: float = 0.0
 
     def apply(self, logs: FloatArray) -> FloatArray:
-        """Return the probabilities, given logarithms of those before."""
+        """Return calibrated probabilities, given log-probabilities."""
         raised = self.power * raise_to(self.floor, logs) + self.shift
         return np.asarray(softmax(raised, axis=1))
 
 
 def raise_to(floor: float, logs: FloatArray) -> FloatArray:
-    """Mix an even distribution into probabilities, both as logarithms."""
+    """Mix a uniform distribution into probabilities, both as logarithms."""
     if not floor:
         return logs
     return np.asarray(np.logaddexp(np.log1p(-floor) + logs, np.log(floor / logs.shape[1])))
 
 
 def best_floor(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> float:
-    """Return the floor under which what was seen is likeliest, at the best power for each.
+    """Return the floor that maximizes the likelihood of the evidence, each at its best exponent.
 
     Examples
     --------
-    A class that no neighbour voted for is seen all the same:
+    A class that no neighbour voted for occurs nevertheless:
 
     >>> logs = np.log(np.maximum([[0.6, 0.4, 0.0]] * 10, 1e-12))
     >>> seen = np.eye(3)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 2]]
@@ -82,7 +82,7 @@ def best_floor(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> fl
 def only_power(
     logs: FloatArray, evidence: FloatArray, weight: FloatArray, floor: float = 0.0
 ) -> Calibration:
-    """Return the power under which what was seen is likeliest; the classes' shares are left."""
+    """Return the exponent that maximizes the likelihood of the evidence; class shares are kept."""
     power = best_power(np.exp(raise_to(floor, logs)), evidence, weight)
     return Calibration(power, np.zeros(logs.shape[1]), floor)
 
@@ -90,22 +90,22 @@ def only_power(
 def calibrate(
     logs: FloatArray, evidence: FloatArray, weight: FloatArray, floor: float = 0.0
 ) -> Calibration:
-    """Return the power and the classes' shares under which what was seen is likeliest.
+    """Return the exponent and class shifts that maximize the likelihood of the evidence.
 
-    A model kept simple is not only less sure than it could be, it also predicts rare classes too
-    rarely. If its own predictions are then learnt from, they become rarer with every round. How
-    often each label was seen, C told, says how frequent the classes are.
+    A regularized model is underconfident, and predicts rare classes too rarely; if it is then
+    fitted to its own predictions, they become rarer with every round. The label frequencies, seen
+    through C, correct the class shares.
 
     Parameters
     ----------
-    logs : (n, Q), logarithms of probabilities, by models that had not seen the row
-    evidence : (n, Q), the chance of what was seen given each true class
-    weight : (n,), what each row counts
+    logs : (n, Q), out-of-fold log-probabilities
+    evidence : (n, Q), P(observation | true class)
+    weight : (n,), weights of the rows
     floor : see `Calibration`
 
     Examples
     --------
-    A model that notices the rare class, but never predicts it:
+    A model that never predicts the rare class, although it recognises it:
 
     >>> logs = np.log([[0.9, 0.1]] * 80 + [[0.6, 0.4]] * 20)
     >>> seen = np.repeat([[1.0, 0.0], [0.0, 1.0]], [80, 20], axis=0)
