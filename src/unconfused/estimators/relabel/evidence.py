@@ -1,4 +1,4 @@
-"""What was seen on every row: labels through a confusion matrix, votes, and known truths."""
+"""Evidence on every row: labels through a confusion matrix, votes, and known truths."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was seen on every row.
+    """Evidence on every row.
 
     Parameters
     ----------
-    evidence : (n, Q), the chance of it given each true class
-    known : (n,), whether it is the truth itself
-    trust : (n,), what the evidence of each row counts, in [0, 1]
-    codes : (n,), label codes; the folds are balanced by them
-    sample_weight : (n,), how many rows each row stands for
+    evidence : (n, Q), P(observation | true class)
+    known : (n,), whether the observation is the truth
+    trust : (n,), weight of the evidence of each row, in [0, 1]
+    codes : (n,), label codes, by which folds are stratified
+    sample_weight : (n,), frequency weights of the rows
     matrix : the confusion matrix that labels are seen through; None for votes
     log_scale : (n,) or 0, logarithm of what each row of evidence was divided by
     """
@@ -39,48 +39,48 @@ class Evidence:
 
     @property
     def total(self) -> float:
-        """How many rows all evidence together counts for."""
+        """Total weight of the evidence."""
         return float(self.trust @ self.sample_weight)
 
     @property
     def labelled(self) -> BoolArray:
-        """Rows with a label or votes that count, whose truth is not known."""
+        """Rows with a label or votes of positive weight and without a known truth."""
         return np.asarray(~self.known & (self.trust > 0))
 
     @property
     def mostly_truths(self) -> bool:
-        """Whether the rows whose truth is known count for more than all others together."""
+        """Whether rows with a known truth have more weight than all others together."""
         counts = self.trust * self.sample_weight
         return bool(counts[self.known].sum() > counts[~self.known].sum())
 
     def posterior(self, probability: FloatArray) -> FloatArray:
-        """Bring what was seen into the classes' probabilities."""
+        """Return P(true class | row, evidence) from P(true class | row)."""
         # What C calls impossible is only unlikely where the evidence counts for little.
         tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
         return posterior_given(probability, tempered)
 
     def without(self, held: BoolArray) -> Evidence:
-        """Return the same with some rows counting nothing."""
+        """Return the evidence with weight 0 for some rows."""
         return replace(self, sample_weight=np.where(held, 0.0, self.sample_weight))
 
     def through(self, matrix: FloatArray) -> Evidence:
-        """Return the same with labels seen through another confusion matrix."""
+        """Return the evidence with another confusion matrix."""
         evidence = self.evidence.copy()
         evidence[~self.known] = label_chances(matrix)[self.codes[~self.known]]
         return replace(self, evidence=evidence, matrix=matrix)
 
     def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
-        """Return the confusion matrix that posterior and counts made beforehand add up to."""
+        """Return the confusion matrix of a posterior, added to prior counts."""
         noisy = self.by_code(posterior * np.where(self.known, 0.0, self.trust)[:, np.newaxis])
         counts = prior_counts + noisy[: len(prior_counts)].T
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     def noisy_rows_by_class(self, posterior: FloatArray) -> FloatArray:
-        """Return how many rows without a known truth each class probably has, (Q,)."""
+        """Return the expected number of rows without a known truth of each class, (Q,)."""
         return np.asarray(np.where(self.known, 0.0, self.trust * self.sample_weight) @ posterior)
 
     def by_code(self, posterior: FloatArray) -> FloatArray:
-        """Return the posterior summed by label code, rows weighted; no class's label is missing."""
+        """Return the weighted sum of the posterior by label code, with a row for every class."""
         n_codes = max(self.codes.max() + 1, posterior.shape[1])
         sums = np.zeros((n_codes, posterior.shape[1]))
         np.add.at(sums, self.codes, self.sample_weight[:, np.newaxis] * posterior)
@@ -88,7 +88,7 @@ class Evidence:
 
 
 def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Evidence:
-    """Return what labels and known truths say, labels through a confusion matrix."""
+    """Return the evidence of labels, through a confusion matrix, and of known truths."""
     evidence = label_chances(matrix)[data.labels.observed]
     evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
     trust = np.where(data.known, 1.0, noisy_weight)
@@ -103,7 +103,7 @@ def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Ev
 def seen_in_votes(
     evidence: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
 ) -> Evidence:
-    """Return what annotators' votes say, given the chance of each row's votes by true class."""
+    """Return the evidence of votes, given P(votes | true class) of each row."""
     trust = np.where(truth >= 0, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if weight is None else weight
     return Evidence(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)

@@ -1,4 +1,4 @@
-"""What rows are judged to be, and how well that explains what was seen on them."""
+"""Out-of-fold posteriors of the rows, and how well they explain the evidence."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 @dataclass(frozen=True)
 class Judged:
-    """What models say of rows they have not seen."""
+    """Out-of-fold predictions, calibrated and combined with the evidence of each row."""
 
     seen: Evidence
-    """What was seen on the rows, through the matrix as it was then."""
+    """Evidence on the rows, through the matrix at that time."""
 
     calibration: Calibration
-    """What makes the probabilities as sure, the classes as frequent, as what was seen warrants."""
+    """Calibration of the predictions on the evidence."""
 
     explained: FloatArray
-    """Logarithms of the chances of what was seen, under probabilities made so, (n,); 0 where
-    mistakes depend on the rows, as labels are then no guide to what is better."""
+    """Log-likelihood of the evidence under the calibrated predictions, (n,); 0 if mistakes depend
+    on the rows, as labels cannot tell then which model is better."""
 
     posterior: FloatArray
-    """The probabilities made so, with what was seen brought in, (n, Q)."""
+    """P(true class | row, evidence), (n, Q)."""
 
     logs: FloatArray
-    """What the models said, logarithms of the classes' probabilities, (n, Q)."""
+    """Log-probabilities before calibration, (n, Q)."""
 
     @property
     def counted(self) -> FloatArray:
-        """What the evidence of every row counts for, (n,)."""
+        """Weight of the evidence of every row, (n,)."""
         return self.seen.trust * self.seen.sample_weight
 
     @property
     def likelihood(self) -> float:
-        """Mean logarithm of the chance of what was seen."""
+        """Mean log-likelihood of the evidence."""
         return mean_and_error(self.explained, self.counted)[0]
 
     def explains_less_than(self, other: Judged, by_errors: float) -> bool:
-        """Whether what was seen is less likely than it was, by so many standard errors."""
+        """Whether the evidence is less likely than under `other`, by this many standard errors."""
         gain, error = mean_and_error(self.explained - other.explained, self.counted)
         return gain < -by_errors * error
 
 
 def log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
-    """Return the logarithm of the chance of what was seen on each row."""
+    """Return the log-likelihood of the evidence on each row."""
     return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), 1e-300)))
 
 
 def power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
-    """Return the power that makes probabilities as sure as those of a target.
+    """Return the exponent that makes probabilities as certain as those of a target.
 
-    It is for where what was seen says too much of the probabilities, or too little. A truth that
-    is held out has still had its say in the classes of the rows nearby, so that it seems easier to
-    guess than it is; the first round's posterior knew nothing of it.
+    Used where the evidence cannot calibrate the probabilities: a held-out truth has influenced the
+    classes of similar rows in earlier rounds, so it looks easier to predict than it is. The
+    posterior of the first round is free of this leak.
     """
 
     def loss(log_power: float) -> float:

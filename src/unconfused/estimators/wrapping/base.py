@@ -1,4 +1,4 @@
-"""A classifier of whatever kind: how it is taught soft labels, and asked for probabilities."""
+"""Any classifier: fits to soft labels, and log-probabilities."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from unconfused.estimators._parts import fit_with, takes_in_fit
 from unconfused.estimators.relabel.rounds import SMALLEST, sure_classes
 
 LEAST = 0.05
-"""Classes less probable than this are not taught: a row repeated for every class would make fits
-many times slower. Compared with 0.01 on Letter, one seed."""
+"""Classes less probable than this are dropped: repeating a row for every class would make fits many
+times slower. Compared with 0.01 on Letter, one seed."""
 
 
 @dataclass(frozen=True)
 class Taught:
-    """What a classifier is fitted to: rows, perhaps several times, each time with a class.
+    """Training set of a classifier: rows, possibly repeated, each with a class and a weight.
 
     Parameters
     ----------
-    rows : (m,), places in X
-    codes : (m,), the class each is taught with
-    weight : (m,), what each counts
-    classes : (n,), the likeliest class of every row of X; -1 where a row is left out
+    rows : (m,), indices into X
+    codes : (m,), classes
+    weight : (m,), weights
+    classes : (n,), the likeliest class of every row of X; -1 for rows that are left out
     """
 
     rows: IntArray
@@ -44,13 +44,13 @@ class Taught:
 
 
 def hard(codes: IntArray, weight: FloatArray) -> Taught:
-    """Teach each row one class."""
+    """Return a training set with one class per row."""
     counted = np.flatnonzero((weight > 0) & (codes >= 0))
     return Taught(counted, codes[counted], weight[counted], codes)
 
 
 def soft(posterior: FloatArray, weight: FloatArray) -> Taught:
-    """Teach each row all classes that it may well have, weighted by their probabilities.
+    """Return a training set that repeats rows for all probable classes, weighted by probability.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def soft(posterior: FloatArray, weight: FloatArray) -> Taught:
 
 
 def only_sure(posterior: FloatArray, weight: FloatArray) -> Taught:
-    """Teach the rows whose class is hardly in doubt, for classifiers that take no weights."""
+    """Return a training set of nearly certain rows, for classifiers that take no weights."""
     classes = np.full(len(posterior), -1)
     counted = weight > 0
     classes[counted] = sure_classes(posterior[counted])
@@ -74,7 +74,7 @@ def only_sure(posterior: FloatArray, weight: FloatArray) -> Taught:
 
 
 def teach(estimator: Any, posterior: FloatArray, weight: FloatArray) -> Taught:
-    """Return classes of rows in the form that a classifier can learn from."""
+    """Return a training set in the form that a classifier supports."""
     takes_weights = takes_in_fit(estimator, "sample_weight")
     return (soft if takes_weights else only_sure)(posterior, weight)
 
@@ -87,7 +87,7 @@ class Base:
     ----------
     estimator : with every seed set
     classes : all classes, sorted
-    seed : for the drawing of weighted rows, where the classifier takes no weights
+    seed : for resampling weighted rows, if the classifier takes no weights
     """
 
     estimator: Any
@@ -95,7 +95,7 @@ class Base:
     seed: int
 
     def fit(self, X: Any, taught: Taught) -> Any:
-        """Fit a clone; rows that count alike are fitted without weights."""
+        """Fit a clone; equal weights are not passed."""
         rows, codes, weight = taught.rows, taught.codes, taught.weight
         even = not len(weight) or bool(np.all(weight == weight[0]))
         if not even and not takes_in_fit(self.estimator, "sample_weight"):
@@ -112,10 +112,10 @@ class Base:
         )
 
     def log_probabilities(self, fitted: Any, X: Any) -> FloatArray:
-        """Return logarithms of the classes' probabilities, or scores that stand for them.
+        """Return log-probabilities of the classes.
 
-        Without `predict_proba` these are the softmax of the decision scores, to be calibrated; a
-        classifier that says no more than a class is taken to be sure of it.
+        Without `predict_proba`, these are the softmax of the decision scores, to be calibrated; a
+        classifier that only predicts classes is taken to be certain of them.
         """
         met = fitted.classes_
         if hasattr(fitted, "predict_proba"):

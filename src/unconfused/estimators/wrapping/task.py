@@ -46,18 +46,18 @@ from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_vot
 
 @dataclass(frozen=True)
 class Task:
-    """What there is to learn from.
+    """Checked labels or votes, and the confusion matrix.
 
     Parameters
     ----------
-    classes : sorted
-    seen : what was seen on every row
-    first : what a classifier learns before any round
-    mixing : the matrix between true classes and what `first` teaches; None where these are one
-    prior_counts : (Q, Q) counts that C is held to while it is refined; None to hold it fixed
-    guesses : whether C is to be guessed from the labels
-    annotators, crowd : who voted, and what, where labels are votes
-    silent : (A,), annotators whose silence is an answer
+    classes : the sorted classes
+    seen : evidence on every row
+    first : training set before any round
+    mixing : P(class in `first` | true class); None if they are the same
+    prior_counts : (Q, Q) prior counts of C while it is refined; None if it is fixed
+    guesses : whether C is to be estimated from the labels
+    annotators, crowd : annotators and their votes, if labels are votes
+    silent : (A,), annotators whose silence is informative
     """
 
     classes: Labels
@@ -95,8 +95,8 @@ def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) ->
         )
     if get_tags(settings.estimator).input_tags.pairwise:
         raise ValueError(
-            f"{type(settings.estimator).__name__} learns from a precomputed kernel or distances, "
-            "of which folds cannot be taken by row: pass the features themselves."
+            f"{type(settings.estimator).__name__} takes a precomputed kernel or distances, which "
+            "cannot be split into folds by row: pass the features themselves."
         )
     if are_votes(y):
         return task_of_votes(settings, X, y, y_true, sample_weight)
