@@ -11,6 +11,7 @@ RESULTS = Path("experiments/results")
 
 NAMES = {
     "league": "methods against one another on noisy labels",
+    "uma": "UMA beside the likelihood and forward correction (a block of the league)",
     "probabilities": "wrong labels from pred_probs, beside cleanlab",
     "review": "which rows to check: labels mended and accuracy against rows checked",
     "break_even": "accuracy against the number of trusted rows",
@@ -54,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, help="folder for pages and figures")
     parser.add_argument("--summary", action="store_true", help="only write tables and figures")
     options = parser.parse_args(arguments)
+    if options.name == "uma":
+        options.name, options.block = "league", "uma"
     if options.name == "league":
         from experiments.league.main import run_league
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,11 @@ class Store:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
         self._keep(record)
+
+    def count_too(self, records: Iterable[Record]) -> None:
+        """Take records kept elsewhere as done, unless this store has its own."""
+        for record in records:
+            self._records.setdefault(self.key_of(record), record)
 
     def records(self) -> list[Record]:
         """Return all records, in the order of their keys."""

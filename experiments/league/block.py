@@ -16,7 +16,11 @@ from typing import Any
 from experiments.league.problem import Problem
 from unconfused._typing import FloatArray
 
-MODULES = {"linear": "experiments.league.linear", "any": "experiments.league.any"}
+MODULES = {
+    "linear": "experiments.league.linear",
+    "any": "experiments.league.any",
+    "uma": "experiments.league.uma",
+}
 """Where each block is."""
 
 Fit = Callable[[Problem, float], Any]
@@ -91,6 +95,7 @@ class Block:
     introduction : file with the words before the tables
     noises : noises by data set, where they are not those of its source
     page : writes the page, where the usual tables do not suit the block; there is no figure then
+    borrowed : methods whose results of the linear block count here too
     """
 
     name: str
@@ -102,6 +107,7 @@ class Block:
     introduction: str
     noises: dict[str, tuple[str, ...]] = field(default_factory=dict)
     page: Callable[..., str] | None = None
+    borrowed: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=4)

@@ -37,6 +37,9 @@ def run_league(options: Namespace) -> int:
             print(f"No such {what}: {', '.join(unknown)}. There are {', '.join(sorted(known))}.")
             return 2
     store = Store(options.results / f"{block.stem}.jsonl", FIELDS)
+    if block.borrowed:
+        others = Store(options.results / "league.jsonl", FIELDS).records()
+        store.count_too(record for record in others if record["method"] in block.borrowed)
     finished = True
     if not options.summary:
         try:

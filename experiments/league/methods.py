@@ -63,12 +63,14 @@ def ours(problem: Problem, l2: float = 0.0) -> Any:
     return model.fit(problem.X, labels, **_truth_of(problem))
 
 
-def _uma(problem: Problem, l2: float) -> Any:
+def fit_uma(problem: Problem, l2: float = 0.0, **settings: Any) -> Any:
+    """Fit UMA, at its defaults but for these settings."""
     model = UMAClassifier(
         **_knowledge_of(problem),
         classes=np.arange(problem.n_classes),
         random_state=problem.seed,
         n_jobs=1,
+        **settings,
     )
     return model.fit(problem.X, problem.seen, **_truth_of(problem))
 
@@ -151,7 +153,7 @@ METHODS: dict[str, Method] = {
     "trusted": Method("LR, trusted rows", _on_trusted, ("trusted",)),
     "mixed": Method("LR, both mixed", _on_both, ("trusted",)),
     "ours": Method("UnconfusedLogisticRegression", ours, ANY, tuned=False, ours=True),
-    "uma": Method("UMA", _uma, ANY, tuned=False),
+    "uma": Method("UMA", fit_uma, ANY, tuned=False),
     "forward": Method("forward correction", _corrected("forward"), ("known", "trusted")),
     "backward": Method("backward correction", _corrected("backward"), ("known", "trusted")),
     "cleanlab": Method("CleanLearning", _clean_learning, ANY),

@@ -21,11 +21,18 @@ KNOWN_AS = {
 }
 
 
-def write_page(block: Block, results: Results, introduction: str) -> str:
-    """Return the page in Markdown."""
+def write_errors(block: Block, results: Results, introduction: str) -> str:
+    """Return targets and test errors in Markdown."""
     parts = [introduction.rstrip(), "", *_targets(block, results)]
     for knowledge, title in KNOWN_AS.items():
-        parts += ["", f"## {title}", "", *_errors(block, results, knowledge)]
+        if any(place[2] == knowledge for place in results.places):
+            parts += ["", f"## {title}", "", *_errors(block, results, knowledge)]
+    return "\n".join(parts) + "\n"
+
+
+def write_page(block: Block, results: Results, introduction: str) -> str:
+    """Return the page in Markdown."""
+    parts = [write_errors(block, results, introduction).rstrip()]
     parts += ["", "## Finding wrong labels: average precision", "", *_finding(block, results)]
     parts += ["", "## Calibration: expected calibration error", "", *_calibration(results)]
     parts += ["", "## What it took", "", *_time(block, results)]

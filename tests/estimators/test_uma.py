@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 import unconfused
 from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
+from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.engines import LocalEngine
 from unconfused.engines.base import CellTables
 from unconfused.solvers.uma.pair_bounds import exact_norms
@@ -119,7 +120,11 @@ def test_trusted_rows_give_the_matrix(blobs):
     clf = UMAClassifier().fit(X, y, y_true=y_true)
     counts = np.zeros((4, 4))
     np.add.at(counts, (true[::3], y[::3]), 1)
-    np.testing.assert_allclose(clf.confusion_, counts / counts.sum(axis=1, keepdims=True))
+    # A little steadier than the shares themselves.
+    np.testing.assert_allclose(clf.confusion_, drawn_together(counts))
+    np.testing.assert_allclose(
+        clf.confusion_, counts / counts.sum(axis=1, keepdims=True), atol=0.05
+    )
     ignoring = UMAClassifier().fit(X, y)
     assert clf.score(X, y, y_true=true) > 0.97
     assert ignoring.score(X, y, y_true=true) < 0.94

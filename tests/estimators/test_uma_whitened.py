@@ -9,6 +9,7 @@ from scipy import sparse
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
+from unconfused.solvers.uma import all_pairs
 from unconfused.solvers.uma.moments import RunningMoments
 from unconfused.solvers.uma.regions import adapt_to_regions
 from unconfused.solvers.uma.whitening import Whitening
@@ -107,6 +108,45 @@ def test_region_coefficients_tend_to_the_inverse_and_keep_trusted_labels():
     np.testing.assert_array_equal(adapted[:, 4:], np.broadcast_to(np.eye(4), (4, 4, 4)))
     clean = adapt_to_regions(Unmixing(np.eye(4)), counts[:, :4]).coefficients_by_region
     np.testing.assert_allclose(clean, np.broadcast_to(np.eye(4), (4, 4, 4)), atol=1e-12)
+
+
+def test_an_update_of_all_pairs_is_the_shrunken_sum_of_single_ones(monkeypatch):
+    problem = make_problem(3, n=120)
+    engine, unmixing = LocalEngine(problem.X, problem.y, 4), Unmixing(problem.C)
+    weights = np.random.RandomState(1).randn(4, engine.n_features)
+    monkeypatch.setattr(all_pairs, "ROUNDS", 1)
+    found = all_pairs.update_all_pairs(engine, unmixing, weights, None)
+    rows = np.column_stack([problem.X, np.ones(120)])
+    predicted = (rows @ weights.T).argmax(axis=1)
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (predicted, problem.y), 1)
+    coefficients = adapt_to_regions(unmixing, counts).coefficients_by_region
+    expected = weights.copy()
+    for p in range(4):
+        for q in {0, 1, 2, 3} - {p}:
+            inside = predicted == p
+            unmixed = coefficients[p][problem.y[inside], q]
+            z = unmixed @ rows[inside] / 120
+            noise = unmixed**2 @ (rows[inside] ** 2).sum(axis=1) / 120**2
+            z *= max(0.0, 1 - noise / (z @ z))
+            expected[q] += 4 * z
+            expected[p] -= 4 * z
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=0), weights.sum(axis=0), atol=1e-9)
+
+
+def test_errors_of_an_estimated_matrix_are_not_chased(blobs, monkeypatch):
+    X, true, y, C = blobs
+    calls = []
+    update = all_pairs.update_all_pairs
+    monkeypatch.setattr(
+        "unconfused.solvers.uma.solver.update_all_pairs",
+        lambda *args: calls.append(1) or update(*args),
+    )
+    UMAClassifier().fit(X, y, y_true=np.where(np.arange(600) % 3 == 0, true, -1))
+    assert not calls
+    UMAClassifier(C).fit(X, y)
+    assert calls
 
 
 def test_the_error_set_at_alpha(blobs):

@@ -13,13 +13,16 @@ from unconfused._confusion_names import confusion_labels, is_rectangular
 from unconfused._labels import EncodedLabels, encode_labels, split_missing
 from unconfused._matrix import (
     ConfusionWarning,
+    Unmixing,
     align_confusion,
     aligned_counts,
     confusion_classes,
+    make_unmixing,
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._random_sample import warn_unless_random
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion.estimation.pooled import drawn_counts
 from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
@@ -243,6 +246,24 @@ def confusion_for(
         return believed
     matrix = ConfusionEstimate.from_counts(counts, classes).matrix
     return KnownConfusion(matrix, counts, "trusted")
+
+
+def unmixing_for(
+    data: NoisyData, confusion: Any, order: ArrayLike | None, counts: FloatArray | None = None
+) -> Unmixing:
+    """Return the unmixing through the C of `confusion_for`.
+
+    The inverse magnifies errors of a matrix counted on few rows per class, so its classes are drawn
+    together as far as the counts allow.
+    """
+    known = confusion_for(data, confusion, order, counts)
+    matrix, counts = known.matrix, known.counts
+    if known.source == "trusted" and counts is not None:
+        counted = counts.any(axis=1, keepdims=True)
+        counts = np.where(counted, drawn_counts(counts), counts)
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        matrix = np.where(counted, shares, matrix)
+    return make_unmixing(matrix, data.labels.classes, trusted=data.trusted, counts=counts)
 
 
 def is_open(confusion: Any) -> bool:

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import Unmixing, confusion_classes, make_unmixing
+from unconfused._matrix import Unmixing, confusion_classes
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._noisy import NoisyData, confusion_for
+from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
@@ -243,7 +243,7 @@ class UMAClassifier(NoisyLabelClassifier):
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
-        unmixing = self._unmixing(data, self.classes, None)
+        unmixing = unmixing_for(data, self.confusion, self.classes)
         self._publish_labels(data.labels)
         self._order = self.classes
         n_pairs = len(self.classes_) * (len(self.classes_) - 1)
@@ -287,7 +287,7 @@ class UMAClassifier(NoisyLabelClassifier):
         counts = data.pair_counts() + (0 if first else self._pair_counts)
         order = self.classes if self.classes is not None else classes
         order = order if first else self._order
-        unmixing = self._unmixing(data, order, counts)
+        unmixing = unmixing_for(data, self.confusion, order, counts)
         self._publish_labels(data.labels)
         self._pair_counts, self._order = counts, order
         state = None if first else self._resumed_state(data)
@@ -310,14 +310,6 @@ class UMAClassifier(NoisyLabelClassifier):
                 "labels this one does not."
             )
         return self.classes if self.classes is not None else classes
-
-    def _unmixing(
-        self, data: NoisyData, order: ArrayLike | None, counts: FloatArray | None
-    ) -> Unmixing:
-        known = confusion_for(data, self.confusion, order, counts)
-        return make_unmixing(
-            known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
-        )
 
     def _resumed_state(self, data: NoisyData) -> UMAState:
         self._refuse_another_problem(data, self._state.weights)

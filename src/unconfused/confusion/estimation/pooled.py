@@ -56,9 +56,14 @@ def drawn_together(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
            [0.2, 0. , 0.8]])
     """
     refuse_negative(smoothing)
-    counts = counts + smoothing
-    drawn = counts + _strength(counts, even := _even_mistakes(counts)) * even
+    drawn = drawn_counts(counts + smoothing)
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+def drawn_counts(counts: FloatArray) -> FloatArray:
+    """Return the effective counts behind `drawn_together`."""
+    even = _even_mistakes(counts)
+    return np.asarray(counts + _strength(counts, even) * even)
 
 
 def steadied_counts(counts: FloatArray, most: float = np.inf) -> FloatArray:

@@ -13,14 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._array_input import array_space
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
-from unconfused.estimators._noisy import NoisyData, confusion_for
+from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
@@ -228,10 +227,7 @@ class KernelUMAClassifier(NoisyLabelClassifier):
                 'With kernel="precomputed", X must be the square, dense Gram matrix of the '
                 f"training rows; its shape is {data.X.shape}."
             )
-        known = confusion_for(data, self.confusion, self.classes)
-        unmixing = make_unmixing(
-            known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
-        )
+        unmixing = unmixing_for(data, self.confusion, self.classes)
         self.classes_, self.confusion_ = data.labels.classes, unmixing.matrix
         self.X_fit_, self.gamma_ = (None if precomputed else data.X), self._width(data)
         engine = self._kernel_engine(data)

@@ -20,10 +20,11 @@ from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
+from unconfused.solvers.uma.all_pairs import adapted_partition, update_all_pairs
 from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
 from unconfused.solvers.uma.moments import RunningMoments
 from unconfused.solvers.uma.pair_bounds import sufficient_norms
-from unconfused.solvers.uma.regions import with_regions
+from unconfused.solvers.uma.regions import MOST_CLASSES, with_regions
 from unconfused.solvers.uma.significance import pair_noise, pair_statistics
 from unconfused.solvers.uma.whitening import Whitening, refined_start
 from unconfused.steps import StepRule, check_steps, snap_ties
@@ -185,18 +186,26 @@ class UMA:
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
             return self._run(engine, unmixing, alpha, state)
-        if self.stream or state.ridge is None:
-            self._begin_whitened(engine, unmixing, whitening, state)
+        first = self.stream or state.ridge is None
+        at_means = first and self.init == "means" and not self.stream and not state.weights.any()
+        if at_means:
+            weights, state.ridge = refined_start(engine, unmixing, whitening)
+            state.start_again(weights)
+        elif first:
+            state.ridge = whitening.ridge()
+        assert state.ridge is not None
+        change = whitening.row_map(state.ridge)
+        mapped = engine.mapped(change)
+        state.change(change.to_mapped)
+        if at_means:
+            self._refine(mapped, unmixing, state)
         adapted = unmixing
         regions, own = state.adapted, state.adapted_to
         if regions is not None and own is not None and np.array_equal(own, unmixing.matrix):
             adapted = with_regions(unmixing, regions)
-        assert state.ridge is not None
-        change = whitening.row_map(state.ridge)
-        state.change(change.to_mapped)
         kept = 0 if state.vectors is None else len(state.vectors)
         try:
-            return self._run(engine.mapped(change), adapted, alpha, state)
+            return self._run(mapped, adapted, alpha, state)
         finally:
             state.change(change.from_mapped)
             if state.vectors is not None:
@@ -209,19 +218,14 @@ class UMA:
         state.moments = chunk if state.moments is None else state.moments + chunk
         return Whitening.of(state.moments, replace(unmixing, trusted=True))
 
-    def _begin_whitened(
-        self, engine: Engine, unmixing: Unmixing, whitening: Whitening, state: UMAState
-    ) -> None:
-        """Choose the ridge and, to start from class means, the weights and the unmixing."""
-        if self.init != "means" or self.stream or state.weights.any():
-            state.ridge = whitening.ridge()
-            return
-        start = refined_start(engine, unmixing, whitening)
-        state.ridge = start.ridge
-        if start.unmixing is not unmixing:
-            state.adapted = start.unmixing.coefficients_by_region
-            state.adapted_to = unmixing.matrix
-        weights = start.weights.copy()
+    def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
+        """Refine the start, and adapt the unmixing to its regions."""
+        weights = state.weights
+        if unmixing.n_classes <= MOST_CLASSES:
+            if unmixing.counts is None:  # errors of an estimated C are in all pairs alike
+                weights = update_all_pairs(engine, unmixing, weights, self.costs)
+            adapted = adapted_partition(engine, unmixing, weights)[1]
+            state.adapted, state.adapted_to = adapted.coefficients_by_region, unmixing.matrix
         if self.costs is not None and engine.intercept:
             # The scores are log-odds: a class whose rows cost more needs less evidence.
             cost = np.maximum(self.costs.sum(axis=0), COSTS_NOTHING * self.costs.max())

@@ -9,8 +9,6 @@ only, which keeps them sparse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from unconfused._matrix import Unmixing
@@ -24,8 +22,8 @@ from unconfused.solvers._covariance import (
     covariance_of,
 )
 from unconfused.solvers.discriminant import ClassStatistics, regularized_weights, unmix_classes
+from unconfused.solvers.uma.all_pairs import adapted_partition
 from unconfused.solvers.uma.moments import RunningMoments
-from unconfused.solvers.uma.regions import adapt_to_regions
 
 ROUNDS = 3
 """Rounds of `refined_start`; more change next to nothing (Digits, Music and Reuters)."""
@@ -35,16 +33,6 @@ SMALLEST, LARGEST = 1e-60, 1e60
 
 DENSE = 0.5
 """Density from which sparse rows take no less memory than an array, and are fully whitened."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """Weights to start from, in the features' own coordinates."""
-
-    weights: FloatArray
-    ridge: float
-    unmixing: Unmixing
-    """Unmixing adapted to the regions of these weights."""
 
 
 class Whitening:
@@ -90,8 +78,10 @@ class Whitening:
         return RowMap(1 / roots, roots, np.zeros_like(centre))
 
 
-def refined_start(engine: Engine, unmixing: Unmixing, whitening: Whitening) -> Start:
-    """Return the discriminant of the rows, refined by unmixing its own regions.
+def refined_start(
+    engine: Engine, unmixing: Unmixing, whitening: Whitening
+) -> tuple[FloatArray, float]:
+    """Return the discriminant of the rows, refined by unmixing its own regions, and its ridge.
 
     The class means are first unmixed by the inverse of C from all rows at once. The regions of the
     resulting classifier hold few classes each, so their sums can be unmixed with less noise
@@ -100,30 +90,21 @@ def refined_start(engine: Engine, unmixing: Unmixing, whitening: Whitening) -> S
     """
     classes, total = whitening.classes, float(engine.code_counts.sum())
     weights, first = regularized_weights(classes, whitening.covariance, total)
-    ridge = first
-    for round_ in range(ROUNDS + 1):
-        shown = weights if engine.intercept else weights[:, :-1]
-        partition = engine.partition(unmixing, 0.0)
-        partition.restart(shown)
-        counts = partition.tables().counts
-        adapted = adapt_to_regions(unmixing, counts)
-        if adapted is unmixing or round_ == ROUNDS:
+    ridge, width = first, engine.n_features
+    for _ in range(ROUNDS):
+        partition, adapted = adapted_partition(engine, unmixing, weights[:, :width])
+        if adapted is unmixing:
             break
-        partition = engine.partition(adapted, 0.0)
-        partition.restart(shown)
-        classes = region_statistics(partition, adapted, counts, classes.centre, engine.intercept)
+        classes = region_statistics(partition, adapted, classes.centre, engine.intercept)
         weights, ridge = regularized_weights(classes, whitening.covariance, total, first)
-    return Start(shown, ridge, adapted)
+    return weights[:, :width].copy(), ridge
 
 
 def region_statistics(
-    partition: Partition,
-    unmixing: Unmixing,
-    counts: FloatArray,
-    centre: FloatArray,
-    intercept: bool,
+    partition: Partition, unmixing: Unmixing, centre: FloatArray, intercept: bool
 ) -> ClassStatistics:
     """Return class statistics added up over the unmixed regions of a partition."""
+    counts = partition.tables().counts
     n_classes, total, d = unmixing.n_classes, counts.sum(), len(centre)
     means, squares = np.zeros((n_classes, d)), np.zeros(n_classes)
     masses, noise = np.zeros(n_classes), np.zeros((n_classes, n_classes))
