@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# Tests run one process per core: threads inside each would only get in one another's way.
+# Tests run in one process per core, each with a single BLAS thread.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .PHONY: demo test quick fuzz lint format docs bench bench-quick reproduce reproduce-quick clean
@@ -17,9 +17,9 @@ test: lint  ## everything CI checks
 quick: $(VENV)/.dev-installed  ## the tests that take under a minute together
 	$(PYTEST) -m "not slow"
 
-# Of each of the 13 kinds of table so many, and a third of it below each packing; of models twice
-# so many, and a third of it with the checksum put right: 16 times so many in all. Beyond that, of
-# each of 32 models a 25th of so many, changed to do harm.
+# FUZZ damaged files of each of the 13 kinds of table (a third as many per compression) and 2 FUZZ
+# damaged models (a third with a corrected checksum): 16 FUZZ in all. In addition, FUZZ / 25
+# manipulated files of each of 32 models.
 FUZZ ?= 650
 fuzz: $(VENV)/.dev-installed  ## more than ten thousand damaged tables and models
 	UNCONFUSED_FUZZ=$(FUZZ) $(PYTEST) tests/files/test_damaged_tables.py $(addprefix tests/persistence/,\
