@@ -31,11 +31,11 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     Maximises the likelihood of the observed labels: the true class follows the softmax of the
     scores, and the label follows the true class's row of the confusion matrix. Rows whose truth is
     known enter with their truth. Nothing is inverted, so noise is not amplified as it is by UMA;
-    probabilities are those of the true classes, and `label_posterior` tells which labels are
+    probabilities are those of the true classes, and `label_posterior` shows which labels are
     probably wrong. With ``confusion=None`` and no known truths this is multinomial logistic
     regression.
 
-    Without settings, the penalty, the weight of noisy rows and rounds of relabelling are chosen by
+    By default the penalty, the weight of noisy rows and rounds of relabelling are chosen by
     cross-validation, without clean labels; see Notes.
 
     Parameters
@@ -47,7 +47,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         with a known truth; without any, labels are taken as right, with a `LabelNoiseWarning` if
         held-out labels show that they are not. "auto": as None, but without known truths the matrix
         is estimated from features and labels alone (`confusion.from_noisy`) and used if it predicts
-        held-out labels better than believing them, with a `GuessedConfusionWarning`.
+        held-out labels better than trusting them, with a `GuessedConfusionWarning`.
     refine : "auto" or bool
         Re-estimate the matrix together with the weights, starting from the one given or counted.
         "auto" does so if the matrix was counted on fewer than 1,000 labels in some row, and keeps a
@@ -80,18 +80,18 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     fit_intercept : bool
         Whether to fit an intercept per class.
     classes : array-like or None
-        All classes, if the labels may not show every one; also the order of a plain `confusion`.
+        All classes, if some may be missing from the labels; also the order of a plain `confusion`.
     missing_label : object
         A value that marks missing labels, besides None and NaN. "auto": -1 among integer labels,
         where that is unambiguous; None: no other value.
     max_iter : int
         Maximum number of optimizer steps of a fit.
     tol : float
-        Stop once neither an entry of the gradient nor the estimated remaining gain exceeds this.
+        Stop when neither an entry of the gradient nor the estimated remaining gain exceeds this.
     warm_start : bool
-        Continue from the weights of the last fit, with its choices. Votes always start afresh.
+        Whether to continue from the weights of the last fit, with its settings; not with votes.
     n_jobs : int or None
-        Threads; -1 for all cores, None for as many as OpenMP may use.
+        Number of threads; -1 for all cores, None for the current OpenMP limit.
     random_state : int, RandomState or None
         Seed of the folds; None always gives the same folds.
     verbose : int
@@ -235,7 +235,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows and their noisy labels.
+        """Fit the model to noisy labels.
 
         Parameters
         ----------
