@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pets import invoke, pets, pets_csv, refused, succeed
+from pets import AUDIT, FIT, KNOWN, invoke, pets, pets_csv, refused, succeed, write_fitted
 
 from unconfused import cli
 from unconfused._files import read
@@ -19,11 +19,7 @@ from unconfused._text.extras import pip_install
 from unconfused.cli import model
 from unconfused.cli.input import source
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pets_csv("pets.csv")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
@@ -32,12 +28,11 @@ def idle(monkeypatch):
     monkeypatch.setattr(read, "read_table", lambda *args, **options: pytest.fail("work started"))
 
 
-FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")
 OUTPUTS = [
     (*FIT, "-o", "there.skops"),
     (*FIT, "--report", "there.html"),
-    ("estimate", *FIT[1:], "-o", "there.csv"),
-    ("audit", *FIT[1:], "-o", "there.csv"),
+    ("estimate", *KNOWN, "-o", "there.csv"),
+    (*AUDIT, "-o", "there.csv"),
     ("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "there.csv"),
 ]
 
@@ -108,7 +103,7 @@ def test_marks_line_ends_and_quotes_of_other_programs():
     frame["remark"] = ['said "hm",\nthen left' if i % 2 else "nothing" for i in range(len(frame))]
     text = frame.drop(columns="truth").to_csv(index=False, lineterminator="\r\n")
     Path("office.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    succeed("fit", "office.csv", "-l", "kind", "-t", "checked", "--text", "remark")
+    succeed("fit", "office.csv", *FIT[2:], "--text", "remark")
     succeed("predict", "model.skops", "office.csv", "-o", "out.csv", "--keep", "name,remark")
     assert pd.read_csv("out.csv")["remark"].tolist() == frame["remark"].tolist()
 
@@ -202,7 +197,7 @@ def test_interrupt_leaves_no_file(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    succeed(*FIT)
+    write_fitted()
     before = sorted(Path().iterdir())
     monkeypatch.setattr("unconfused.cli.commands.predict.Prediction._label", interrupt)
     result = invoke("predict", "model.skops", "pets.csv", "-o", "out.csv")
@@ -229,7 +224,7 @@ def test_a_command_that_goes_on_is_told_to_end_again(monkeypatch):
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_leave_no_file(sent, code):
     """As a process: while it writes, row by row, it is told to stop."""
-    succeed(*FIT)
+    write_fitted()
     pets_csv("large.csv", n_rows=100_000)
     before = {path.name for path in Path().iterdir()}
     arguments = ["predict", "model.skops", "large.csv", "-o", "out.csv", "--rows", "100"]

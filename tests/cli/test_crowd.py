@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pets import NOISE, invoke, pets, refused, succeed, succeed_json
+from pets import NOISE, SETTINGS, invoke, pets, refused, succeed, succeed_json
 
 from unconfused import noise
 
@@ -39,9 +39,9 @@ def score():
 def test_wide_and_long_are_the_same():
     names = "w0,w1,w2,w3,w4"
     options = ("--annotators", names, "--id", "song", "--ignore", "checked")
-    wide = succeed_json("fit", "wide.csv", *options)
+    wide = succeed_json("fit", "wide.csv", *options, *SETTINGS)
     assert score() > 0.85
-    long = succeed_json("fit", "songs.csv", *LONG, "--force")
+    long = succeed_json("fit", "songs.csv", *LONG, *SETTINGS, "--force")
     assert score() > 0.85
     np.testing.assert_allclose(wide["confusion"], long["confusion"], atol=1e-6)
     assert wide["verdict"]["kind"] == "votes" and 0.1 < wide["verdict"]["wrong_share"] < 0.3
@@ -50,7 +50,7 @@ def test_wide_and_long_are_the_same():
 
 def test_gold_labels_join_the_votes():
     options = ("--annotators", "w0,w1", "--annotators", "w2", "--truth", "checked")
-    found = succeed_json("fit", "wide.csv", *options, "--ignore", "w3,w4")
+    found = succeed_json("fit", "wide.csv", *options, "--ignore", "w3,w4", *SETTINGS)
     assert found["accuracy"]["rows"] > 0
     assert found["columns"]["categories"] == ["coat"]
 
@@ -60,11 +60,11 @@ def test_rows_by_number_and_by_a_column_of_another_name():
     frame["song"] = frame["song"].str[1:]  # p17 is row 17
     frame.to_csv("answers.csv", index=False)
     pd.read_csv("songs.csv").drop(columns="song").to_csv("songs.csv", index=False)
-    by_number = succeed_json("fit", "songs.csv", *LONG)
+    by_number = succeed_json("fit", "songs.csv", *LONG, *SETTINGS)
     data = pd.read_csv("songs.csv")
     data.insert(0, "code", np.arange(len(data)))
     data.to_csv("named.csv", index=False)
-    by_name = succeed_json("fit", "named.csv", *LONG, "--id", "code", "--force")
+    by_name = succeed_json("fit", "named.csv", *LONG, *SETTINGS, "--id", "code", "--force")
     np.testing.assert_allclose(by_number["confusion"], by_name["confusion"])
 
 
@@ -72,7 +72,7 @@ def test_rows_without_votes_are_left_out():
     frame = pd.read_csv("answers.csv")
     frame = frame[~frame["song"].isin(["p3", "p5"])]
     frame.to_csv("answers.csv", index=False)
-    found = succeed_json("fit", "songs.csv", *LONG)
+    found = succeed_json("fit", "songs.csv", *LONG, *SETTINGS)
     left = frame["song"].nunique()
     assert found["rows"] == left < 240
     assert f"{240 - left} of 240 rows have no label" in found["notes"][0]
@@ -94,7 +94,7 @@ def test_two_answers_of_one_person():
     with open("answers.csv", "a") as stream:
         stream.write("p1,w0,cat\np1,w0,hen\n")
     assert "--duplicates last" in refused("fit", "songs.csv", *LONG)
-    succeed("fit", "songs.csv", *LONG, "--duplicates", "last")
+    succeed("fit", "songs.csv", *LONG, *SETTINGS, "--duplicates", "last")
 
 
 def test_wrong_columns_name_the_file():

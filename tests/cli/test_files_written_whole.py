@@ -7,22 +7,18 @@ import os
 import stat
 import subprocess
 import sys
+from itertools import cycle
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from pets import pets_csv, refused, succeed
+from pets import AUDIT, FIT, KNOWN, pets_csv, refused, succeed, write_fitted
 
 from unconfused import _atomic
 from unconfused._atomic import refuse_folder, whole_file
 
-FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")
+pytestmark = pytest.mark.usefixtures("folder")
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pets_csv("pets.csv")
 
 
 def mode(path):
@@ -47,8 +43,8 @@ def test_a_replaced_file_hands_its_permissions_on(kept):
     [
         (FIT, "model.skops"),
         ((*FIT, "--report", "page.html"), "page.html"),
-        (("audit", *FIT[1:], "-o", "rows.csv"), "rows.csv"),
-        (("estimate", *FIT[1:], "-o", "C.csv"), "C.csv"),
+        ((*AUDIT, "-o", "rows.csv"), "rows.csv"),
+        (("estimate", *KNOWN, "-o", "C.csv"), "C.csv"),
         (("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "n.csv"), "n.csv"),
     ],
 )
@@ -97,44 +93,48 @@ def test_what_a_killed_run_left_is_removed_by_the_next():
     assert all(Path(name).exists() for name in others)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_with_the_name_of_the_file(number, monkeypatch):
-    succeed(*FIT)
+def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch):
+    write_fitted()
     before = sorted(os.listdir())
-
-    def fail(*args):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "fsync", fail)
-    for arguments in (
+    commands = (
         (*FIT, "-o", "m.skops"),
-        ("estimate", *FIT[1:], "-o", "C.csv"),
-        ("audit", *FIT[1:], "-o", "rows.csv"),
+        ("estimate", *KNOWN, "-o", "C.csv"),
+        (*AUDIT, "-o", "rows.csv"),
         ("predict", "model.skops", "pets.csv", "-o", "labels.csv"),
         ("predict", "model.skops", "pets.csv", "-o", "labels.parquet"),
         ("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "n.jsonl"),
-    ):
+    )
+    for arguments, number in zip(commands, cycle([errno.ENOSPC, errno.EDQUOT]), strict=False):
+        full = OSError(number, os.strerror(number))
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
         said = refused(*arguments)
         assert arguments[-1] in said and os.strerror(number) in said and "make room" in said
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.slow
 @posix
-@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl"])
-def test_a_file_that_may_grow_no_further(name):
+def test_a_file_that_may_grow_no_further():
     """For real: the system itself cuts the file off."""
-    succeed(*FIT)
-    pets_csv("many.csv", n_rows=20_000)
+    names = ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl"]
+    write_fitted()
+    pets_csv("many.csv", n_rows=2_000)
     before = sorted(os.listdir())
     code = (
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "from unconfused.cli import main\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
-        f"sys.argv = ['unconfused', 'predict', 'model.skops', 'many.csv', '-o', {name!r}]\n"
-        "main()\n"
+        f"for name in {names}:\n"
+        "    predict = ['predict', 'model.skops', 'many.csv', '--proba', '-o', name]\n"
+        "    sys.argv = ['unconfused', *predict]\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit as end:\n"
+        "        print(end.code)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1 and f"{name} cannot be written" in done.stderr
+    assert done.stdout.split() == ["2"] * len(names), done.stderr
+    for name, line in zip(names, done.stderr.splitlines(), strict=True):
+        assert f"{name} cannot be written" in line
     assert sorted(os.listdir()) == before

@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pets import invoke, pets, pets_csv, refused, succeed, succeed_json
+from pets import (
+    AUDIT,
+    FIT,
+    KNOWN,
+    SETTINGS,
+    invoke,
+    pets,
+    refused,
+    succeed,
+    succeed_json,
+    write_fitted,
+)
 from scipy import sparse
 
 from unconfused import UnconfusedLogisticRegression
@@ -21,14 +32,7 @@ from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
 from unconfused.cli.output.finite_scores import finite_scores
 
-FIT = ("fit", "pets.csv", "-l", "kind", "-t", "checked")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pets_csv("pets.csv")
-
+pytestmark = pytest.mark.usefixtures("folder")
 
 # Quotes.
 
@@ -115,7 +119,7 @@ def test_a_quote_far_into_a_long_file():
     ],
 )
 def test_no_command_loses_rows_to_a_quote(arguments):
-    succeed(*FIT, "-o", "pets.skops")
+    write_fitted("pets.skops")
     lines = Path("pets.csv").read_text().splitlines()
     # The rest of the file is one cell, the last of its row.
     lines[140] = lines[140].rsplit(",", 1)[0] + ',"'
@@ -173,7 +177,7 @@ def hostile_pets():
 
 def test_commands_escape_formulas_unless_told_otherwise():
     hostile_pets()
-    audit = ("audit", *FIT[1:], "--id", "name", "-o")
+    audit = (*AUDIT, "--id", "name", "-o")
     succeed(*audit, "check.csv")
     raw = pd.read_csv("check.csv")
     assert raw["name"].str.startswith("'@").all()
@@ -193,10 +197,11 @@ def test_commands_escape_formulas_unless_told_otherwise():
 
 def test_a_matrix_with_formulas_for_names_can_be_used():
     hostile_pets()
-    estimate = ("estimate", *FIT[1:], "-o")
+    estimate = ("estimate", *KNOWN, "-o")
     succeed(*estimate, "C.csv")
     assert pd.read_csv("C.csv").columns.tolist()[1:] == ["-1", "'=cat()", "hen"]
-    found = succeed_json("fit", "pets.csv", "-l", "kind", "-c", "C.csv", "--ignore", "checked")
+    known = ("-l", "kind", "-c", "C.csv", "--ignore", "checked")
+    found = succeed_json("fit", "pets.csv", *known, *SETTINGS)
     assert found["classes"] == ["-1", "=cat()", "hen"]
     succeed(*estimate, "raw.csv", "--no-escape")
     assert pd.read_csv("raw.csv").columns.tolist()[1:] == ["-1", "=cat()", "hen"]
@@ -206,8 +211,9 @@ def test_a_return_in_a_name_ends_no_line():
     frame = pets().drop(columns="truth").replace({"cat": "c\rat", "dog": "d\r\nog"})
     write_table(frame, "pets.csv", force=True)
     assert read_table("pets.csv")["kind"].tolist() == frame["kind"].tolist()
-    succeed("estimate", *FIT[1:], "-o", "C.csv")
-    found = succeed_json("fit", "pets.csv", "-l", "kind", "-c", "C.csv", "--ignore", "checked")
+    succeed("estimate", *KNOWN, "-o", "C.csv")
+    known = ("-l", "kind", "-c", "C.csv", "--ignore", "checked")
+    found = succeed_json("fit", "pets.csv", *known, *SETTINGS)
     assert found["classes"] == ["c\rat", "d\r\nog", "hen"]
     succeed("predict", "model.skops", "pets.csv", "-o", "out.csv", "--proba")
     assert set(read_table("out.csv")["label"]) == {"c\rat", "d\r\nog", "hen"}
@@ -222,14 +228,14 @@ def test_audit_overwrites_no_column(name, monkeypatch):
     monkeypatch.setattr(
         "unconfused._files.read.read_table", lambda *a, **k: pytest.fail("work started")
     )
-    said = refused("audit", *FIT[1:], "--id", name, "-o", "check.csv")
+    said = refused(*AUDIT, "--id", name, "-o", "check.csv")
     assert f"--id '{name}'" in said and "Rename" in said
     assert not Path("check.csv").exists()
 
 
 @pytest.mark.parametrize("name", ["label", "probability", "probability_cat", "probability_hen"])
 def test_predict_overwrites_no_column(name):
-    succeed(*FIT)
+    write_fitted()
     pets().rename(columns={"name": name}).to_csv("new.csv", index=False)
     predict = ("predict", "model.skops", "new.csv", "-o", "out.csv", "--keep", name)
     assert f"--keep '{name}'" in refused(*predict, "--proba")
@@ -247,10 +253,11 @@ def test_corrupt_overwrites_no_column(column):
 # Numbers beyond all measure.
 
 
-@pytest.mark.parametrize("cell", ["1e308", "-1e308", "1e200", "inf", "-Infinity"])
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["1e308", "-1e200", "inf", "-Infinity"])
 def test_numbers_that_no_model_can_take(cell):
-    succeed(*FIT, "-o", "pets.skops")
-    succeed(*FIT, "-o", "uma.skops", "--learner", "uma")
+    write_fitted("pets.skops")
+    succeed("fit", *KNOWN, "-o", "uma.skops", "--learner", "uma")
     frame = pets().drop(columns="truth").astype({"size": object})
     frame.loc[17, "size"] = cell
     frame.to_csv("far.csv", index=False)
@@ -274,7 +281,7 @@ def test_entries_that_no_model_can_take(value):
     rng = np.random.RandomState(0)
     X, y = rng.randn(90, 4), np.arange(90) % 3
     np.savez("good.npz", X=X, y=y)
-    succeed("fit", "good.npz")
+    succeed("fit", "good.npz", *SETTINGS)
     X[7, 2] = value
     np.savez("far.npz", X=X, y=y)
     sparse.save_npz("sparse.npz", sparse.csr_matrix(X))
@@ -312,7 +319,7 @@ def test_rows_without_a_score_are_named():
 
 
 def test_a_row_without_a_score_is_not_written(monkeypatch):
-    succeed(*FIT)
+    write_fitted()
     from unconfused.estimators import UnconfusedLogisticRegression
 
     def none(self, X):
@@ -330,6 +337,7 @@ def test_a_row_without_a_score_is_not_written(monkeypatch):
 # Very many columns.
 
 
+@pytest.mark.slow
 def test_a_header_longer_than_any_line():
     """Cut short, it would leave the last columns to other rules: a code would be a number."""
     names = [f"a_rather_long_name_{place}" for place in range(9_000)]

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pets import pets, pets_csv, succeed, succeed_json
+from pets import SETTINGS, pets, succeed, succeed_json
 
 from unconfused._report.analysis.accuracy import accuracy_words
 from unconfused._report.data import CheckedAccuracy
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pets_csv("pets.csv")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def page_text(path):
@@ -26,11 +22,12 @@ def page_text(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
 def test_fit_report_audit_and_estimate_agree(known):
-    fitted = succeed_json("fit", "pets.csv", "--label", "kind", *known, "--report", "r.html")
+    given = ("pets.csv", "--label", "kind", *known)
+    fitted = succeed_json("fit", *given, *SETTINGS, "--report", "r.html")
     claim = fitted["verdict"]["sentence"].removeprefix("About ").rstrip(".")
-    estimated = succeed_json("estimate", "pets.csv", "--label", "kind", *known)
+    estimated = succeed_json("estimate", *given)
     assert estimated["verdict"]["sentence"] == fitted["verdict"]["sentence"]
-    audited = succeed_json("audit", "pets.csv", "--label", "kind", *known, "-o", "rows.csv")
+    audited = succeed_json("audit", *given, *SETTINGS, "-o", "rows.csv")
     assert audited["verdict"] == claim
     number, rest = re.match(r"(.*? %) (.*)", claim).groups()
     shown = page_text("r.html")

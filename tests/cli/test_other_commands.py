@@ -7,20 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pets import KINDS, NOISE, invoke, pets, pets_csv, refused, succeed, succeed_json
+from pets import AUDIT, FIT, KINDS, NOISE, SETTINGS, invoke, pets, refused, succeed, succeed_json
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from unconfused import load, noise
 from unconfused._columns.prepare import prepare_frame
 from unconfused._files.read import read_table
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pets_csv("pets.csv")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("folder")]
 
 
 def test_estimate_shows_intervals_and_writes_what_fit_reads():
@@ -32,7 +26,8 @@ def test_estimate_shows_intervals_and_writes_what_fit_reads():
     found = succeed_json("estimate", "pets.csv", "-l", "kind", "-t", "checked", "--level", "0.99")
     inside = (np.array(found["low"]) <= NOISE) & (np.array(found["high"]) >= NOISE)
     assert found["level"] == 0.99 and inside[NOISE > 0].all()
-    fitted = succeed_json("fit", "pets.csv", "-l", "kind", "-c", "C.csv", "--ignore", "checked")
+    given = ("-l", "kind", "-c", "C.csv", "--ignore", "checked", *SETTINGS)
+    fitted = succeed_json("fit", "pets.csv", *given)
     written = pd.read_csv("C.csv", index_col=0)
     np.testing.assert_allclose(fitted["confusion"], written.to_numpy(), atol=1e-5)
     assert written.index.tolist() == fitted["classes"] == ["cat", "dog", "hen"]
@@ -66,10 +61,7 @@ def test_a_class_nobody_checked_is_named_with_the_way_out():
 
 
 def test_audit_finds_wrong_labels():
-    printed = succeed(
-        "audit", "pets.csv", "-l", "kind", "-t", "checked", "--id", "name", "--text", "remark",
-        "-o", "check.csv",
-    )  # fmt: skip
+    printed = succeed(*AUDIT, "--id", "name", "--text", "remark", "-o", "check.csv")
     assert "are probably wrong" in printed.splitlines()[0] and "most suspicious" in printed
     rows, truth = pd.read_csv("check.csv"), pets()
     assert len(rows) == truth["checked"].isna().sum()
@@ -93,7 +85,7 @@ def test_corrupt_and_learn_again():
     pd.testing.assert_frame_equal(noisy[["size", "coat"]], clean[["size", "coat"]])
     succeed(*arguments, "-o", "again.csv", "--seed", "3")
     assert Path("again.csv").read_bytes() == Path("noisy.csv").read_bytes()
-    succeed("fit", "noisy.csv", "--label", "noisy_truth", "--truth", "truth")
+    succeed("fit", "noisy.csv", "--label", "noisy_truth", "--truth", "truth", *SETTINGS)
 
 
 def test_corrupt_says_what_to_do_next_and_hides_the_truth():
@@ -106,7 +98,7 @@ def test_corrupt_says_what_to_do_next_and_hides_the_truth():
     assert pd.read_csv("crowd.csv").columns.tolist() == ["size", *names]
     following = printed.splitlines()[-1].removeprefix("Next: unconfused ").split()
     assert following[:3] == ["fit", "crowd.csv", "--annotators"]
-    succeed(*following)
+    succeed(*following, *SETTINGS)
 
 
 def test_corrupt_by_a_matrix_with_names_in_any_order():
@@ -137,8 +129,7 @@ def test_corrupt_refuses():
 
 def test_export_needs_the_model_alone():
     ort = pytest.importorskip("onnxruntime")
-    options = ("-l", "kind", "-t", "checked", "--text", "remark")
-    succeed("fit", "pets.csv", *options)
+    succeed(*FIT, "--text", "remark")
     found = succeed_json("export", "model.skops", "--onnx", "--locale", "C.UTF-8")
     assert found["inputs"] == ["size", "legs", "coat", "remark"]
     model, rows = load("model.skops"), pets().head(30)
@@ -165,7 +156,7 @@ def test_exported_dates_agree_with_the_model():
     frame["born"] = pd.Timestamp("2015-03-01") + pd.to_timedelta(days, unit="D")
     frame.loc[3, "seen"] = pd.NaT
     frame.to_csv("dated.csv", index=False)
-    succeed("fit", "dated.csv", "-l", "kind", "-t", "checked", "--l2", "0.001", "--relabel", "0")
+    succeed("fit", "dated.csv", *FIT[2:])
     found = succeed_json("export", "model.skops")
     assert set(found["inputs"]) == {"size", "legs", "seen", "born", "coat"}
     model = load("model.skops")
@@ -189,7 +180,7 @@ def test_rows_without_names_are_corrupted_fitted_and_predicted():
     succeed("corrupt", "iris.svm", "--pairwise", "0.2", "-o", "noisy.npz")
     noisy = read_table("noisy.svm")
     assert np.mean(noisy.y != y) == found["wrong_share"] and noisy.X.shape == X.shape
-    succeed("fit", "noisy.svm", "--trust-labels", "--l2", "0.001", "--relabel", "0")
+    succeed("fit", "noisy.svm", "--trust-labels", *SETTINGS)
     succeed("predict", "model.skops", "noisy.svm", "--keep", "y", "-o", "out.csv")
     predicted = pd.read_csv("out.csv")
     assert (predicted["y"] == noisy.y).all() and (predicted["label"] == y).mean() > 0.85

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pets import invoke, pets
+from pets import AUDIT, FIT, KNOWN, invoke, pets
 from rich.table import Table
 from rich.text import Text
 
-from unconfused._text.printable import printable
 from unconfused.cli import _print_traceback
 from unconfused.cli.console import SafeConsole, print_json
 
@@ -27,24 +26,12 @@ def folder(tmp_path, monkeypatch):
     frame.rename(columns={"coat": f"coat{HOSTILE}"}).to_csv("pets.csv", index=False)
 
 
-@pytest.mark.parametrize("code", [*range(32), *range(0x7F, 0xA0), 0x202E, 0x2028, 0x2069, 0xDC80])
-def test_every_control_character_is_escaped(code):
-    shown = printable(f"a{chr(code)}b")
-    assert shown.startswith("a\\") and shown.endswith("b")
-    assert shown.isprintable() and shown.encode()
-
-
-def test_other_text_stays_as_it_is():
-    assert printable("naïve 猫 \\x1b 🐈") == "naïve 猫 \\x1b 🐈"
-
-
 def test_commands_print_no_control_characters():
-    known = ("pets.csv", "-l", "kind", "-t", "checked")
     for arguments in (
-        ("fit", *known),
-        ("fit", *known, "--json", "-o", "json.skops"),
-        ("estimate", *known),
-        ("audit", *known, "--id", "name", "-o", "check.csv"),
+        FIT,
+        (*FIT, "--json", "-o", "json.skops"),
+        ("estimate", *KNOWN),
+        (*AUDIT, "--id", "name", "-o", "check.csv"),
         ("predict", "model.skops", "pets.csv", "-o", "labels.csv", "--proba"),
         ("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", f"n{HOSTILE}.csv"),
     ):
@@ -98,5 +85,5 @@ def test_json_and_tracebacks_too(capsys):
 
 def test_a_file_name_is_no_markup():
     Path("[bold]a.csv").write_text(Path("pets.csv").read_text())
-    result = invoke("fit", "[bold]a.csv", "-l", "kind", "-t", "checked", "-o", "[red]m.skops")
+    result = invoke("fit", "[bold]a.csv", *FIT[2:], "-o", "[red]m.skops")
     assert result.exit_code == 0 and "[red]m.skops" in result.stdout

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from pets import pets, refused, succeed, succeed_json
+from pets import SETTINGS, pets, refused, succeed, succeed_json
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, normalize
@@ -85,12 +85,15 @@ def same(models, said):
     assert left["verdict"]["sentence"] == right["verdict"]["sentence"]
 
 
-SLOW = [pytest.param(one, marks=pytest.mark.slow) for one in ("jsonl", "tsv", "arrow", "csv.gz")]
-KNOWN = [pytest.param(["--truth", "checked"], marks=pytest.mark.slow), ["--ignore", "checked"]]
+FORMATS = [
+    ("csv", ("--truth", "checked")),
+    ("csv", ("--ignore", "checked")),
+    *((one, ("--ignore", "checked", *SETTINGS)) for one in ("jsonl", "tsv", "arrow", "csv.gz")),
+    ("parquet", ("--truth", "checked", *SETTINGS)),
+]
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", *SLOW])
-@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize(("ending", "known"), FORMATS)
 def test_every_format(ending, known, tmp_path):
     data = write_table(mixed(), tmp_path / f"pets.{ending}")
     options = ["--label", "kind", *known, "--text", "remark", "--id", "name"]
@@ -127,14 +130,15 @@ def test_annotators_and_votes(tmp_path):
         frame[name] = noise.corrupt_labels(frame["truth"].to_numpy(), noise.symmetric(3, 0.3), seed)
         frame.loc[seed::5, name] = None
     wide = write_table(frame.drop(columns=["kind", "truth"]), tmp_path / "pets.csv")
-    same(*both(wide, tmp_path, "--annotators", ",".join(people), "--ignore", "checked"))
+    columns = ("--annotators", ",".join(people), "--ignore", "checked")
+    same(*both(wide, tmp_path, *columns, *SETTINGS))
     answers = frame.melt("name", people, "who", "what").dropna()
     votes = write_table(answers, tmp_path.parent / "answers.csv", force=True)
     options = ["--votes", votes, "--item", "name", "--annotator", "who", "--label", "what"]
     ignored = ",".join(["checked", *people])
     for file in tmp_path.glob("*.skops"):
         file.unlink()
-    same(*both(wide, tmp_path, *options, "--ignore", ignored))
+    same(*both(wide, tmp_path, *options, "--ignore", ignored, *SETTINGS))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,7 @@ def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
         data.write_bytes(pack(plain.read_bytes()))
         plain.unlink()
     monkeypatch.setattr("unconfused._files.svmlight_parts.BLOCK", 300)
-    same(*both(data, tmp_path, "--missing", "1"))
+    same(*both(data, tmp_path, "--missing", "1", *SETTINGS))
 
 
 @pytest.mark.parametrize("as_is", [False, True])
@@ -167,7 +171,7 @@ def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
     dump_svmlight_file(X, y, str(data))
     monkeypatch.setattr("unconfused._files.svmlight_parts.BLOCK", 300)
     options = ["--as-is"] if as_is else []
-    models, said = both(data, tmp_path, *options)
+    models, said = both(data, tmp_path, *options, *SETTINGS)
     same(models, said)
     for model in models:
         assert np.array_equal(model[:-1].transform(X), X)
@@ -205,13 +209,13 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
     np.testing.assert_allclose(*dense, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(file_stream, "SAMPLE", 100)
     data = write_table(mixed(), tmp_path / "pets.csv")
     page = tmp_path / "page.html"
     options = ["--label", "kind", "--ignore", "checked", "--text", "remark", "--id", "name"]
-    succeed("fit", data, *options, "--stream", "-o", tmp_path / "m.skops", "--report", page)
+    options += ["--stream", *SETTINGS, "-o", tmp_path / "m.skops"]
+    succeed("fit", data, *options, "--report", page)
     text = page.read_text(encoding="utf-8")
     assert "100 of 272 rows, drawn at random" in text
     assert "it says" in text
@@ -222,7 +226,7 @@ def test_large_files_are_streamed_unasked(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(file_stream.Stream, "open", lambda self: seen.append(self) or 1 / 0)
     monkeypatch.setattr(file_parts, "STREAM_ABOVE", 100)
-    succeed("fit", data, "--label", "kind", "--no-stream", "-o", tmp_path / "a.skops")
+    succeed("fit", data, "--label", "kind", *SETTINGS, "--no-stream", "-o", tmp_path / "a.skops")
     assert not seen
     with pytest.raises(AssertionError):
         succeed("fit", data, "--label", "kind", "-o", tmp_path / "b.skops")
@@ -251,7 +255,6 @@ def test_what_cannot_be_streamed(tmp_path):
     assert not list(tmp_path.glob("*.skops"))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_behind(sign, tmp_path):
@@ -264,7 +267,7 @@ def test_nothing_is_left_behind(sign, tmp_path):
     # The table of columns is said when all rows have been read, and before the fit.
     said = iter(process.stderr.readline, b"")
     assert any(line.startswith(b"Columns") for line in said), "it has begun"
-    time.sleep(1)
+    time.sleep(0.3)
     assert process.poll() is None, "still at work"
     process.send_signal(sign)
     process.communicate(timeout=60)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import pets, succeed_json
+from pets import SETTINGS, pets, succeed_json
 
 from unconfused import noise
 from unconfused._files.write import write_table
@@ -64,7 +64,7 @@ def test_audit(known, tmp_path):
 def test_the_list_of_a_file_in_parts_has_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(audit_command, "MOST_STREAMED", 50)
     data = write_table(pets(200).drop(columns="truth"), tmp_path / "pets.csv")
-    options = ["--label", "kind", "--ignore", "checked", "--stream"]
+    options = ["--label", "kind", "--ignore", "checked", "--stream", *SETTINGS]
     found = succeed_json("audit", data, *options, "-o", tmp_path / "some.csv")
     assert found["rows"] == 50 and any("--top" in note for note in found["notes"])
     found = succeed_json("audit", data, *options, "--top", 80, "-o", tmp_path / "more.csv")
@@ -78,7 +78,8 @@ def test_names_that_some_lines_lack(tmp_path):
     data = tmp_path / "pets.jsonl"
     data.write_text("\n".join(lines), encoding="utf-8")
     output = tmp_path / "rows.csv"
-    succeed_json("audit", data, "--label", "kind", "--id", "name", "--stream", "-o", output)
+    given = ("--label", "kind", "--id", "name", "--stream", *SETTINGS)
+    succeed_json("audit", data, *given, "-o", output)
     rows = pd.read_csv(output)
     named = rows["row"] < 60
     assert (rows["name"][named] == "p" + rows["row"][named].astype(str)).all()
@@ -92,7 +93,9 @@ def test_audit_of_annotators(tmp_path):
         frame[name] = noise.corrupt_labels(frame["truth"].to_numpy(), noise.symmetric(3, 0.3), seed)
     wanted = frame.drop(columns=["kind", "truth", "checked"])
     data = write_table(wanted, tmp_path / "pets.parquet")
-    (whole, parts), (left, right) = audited(data, tmp_path, "--annotators", ",".join(people))
+    (whole, parts), (left, right) = audited(
+        data, tmp_path, "--annotators", ",".join(people), *SETTINGS
+    )
     assert left == right
     assert set(whole["row"]) == set(parts["row"])
 
@@ -116,7 +119,7 @@ def test_estimate(known, tmp_path, monkeypatch):
 
 def test_models_of_folds_need_not_see_all_rows(tmp_path, monkeypatch):
     data = write_table(pets(400).drop(columns="truth"), tmp_path / "pets.csv")
-    options = ["--label", "kind", "--truth", "checked", "--no-stream"]
+    options = ["--label", "kind", "--truth", "checked", "--no-stream", *SETTINGS]
     succeed_json("audit", data, *options, "-o", tmp_path / "all.csv")
     monkeypatch.setattr(judge, "MOST_TRAINED", 150)
     monkeypatch.setattr(judge, "JUDGED_ROWS", 17)
