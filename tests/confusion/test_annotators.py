@@ -136,20 +136,25 @@ def test_bad_wide_votes():
         votes_from_wide(sparse.eye(3))
 
 
+def seconds(function, *arguments):
+    start = time.process_time()
+    function(*arguments)
+    return time.process_time() - start
+
+
 @pytest.mark.slow
-def test_a_million_votes_are_read_and_fitted_quickly():
+def test_many_votes_are_read_as_arrays_and_fitted():
     rng = np.random.RandomState(0)
-    n_items, n_votes = 200_000, 1_000_000
+    n_items, n_votes = 50_000, 250_000
     names = np.array([f"item{number}" for number in range(n_items)])
     item = np.repeat(np.arange(n_items), n_votes // n_items)
     annotator = (rng.randint(200, size=n_items)[:, None] + np.arange(5)).ravel()
     truth = rng.randint(10, size=n_items)
     label = noise.corrupt_labels(truth[item], noise.symmetric(10, 0.4), random_state=0)
-    start = time.perf_counter()
     votes = votes_from_long(names[item], annotator, label)
-    read = time.perf_counter() - start
     assert len(votes) == n_votes
-    assert read < 10  # about one second on an idle core
+    sorting = seconds(np.unique, names[item])  # most of the work, if nothing is done one by one
+    assert seconds(votes_from_long, names[item], annotator, label) < 10 * sorting
     crowd = from_annotators(votes, tol=1e-3)
     rank = np.searchsorted(votes.items, names)
     assert np.mean(crowd.consensus[rank] != truth) < 0.13

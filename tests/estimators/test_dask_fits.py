@@ -48,20 +48,18 @@ def assert_same_uma(ours, local):
     np.testing.assert_allclose(ours.class_prior_, local.class_prior_, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize(
-    "settings",
+    ("cut", "settings"),
     [
-        {},
-        {"selection": "confusion", "tol": 1e-3, "step": "proportional"},
-        {"selection": "random", "random_state": 0, "max_iter": 8},
-        {"alpha": 0.05, "average": True, "init": "means"},
+        *((cut, {}) for cut in CUTS),
+        ("uneven", {"selection": "confusion", "tol": 1e-3, "step": "proportional"}),
+        ("seven blocks", {"selection": "random", "random_state": 0, "max_iter": 8}),
+        ("empty blocks", {"alpha": 0.05, "average": True, "init": "means"}),
     ],
-    ids=["error", "confusion", "random", "margin"],
 )
 def test_uma_is_the_local_one(cut, settings):
     problem = make_problem(1, n=N, Q=4)
-    settings = {"max_iter": 25} | settings
+    cut, settings = CUTS[cut], {"max_iter": 25} | settings
     local = UMAClassifier(problem.C, **settings).fit(problem.X, problem.y)
     assert_same_uma(UMAClassifier(problem.C, **settings).fit(*dask_problem(problem, cut)), local)
 
@@ -202,7 +200,7 @@ def test_a_second_fit_goes_on_from_the_first():
 
 def test_predictions_are_lazy():
     problem = make_problem(12, n=N, Q=3)
-    model = UnconfusedLogisticRegression(problem.C).fit(problem.X, problem.y)
+    model = with_settings(problem.C).fit(problem.X, problem.y)
     X, y = dask_problem(problem, CUTS["empty blocks"])
 
     def fail(block):
@@ -245,7 +243,7 @@ def test_rows_larger_than_memory_are_read_for_every_pass(monkeypatch):
     assert sum(reads) > 10 * N
 
 
-@pytest.mark.parametrize("model", [UMAClassifier, UnconfusedLogisticRegression])
+@pytest.mark.parametrize("model", [UMAClassifier, with_settings])
 def test_rows_that_change_from_pass_to_pass_are_noticed(monkeypatch, model):
     from unconfused.engines.dask import pool
 
@@ -320,15 +318,3 @@ def test_blocks_go_to_the_workers_that_have_them():
     assert _groups(homes, sizes, slots) == [("a", [3, 4]), ("b", [0, 1])]
     assert _groups(["gone"] * 5, sizes, slots) == [("a", [0, 1]), ("b", [3, 4])]
     assert _groups([None] * 5, sizes, [None]) == [(None, [0, 1, 3, 4])]
-
-
-def test_the_page_on_scaling_runs():
-    import re
-    from pathlib import Path
-
-    page = Path(__file__).resolve().parents[2] / "docs" / "scaling.md"
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert blocks
-    names = {}
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), names)

@@ -26,11 +26,12 @@ def model_of(kind, **settings):
         settings["random_state"] = 0
     if kind is UnconfusedLogisticRegression:
         settings |= {"l2": 1e-4, "relabel": 0}  # about predictions, not about choosing settings
+    if kind is UMAClassifier:
+        settings["max_iter"] = 60
     return kind(**settings)
 
 
-@pytest.mark.parametrize("rows", [slice(None), TWO], ids=["four classes", "two classes"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "rows"), [("dense", TWO), ("CSR", slice(None))], ids=FORMS)
 @pytest.mark.parametrize("scale", [1e-44, 1e-37, 1e-30, 1e-25, 1e-18, 1e18, 1e20, 1e30, 1e37])
 @pytest.mark.parametrize("kind", LINEAR)
 def test_float32_rows_of_any_size_are_predicted_as_in_double_precision(kind, scale, form, rows):
@@ -78,12 +79,12 @@ def test_scores_that_cannot_be_written_keep_their_order_and_signs(form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_ordinary_scores_are_the_plain_product(form):
-    model = UMAClassifier().fit(PROBLEM.X, PROBLEM.true)
+    model = model_of(UMAClassifier).fit(PROBLEM.X, PROBLEM.true)
     plain = FORMS[form](PROBLEM.X) @ model.coef_.T + model.intercept_
     np.testing.assert_array_equal(model.decision_function(FORMS[form](PROBLEM.X)), plain)
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-150, 1e150, 1e154, 1e300, 1.7e308])
+@pytest.mark.parametrize("weight", [5e-324, 1e-150, 1e150, 1.7e308])
 @pytest.mark.parametrize("kind", WEIGHED)
 def test_extreme_weights_are_refused_in_words(kind, weight):
     weights = np.full(len(PROBLEM.y), weight)
@@ -114,7 +115,8 @@ def test_extreme_weights_are_refused_everywhere():
 def test_weights_just_within_their_range_are_of_use(kind, total, form):
     """As many rows, or as few, say more, or less; but nothing overflows."""
     weights = np.full(len(PROBLEM.y), total / len(PROBLEM.y))
-    model = kind(PROBLEM.C).fit(FORMS[form](PROBLEM.X), PROBLEM.y, sample_weight=weights)
+    model = model_of(kind, confusion=PROBLEM.C)
+    model.fit(FORMS[form](PROBLEM.X), PROBLEM.y, sample_weight=weights)
     assert np.all(np.isfinite(model.coef_))
     assert np.all(np.isfinite(model.class_prior_))
 

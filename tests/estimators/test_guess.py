@@ -23,6 +23,7 @@ def blobs():
     return X, truth, noise.corrupt_labels(truth, noise.pairwise(3, 0.4), random_state=0)
 
 
+@pytest.mark.slow
 def test_flipped_digits_are_warned_of_or_unmixed():
     X, truth = load_digits(return_X_y=True)
     X = X / 16

@@ -18,6 +18,11 @@ from unconfused import (
 from unconfused._text.words import percent
 
 X, TRUE, SEEN, C = confused_digits()
+X, TRUE, SEEN = X[:400], TRUE[:400], SEEN[:400]
+SETTINGS = {
+    UMAClassifier: {"max_iter": 20},
+    UnconfusedLogisticRegression: {"l2": 1e-3, "relabel": 0},
+}
 CARD = "unconfused-card"
 
 
@@ -25,7 +30,7 @@ CARD = "unconfused-card"
     "learner", [UMAClassifier, UnconfusedLogisticRegression, UnconfusedDiscriminantAnalysis]
 )
 def test_a_fitted_model_has_a_card_above_its_diagram(learner):
-    model = learner(C)
+    model = learner(C, **SETTINGS.get(learner, {}))
     assert CARD not in model._repr_html_() and "sk-container" in model._repr_html_()
     model.fit(X, SEEN)
     shown = model._repr_html_()
@@ -38,25 +43,26 @@ def test_a_fitted_model_has_a_card_above_its_diagram(learner):
 
 
 def test_plain_text_is_respected():
-    model = UMAClassifier().fit(X, SEEN)
+    model = UMAClassifier(max_iter=5).fit(X, SEEN)
     with config_context(display="text"):
         assert not hasattr(model, "_repr_html_")
         assert list(model._repr_mimebundle_()) == ["text/plain"]
 
 
 def test_no_card_inside_a_pipeline_nor_without_a_matrix():
-    pipeline = make_pipeline(StandardScaler(), UMAClassifier(C)).fit(X, SEEN)
+    pipeline = make_pipeline(StandardScaler(), UMAClassifier(C, max_iter=5)).fit(X, SEEN)
     assert CARD not in pipeline._repr_html_()
     assert CARD not in UltraconservativeClassifier()._repr_html_()
 
 
 def test_labels_taken_as_they_are():
-    shown = UMAClassifier().fit(X, SEEN)._repr_html_()
+    shown = UMAClassifier(max_iter=5).fit(X, SEEN)._repr_html_()
     assert "taken as they are" in shown
 
 
 def test_hostile_labels_stay_text():
-    model = UnconfusedLogisticRegression(C, classes=HOSTILE).fit(X, HOSTILE[SEEN])
+    model = UnconfusedLogisticRegression(C, classes=HOSTILE, l2=1e-3, relabel=0)
+    model.fit(X, HOSTILE[SEEN])
     card = model._with_card("")
     assert "<script" not in card and "<img" not in card
     assert "&lt;script&gt;" in card

@@ -51,6 +51,7 @@ def make_assignments(X, Q, alpha, intercept):
     return [*skipping, RowAssignment(engines[0], Q, alpha, skip=False)], engines[0]
 
 
+@pytest.mark.slow
 @given(seeds, alphas, storages, dtypes, st.booleans(), n_classes, scales)
 @settings(max_examples=60)
 def test_regions_are_those_of_all_rows_scored(seed, alpha, storage, dtype, intercept, Q, scale):
@@ -69,6 +70,7 @@ def test_regions_are_those_of_all_rows_scored(seed, alpha, storage, dtype, inter
     assert assignments[0].n_rescored <= assignments[2].n_rescored == N_ROWS
 
 
+@pytest.mark.slow
 @given(seeds, storages, dtypes, n_classes, st.sampled_from([0.0, 1.0, 4.0]))
 @settings(max_examples=40)
 def test_whole_numbers_are_tied_exactly(seed, storage, dtype, Q, alpha):
@@ -138,14 +140,14 @@ def test_scores_too_large_to_be_kept_are_not_taken_for_safe():
 @pytest.mark.slow
 def test_features_at_the_ends_of_single_precision(storage, sizes):
     # Scores, or parts of their sums, overflow or vanish; only the scale of the rows is another.
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.RandomState(seed)
-        means, true = rng.randn(8, 100), rng.randint(8, size=1500)
-        X = (0.3 * means[true] + rng.randn(1500, 100)).astype(np.float32)
+        means, true = rng.randn(8, 60), rng.randint(8, size=600)
+        X = (0.3 * means[true] + rng.randn(600, 60)).astype(np.float32)
         C = 3 * np.eye(8) + rng.rand(8, 8)
         C /= C.sum(axis=1, keepdims=True)
         y = noise.corrupt_labels(true, C, random_state=0)
-        settings = {"step": "uniform", "tol": 0.0, "max_iter": 40, "fit_intercept": False}
+        settings = {"step": "uniform", "tol": 0.0, "max_iter": 30, "fit_intercept": False}
         for size in sizes:
             rows, weights = X * np.float32(2.0**size), []
             for dtype in (np.float32, np.float64):

@@ -1,7 +1,5 @@
 """What the engine takes of a machine: memory and threads."""
 
-import subprocess
-import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,7 +25,7 @@ def traced_peak(fit):
         tracemalloc.stop()
 
 
-def make_rows_on_disk(path, n=20_000, d=500):
+def make_rows_on_disk(path, n=8_000, d=500):
     rng = np.random.default_rng(0)
     X = np.lib.format.open_memmap(path, "w+", np.float32, (n, d))
     true = rng.integers(4, size=n)
@@ -42,14 +40,14 @@ def make_rows_on_disk(path, n=20_000, d=500):
     "clf",
     [
         plain_uma(max_iter=20, tol=1e-6, n_jobs=2),
-        UnconfusedLogisticRegression(np.eye(4), refine=False, noisy_weight=1.0, max_iter=5),
+        UnconfusedLogisticRegression(np.eye(4), l2=1e-3, relabel=0, refine=False, max_iter=5),
     ],
     ids=["uma", "likelihood"],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_rows_on_disk_stay_there(tmp_path, clf):
     X, true = make_rows_on_disk(tmp_path / "rows.npy")
-    # 40 MB of rows; at most 40 bytes per row and class and a block of rows are ours.
+    # 16 MB of rows; at most 40 bytes per row and class and a block of rows are ours.
     assert traced_peak(lambda: clf.fit(X, true)) < 0.5 * X.nbytes
     assert clf.score(X[:1000], true[:1000]) > 0.9
 
@@ -96,11 +94,6 @@ def test_limits_on_threads_are_respected():
         assert thread_count(None) == 1
         assert thread_count(3) == 3
     assert thread_count(None) >= 1
-
-
-def test_importing_compiles_nothing():
-    code = "import sys, unconfused; assert 'numba' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_cached_loops_are_those_of_the_present_sources(tmp_path, monkeypatch):

@@ -44,11 +44,11 @@ def entries_in_two_parts(X, tmp_path):
     return sparse.csr_array((X.data, X.indices % (X.shape[1] - 1), X.indptr), (n, X.shape[1] - 1))
 
 
+SLOW = (read_only, long_indices, read_only_entries)
 STORAGES = [
-    read_only,
+    # Types of their own, for which loops are compiled again.
+    *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW),
     on_disk,
-    long_indices,
-    read_only_entries,
     entries_in_two_parts,
     lambda X, _: np.asfortranarray(X),
     lambda X, _: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],

@@ -1,6 +1,7 @@
 """Distances of weights from earlier ones: never too short, and not that of the path."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def walk(rng, n_moves, Q, d, scale):
             yield -steps, direction * rng.choice([1.0, 1.0 - 1e-9, 0.5])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**16), st.sampled_from([1, 7, 5000]), st.sampled_from([1e-18, 1.0, 1e18]))
 @settings(max_examples=15)
 def test_distances_hold_the_true_ones(seed, d, scale):
