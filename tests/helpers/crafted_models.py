@@ -140,32 +140,32 @@ def drop_attribute(schema, name):
     del content["content"][name]
 
 
-def try_files(files, rows, folder, good, named=False):
+def try_files(files, folder, good):
     """Load and use files in a process of their own; return what became of each.
 
     Parameters
     ----------
-    files : contents by name
-    rows : what to predict; columns by name if `named`
+    files : content and rows to predict of each, by name; rows are a list, or columns by name
     folder : where to put the files
-    good : the content of a file that loads, to import everything first
+    good : a file that loads, likewise, to import everything first
     """
     if not sys.platform.startswith("linux"):
         pytest.skip("limits of memory and time are set as Linux has them")
     folder = Path(folder)
     tasks = []
-    for number, content in enumerate([good, *files.values()]):
+    for number, (content, rows) in enumerate([good, *files.values()]):
         path = folder / f"{number}.skops"
         path.write_bytes(content)
-        tasks.append({"path": str(path), "rows": rows, "named": named})
+        tasks.append({"path": str(path), "rows": rows})
     names = dict(zip((task["path"] for task in tasks[1:]), files, strict=True))
     found, waiting = {}, tasks[1:]
     while waiting:
         lines = "".join(json.dumps(task) + "\n" for task in [tasks[0], *waiting])
         script = Path(__file__).with_name("try_model_files.py")
         run = subprocess.run(
-            [sys.executable, str(script)], input=lines, capture_output=True, text=True, cwd=folder
-        )
+            [sys.executable, str(script)], input=lines, capture_output=True, text=True, cwd=folder,
+            timeout=1800,  # one that waits for ever takes no CPU time
+        )  # fmt: skip
         said = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
         found |= {names[one["path"]]: one["said"] for one in said}
         waiting = waiting[len(said) :]

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 SECONDS = 20
-MEGABYTES = 700
+"""Of CPU time: a busy machine must not look like a file without end."""
+MEGABYTES = 350
 
 HARM = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.")
 CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "shutil.")
@@ -84,10 +85,10 @@ def main():
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for line in sys.stdin:
         task = json.loads(line)
-        signal.alarm(SECONDS)  # kills the process, whatever it is doing
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # kills the process, whatever it is doing
         escapes.clear()
         said = attempt(task["path"], rows_of(task))
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         said = f"ESCAPED: {escapes[:3]}" if escapes else said
         print(json.dumps({"path": task["path"], "said": said}), flush=True)
 
@@ -95,7 +96,8 @@ def main():
 def rows_of(task):
     import pandas as pd
 
-    return pd.DataFrame(task["rows"]) if task["named"] else np.array(task["rows"])
+    named = isinstance(task["rows"], dict)
+    return pd.DataFrame(task["rows"]) if named else np.array(task["rows"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ and of time, that reports every file written and every process started.
 """
 
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -219,58 +220,59 @@ ON_COLOURS = {
 }
 
 
-def all_refused(found, n):
-    assert len(found) == n
+UNLISTED = {
+    full_name(kind): kind for _, kind in all_estimators() if full_name(kind) not in allowed_types()
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Try all files in one process; return what became of each."""
+    models = {name: ON_NUMBERS[name]() for name in {name for name, _ in ON_ROWS.values()}}
+    files = {
+        what: (crafted(models[name], change), ROWS) for what, (name, change) in ON_ROWS.items()
+    }
+    words = ["a" * 40 + "!", *WORDS[:5].tolist()]
+    for what, (name, change) in ON_TEXT.items():
+        files[what] = crafted(ON_WORDS[name](), change), words
+    levels = [["red"], ["blue"], ["grey"], ["green"]]
+    for what, (name, change) in ON_COLOURS.items():
+        files[what] = crafted(ON_LEVELS[name](), change), levels
+    files["stacked"] = crafted(stacked()), ROWS
+    for name in UNLISTED:
+        unlisted = node("ObjectNode", name)
+        files[name] = crafted(GOOD, partial(put_in_place_of_verbose, unlisted)), ROWS
+    return try_files(files, tmp_path_factory.mktemp("attacks"), (crafted(GOOD), ROWS))
+
+
+def put_in_place_of_verbose(value, schema, parts):
+    find(schema, "verbose")["verbose"] = value
+
+
+def all_refused(found):
     assert not harmed(found)
     not_refused = {name: said for name, said in found.items() if not said.startswith("refused")}
     assert not not_refused
     assert not any("\x1b" in said or "\n" in said for said in found.values())
 
 
-def test_what_harms_when_it_predicts(tmp_path):
-    good = crafted(GOOD)
-    models = {name: ON_NUMBERS[name]() for name in {name for name, _ in ON_ROWS.values()}}
-    files = {what: crafted(models[name], change) for what, (name, change) in ON_ROWS.items()}
-    all_refused(try_files(files, ROWS, tmp_path, good), len(ON_ROWS))
+@pytest.mark.parametrize("files", [ON_ROWS, ON_TEXT, ON_COLOURS], ids=["rows", "text", "levels"])
+def test_what_harms_when_it_predicts_is_refused(files, found):
+    all_refused({what: found[what] for what in files})
 
 
-def test_what_harms_when_it_reads_text(tmp_path):
-    files = {what: crafted(ON_WORDS[name](), change) for what, (name, change) in ON_TEXT.items()}
-    words = ["a" * 40 + "!", *WORDS[:5].tolist()]
-    all_refused(try_files(files, words, tmp_path, crafted(GOOD)), len(ON_TEXT))
-
-
-def test_what_harms_when_it_reads_levels(tmp_path):
-    files = {w: crafted(ON_LEVELS[name](), change) for w, (name, change) in ON_COLOURS.items()}
-    rows = [["red"], ["blue"], ["grey"], ["green"]]
-    all_refused(try_files(files, rows, tmp_path, crafted(GOOD)), len(ON_COLOURS))
-
-
-def test_methods_that_a_file_names_are_not_called(tmp_path):
-    found = try_files({"stacked": crafted(stacked())}, ROWS, tmp_path, crafted(GOOD))
-    all_refused(found, 1)
+def test_methods_that_a_file_names_are_not_called(found, tmp_path):
+    all_refused({"stacked": found["stacked"]})
     assert "sklearn.ensemble._stacking.StackingClassifier" in found["stacked"]
     with pytest.raises(ModelFileError, match=r"StackingClassifier.*allow=\["):
         unconfused.save(stacked(), tmp_path / "m")
 
 
-UNLISTED = {
-    full_name(kind): kind for _, kind in all_estimators() if full_name(kind) not in allowed_types()
-}
-
-
-def test_types_of_scikit_learn_that_are_not_listed(tmp_path):
+def test_types_of_scikit_learn_that_are_not_listed(found):
     """Each is refused by its name, without being built."""
     assert len(UNLISTED) > 150
-    files = {
-        name: crafted(GOOD, lambda schema, parts, name=name: find(schema, "verbose").update(
-            verbose=node("ObjectNode", name)
-        ))
-        for name in UNLISTED
-    }  # fmt: skip
-    found = try_files(files, ROWS, tmp_path, crafted(GOOD))
-    all_refused(found, len(UNLISTED))
-    assert all(name in said for name, said in found.items())
+    all_refused({name: found[name] for name in UNLISTED})
+    assert all(name in found[name] for name in UNLISTED)
 
 
 @pytest.mark.parametrize(
@@ -319,9 +321,7 @@ def test_what_only_skops_can_build_needs_all_its_names(tmp_path):
 
 def test_an_escape_sequence_does_not_reach_the_message(tmp_path):
     for change in (
-        lambda schema, parts: find(schema, "verbose").update(
-            verbose=node("ObjectNode", "a.\x1b[2J")
-        ),
+        partial(put_in_place_of_verbose, node("ObjectNode", "a.\x1b[2J")),
         add_attribute("\x1b[2J\u202e", scalar(1)),
         set_scalar("init", "\x1b[2J"),
     ):

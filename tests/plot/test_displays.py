@@ -48,7 +48,7 @@ def uma():
 
 @pytest.fixture(scope="module")
 def logistic():
-    return UnconfusedLogisticRegression(C, l2=1e-3).fit(X[::2], SEEN[::2])
+    return UnconfusedLogisticRegression(C, l2=1e-3, relabel=0).fit(X[::2], SEEN[::2])
 
 
 def test_confusion_of_an_estimate():
@@ -70,7 +70,9 @@ def test_confusion_of_a_model_in_a_pipeline_and_in_sorted_order():
     order = np.array([2, 0, 1])
     counts = np.array([[90, 10, 0], [0, 60, 40], [5, 0, 95]])
     estimate = confusion.ConfusionEstimate.from_counts(counts[np.ix_(order, order)], order)
-    model = make_pipeline(StandardScaler(), UnconfusedLogisticRegression(estimate, refine=False))
+    model = make_pipeline(
+        StandardScaler(), UnconfusedLogisticRegression(estimate, l2=1e-3, relabel=0, refine=False)
+    )
     display = ConfusionEstimateDisplay.from_estimator(model.fit(X, TRUE % 3))
     assert display.text_[1, 2].get_text().split("\n")[0] == "40"
     low, high = (float(end) for end in display.text_[1, 2].get_text().split("\n")[1].split("–"))

@@ -1,27 +1,20 @@
 """The report in a browser: sorting, filtering, themes, keys, and labels that would like to run."""
 
-import shutil
 import time
 
 import numpy as np
 import pytest
+from browsers import needs_browser, open_browser
 from reports import HOSTILE, confused_digits, some_truth
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
 from unconfused import UnconfusedLogisticRegression, write_report
 from unconfused.review import match_verdicts, read_verdicts
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.select import Select  # noqa: E402
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-BROWSER = BROWSER or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs chromium and chromedriver"),
-]
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +22,7 @@ def path(tmp_path_factory):
     """Write a report whose labels, names, texts and title are hostile."""
     X, true, seen, _ = confused_digits()
     y_true = np.where(some_truth(true) >= 0, HOSTILE[true], None)
-    model = UnconfusedLogisticRegression(l2=1e-3, random_state=0)
+    model = UnconfusedLogisticRegression(l2=1e-3, relabel=0, random_state=0)
     model.fit(X, HOSTILE[seen], y_true=y_true)
     return write_report(
         model,
@@ -46,14 +39,8 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with open_browser() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -179,7 +166,7 @@ def test_the_heat_map_by_keyboard_and_pointer(page):
     page.switch_to.active_element.send_keys(Keys.ARROW_UP)
     assert page.switch_to.active_element == cells[1], "the rim is the end"
     assert readout.text == cells[1].get_attribute("aria-label")
-    webdriver.ActionChains(page).move_to_element(cells[12]).perform()
+    ActionChains(page).move_to_element(cells[12]).perform()
     assert readout.text == cells[12].get_attribute("aria-label")
 
 

@@ -54,7 +54,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def hostile():
     y_true = np.where(some_truth(TRUE) >= 0, HOSTILE[TRUE], None)
-    model = UnconfusedLogisticRegression(l2=1e-3, random_state=0)
+    model = UnconfusedLogisticRegression(l2=1e-3, relabel=0, random_state=0)
     model.fit(X, HOSTILE[SEEN], y_true=y_true)
     data = gather(
         model,

@@ -1,39 +1,26 @@
 """The review page in a browser: verdicts, undo, reload, kill -9, two tabs, hostile text."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
+from browsers import needs_browser, open_browser
 from reviews import HOSTILE, animals_session, serving, write_animals
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from unconfused.review import read_verdicts
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs chromium and chromedriver"),
-]
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with open_browser() as driver:
+        yield driver
 
 
 @pytest.fixture
