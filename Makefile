@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# Tests run in one process per core, each with a single BLAS thread.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+# Tests run in one process per core, each with a single BLAS thread. With worksteal the tests of a
+# module mostly stay in one process and share its fixtures.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo test quick fuzz lint format docs bench bench-quick reproduce reproduce-quick clean
 
@@ -55,7 +56,7 @@ clean:
 	rm -rf docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[demo]"
