@@ -25,7 +25,7 @@ def traced_peak(fit):
         tracemalloc.stop()
 
 
-def make_rows_on_disk(path, n=8_000, d=500):
+def make_rows_on_disk(path, n=20_000, d=500):
     rng = np.random.default_rng(0)
     X = np.lib.format.open_memmap(path, "w+", np.float32, (n, d))
     true = rng.integers(4, size=n)
@@ -47,7 +47,7 @@ def make_rows_on_disk(path, n=8_000, d=500):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_rows_on_disk_stay_there(tmp_path, clf):
     X, true = make_rows_on_disk(tmp_path / "rows.npy")
-    # 16 MB of rows; at most 40 bytes per row and class and a block of rows are ours.
+    # 40 MB of rows; at most 40 bytes per row and class and a block of rows are ours.
     assert traced_peak(lambda: clf.fit(X, true)) < 0.5 * X.nbytes
     assert clf.score(X[:1000], true[:1000]) > 0.9
 
