@@ -106,9 +106,8 @@ def make_plan(task: Task, settings: Settings) -> Plan:
         return plan
     why_not = trees.refusal(task, plan)
     if settings.learner == "trees" and why_not is not None:
-        raise ValueError(
-            f"{why_not}. Use --learner logistic, or leave such columns out with --ignore."
-        )
+        way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
+        raise ValueError(f"{why_not}. Use --learner logistic{way_out}.")
     if settings.learner == "auto" and (why_not is not None or not trees.enough_rows(task)):
         return plan
     boosted = _plan_for(task, settings, trees.make_trees(task, settings), for_trees=True)

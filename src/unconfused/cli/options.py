@@ -102,7 +102,8 @@ Confusion = Annotated[
     known(
         "--confusion -c",
         "Confusion matrix: one row per true class, starting with its name, one column per label; "
-        "rows sum to 1. A matrix without names follows the sorted classes.",
+        "rows sum to 1. A matrix without names follows the sorted classes. For `fit`, columns may "
+        "name labels that are not classes, such as 'unsure'.",
         "C.csv",
     ),
 ]

@@ -55,6 +55,8 @@ def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
 
 def refusal(task: Task, plan: Plan) -> str | None:
     """Say why trees cannot be fitted to these rows; None if they can."""
+    if task.is_rectangular:
+        return "Some labels are not classes, and trees learn the labels as they are"
     if issparse(task.table):
         return "The rows are sparse, as those of texts are, and trees take dense ones"
     if plan.columns is not None and plan.columns.text:

@@ -112,6 +112,7 @@ def audit(
     from unconfused.cli.output.output_columns import refuse_clash
 
     labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
+    labels.refuse_other_labels()
     identity = labels.identity
     kept = [one for one in reading.names(data, keep) if one != identity]
     refuse_clash("--id", [identity] if identity else [], COLUMNS)

@@ -68,6 +68,7 @@ def fit(
     check_target(output, [".skops"], force=force)
     if report is not None:
         check_target(report, [".html", ".htm"], force=force)
+        labels.refuse_other_labels()
     begun = time.perf_counter()
     with ExitStack() as files:
         stage = files.enter_context(Stages(3 if report is None else 4))

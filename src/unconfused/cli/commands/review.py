@@ -103,6 +103,7 @@ def review(
     drawn at random show no suggestion until you have answered.
     """
     settings = replace(settings.of_file(data, reading), relabel=0)
+    labels.refuse_other_labels()
     if images is not None and not images.is_dir():
         raise typer.BadParameter(f"There is no folder {images}.")
     with Stages(2) as stage:

@@ -103,6 +103,13 @@ class LabelOptions:
         """Return the options with the names of columns that wildcards match."""
         return replace(self, annotators=reading.names(path, self.annotators))
 
+    def refuse_other_labels(self) -> None:
+        """Raise if the matrix has labels that are not classes: none of them is right or wrong."""
+        if self.confusion is not None:
+            from unconfused.cli.input.matrix_file import read_matrix
+
+            read_matrix(self.confusion)
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -17,8 +17,12 @@ CORNER = "true \\ observed"
 """Header of the column with the row names."""
 
 
-def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
+def read_matrix(
+    path: Path, *, other_labels: bool = False
+) -> tuple[FloatArray, list[str], list[str]]:
     r"""Read a matrix with its row and column names, empty if the file has none.
+
+    With `other_labels`, named columns need not be the classes that the rows name.
 
     Examples
     --------
@@ -48,7 +52,9 @@ def read_matrix(path: Path) -> tuple[FloatArray, list[str], list[str]]:
             raise DataFileError(
                 f"{path}: {cell!r} in row {line + 1} of the matrix is not a number."
             )
-    _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
+    rectangular = other_labels and bool(names)
+    if not rectangular or (len(names) == len(columns) and set(names) & set(columns)):
+        _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
     return np.array(numbers, dtype=np.float64), names, columns
 
 
@@ -58,7 +64,8 @@ def _refuse_other_shape(
     if height != width:
         raise DataFileError(
             f"{path}: the matrix has {height} rows and {width} columns; it must be square, a row "
-            "for every true class and a column for every label."
+            "for every true class and a column for every label. Only `fit`, without --report, "
+            "takes labels that are not classes, such as 'unsure'; name rows and columns then."
         )
     if set(names) != set(columns):
         raise DataFileError(

@@ -139,7 +139,7 @@ def _with_matrix(task: Task, known: LabelOptions) -> Task:
         return replace(task, y=y, classes=classes, y_true=truth[0] if truth else None)
     from unconfused.cli.input.matrix_file import labelled, read_matrix
 
-    matrix, *names = read_matrix(known.confusion)
+    matrix, *names = read_matrix(known.confusion, other_labels=True)
     y, classes, rows, columns, *truth = common_labels([task.y, given, *names, *truth])
     return replace(
         task,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from unconfused._confusion_names import is_rectangular
 from unconfused._typing import IntArray, Labels
 from unconfused.cli.input.label_columns import common_labels, distinct_labels, present_labels
 
@@ -42,6 +43,11 @@ class Task:
     def is_frame(self) -> bool:
         """Whether columns have names."""
         return hasattr(self.table, "columns")
+
+    @property
+    def is_rectangular(self) -> bool:
+        """Whether labels are other things than the classes, by the matrix."""
+        return is_rectangular(self.confusion)
 
     @property
     def n_trusted(self) -> int:

@@ -32,8 +32,15 @@ class FitVerdict:
 def judge_fit(task: Task, plan: Plan, known: LabelOptions, seed: int) -> FitVerdict:
     """Measure both, for the terminal, the metadata of the model and the report alike."""
     from unconfused._report.analysis.confusion_source import find_source
-    from unconfused.cli.output.noise_summary import NoiseSummary, not_examined, source_words
+    from unconfused.cli.output.noise_summary import (
+        NoiseSummary,
+        not_counted,
+        not_examined,
+        source_words,
+    )
 
+    if task.is_rectangular:
+        return FitVerdict(not_counted(task, known, plan.learner.classes_), None, None)
     case, accuracy = open_and_measure(task, plan, seed)
     if task.kind == "assumed":
         return FitVerdict(not_examined(case.classes), accuracy, None)

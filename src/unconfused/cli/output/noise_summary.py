@@ -43,6 +43,8 @@ class NoiseSummary:
 
     def sentence(self) -> str:
         """Return a one-line summary."""
+        if self.found.basis == "assumed" and self.kind == "given":
+            return "Some labels are not classes, so how many are wrong is not counted."
         what = "answers" if self.kind == "votes" else "labels"
         return self.found.sentence(class_names(self.classes), what)
 
@@ -65,9 +67,18 @@ class NoiseSummary:
 
 def not_examined(classes: Labels) -> NoiseSummary:
     """Return the summary of labels that were taken as right."""
-    nothing = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
     source = SOURCES["assumed"].format(option=" (--trust-labels)")
-    return NoiseSummary(nothing, classes, "assumed", source)
+    return _nothing_counted(classes, "assumed", source)
+
+
+def not_counted(task: Task, known: Any, classes: Labels) -> NoiseSummary:
+    """Return the summary of labels that are not classes."""
+    return _nothing_counted(classes, "given", source_words(task, known))
+
+
+def _nothing_counted(classes: Labels, kind: Kind, source: str) -> NoiseSummary:
+    nothing = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
+    return NoiseSummary(nothing, classes, kind, source)
 
 
 def doubts(verdict: NoiseSummary) -> list[str]:

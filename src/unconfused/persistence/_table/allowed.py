@@ -156,7 +156,7 @@ _PARTS: dict[type, Kind] = {
             "vectors": optional(array("f", "n", "D")),
             "ridge": optional(number),
             "adapted": optional(array("f", "Q", "S", "Q")),
-            "adapted_to": optional(array("f", "Q", "Q")),
+            "adapted_to": optional(array("f", "Q", "S")),
             "moments": optional(instance(RunningMoments)),
         },
         is_part=True,
