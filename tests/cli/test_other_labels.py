@@ -40,6 +40,7 @@ def test_a_model_is_fitted_and_saved(truth, learner):
     )
     assert found["classes"] == ["cat", "dog"]
     assert "not classes" in found["verdict"]["sentence"]
+    assert "Labels that are not classes, by C.csv: unsure." in found["notes"]
     model = unconfused.load("model.skops")
     rows = pd.read_csv("pets.csv")[["a", "b"]]
     assert np.mean(model.predict(rows) == truth) > 0.85

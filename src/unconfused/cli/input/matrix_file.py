@@ -52,7 +52,7 @@ def read_matrix(
             raise DataFileError(
                 f"{path}: {cell!r} in row {line + 1} of the matrix is not a number."
             )
-    rectangular = other_labels and bool(names)
+    rectangular = other_labels and len(names) > 1
     if not rectangular or (len(names) == len(columns) and set(names) & set(columns)):
         _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
     return np.array(numbers, dtype=np.float64), names, columns

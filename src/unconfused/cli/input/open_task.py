@@ -141,9 +141,12 @@ def _with_matrix(task: Task, known: LabelOptions) -> Task:
 
     matrix, *names = read_matrix(known.confusion, other_labels=True)
     y, classes, rows, columns, *truth = common_labels([task.y, given, *names, *truth])
+    others = [name for name in names[1] if name not in names[0]]
+    said = [f"Labels that are not classes, by {known.confusion}: {', '.join(others[:6])}."]
     return replace(
         task,
         kind="given",
+        notes=[*task.notes, *(said if others else [])],
         y=y,
         y_true=truth[0] if truth else None,
         confusion=labelled(matrix, rows, columns) if len(rows) else matrix,
