@@ -89,7 +89,6 @@ def check_figure(name):
     assert "</svg>" in Path("docs/paper", f"{name}.svg").read_text()
 
 
-@pytest.mark.slow
 def test_noise_hurts_the_perceptron_more_than_uma():
     assert run("toy_noise") == 0
     found = summary("toy_noise")
@@ -102,7 +101,6 @@ def test_noise_hurts_the_perceptron_more_than_uma():
     check_figure("toy_noise")
 
 
-@pytest.mark.slow
 def test_a_wrong_matrix_is_told_from_the_true_one():
     assert run("toy_wrong_matrix") == 0
     found = summary("toy_wrong_matrix")
@@ -122,7 +120,6 @@ def test_class_distributions():
     check_figure("class_distributions")
 
 
-@pytest.mark.slow
 def test_table1_has_every_column_beside_the_papers():
     assert run("table1") == 0
     table1, page = module("paper.table1"), Path("docs/paper.md").read_text()
@@ -143,7 +140,6 @@ def test_table1_has_every_column_beside_the_papers():
     assert "The same machine without the unlabelled rows: Digits" in page
 
 
-@pytest.mark.slow
 def test_options_of_self_labeling():
     assert run("options") == 0
     found, page = summary("options"), Path("docs/paper.md").read_text()
@@ -156,7 +152,6 @@ def test_options_of_self_labeling():
     assert "known labels, one round" in page
 
 
-@pytest.mark.slow
 def test_figures_3_and_4():
     assert run("figure3") == 0 and run("figure4") == 0
     three, four = summary("figure3"), summary("figure4")
@@ -167,7 +162,6 @@ def test_figures_3_and_4():
     check_figure("figure4")
 
 
-@pytest.mark.slow
 def test_figure_5_follows_every_update():
     assert run("figure5") == 0
     found = summary("figure5")
@@ -190,7 +184,6 @@ def test_updates_followed_one_by_one_are_those_of_the_classifier():
     assert followed["error"][-1] == pytest.approx(problem.error(whole))
 
 
-@pytest.mark.slow
 def test_choices_name_the_lowest_error():
     assert run("updates") == 0 and run("self_labeling") == 0
     means = summary("updates")["mean"]
@@ -298,7 +291,6 @@ def test_words_for_two_curves():
     assert along([10, 20, 40], {"UMA": falling, "it": never}).endswith("errs less at every size.")
 
 
-@pytest.mark.slow
 def test_what_is_beyond_the_paper():
     for name in ("monotonic", "confusion_risk", "kernel_forms"):
         assert run(name) == 0

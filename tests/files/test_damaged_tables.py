@@ -35,8 +35,6 @@ FRAME = pd.DataFrame(
 SVMLIGHT = b"# a comment\n" + b"".join(b"%d 1:0.5 %d:-2e3\n" % (i % 3, i + 2) for i in range(20))
 ENDINGS = ["csv", "tsv", "jsonl", "parquet", "arrow", "csv.gz", "csv.bz2", "jsonl.gz"]
 ALL = [*ENDINGS, "svm", "svm.gz", "npz", "sparse.npz", "stream.arrow"]
-SOON = ("csv", "jsonl", "parquet", "svm")
-KINDS = [one if one in SOON else pytest.param(one, marks=pytest.mark.slow) for one in ALL]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +108,7 @@ def damaged(content, rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("ending", KINDS)
+@pytest.mark.parametrize("ending", ALL)
 def test_damaged_files(ending, good, tmp_path):
     rng = np.random.RandomState(0)
     path = tmp_path / f"file.{ending}"
@@ -122,7 +120,6 @@ def test_damaged_files(ending, good, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
 def test_damage_below_the_packing(pack, good, tmp_path):

@@ -186,7 +186,6 @@ def test_a_graph_that_says_something_else_is_not_handed_out():
         to_onnx(model, example=far)
 
 
-@pytest.mark.slow
 def test_what_cannot_be_exported():
     with pytest.raises(ExportError, match="Only scikit-learn"):
         to_onnx({"a": 1})

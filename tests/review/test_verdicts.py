@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import pets, pets_csv, refused, succeed, succeed_json
+from pets import SETTINGS, pets, pets_csv, refused, succeed, succeed_json
 from scipy import sparse
 
 from unconfused import UnconfusedLogisticRegression, noise
@@ -210,9 +210,9 @@ def test_fit_estimate_and_audit_take_verdicts(checked_pets, stream):
     found = succeed_json("estimate", *known, *stream)
     assert np.sum(found["counts"]) == 90
     assert "The other 20 verdicts are learnt from, and not counted." in found["verdict"]["source"]
-    fitted = succeed_json("fit", *known, *stream)
+    fitted = succeed_json("fit", *known, *stream, *SETTINGS)
     assert 0.05 < fitted["verdict"]["wrong_share"] < 0.35
-    succeed("audit", *known, *stream, "-o", "check.csv")
+    succeed("audit", *known, *stream, *SETTINGS, "-o", "check.csv")
     listed = pd.read_csv("check.csv")["row"]
     assert len(listed) == 240 - 90 - len(wrong) and not set(listed) & {*drawn, *wrong}
 

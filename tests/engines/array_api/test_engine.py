@@ -137,7 +137,6 @@ def test_estimators_answer_in_the_library_of_the_rows(put, model, n_classes):
         )
 
 
-@pytest.mark.slow
 def test_trusted_rows_choose_the_noisy_weight(put):
     problem = make_problem(1, n=120)
     truth = [int(t) if i % 3 == 0 else None for i, t in enumerate(problem.true)]

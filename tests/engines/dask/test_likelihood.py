@@ -57,7 +57,6 @@ def trusted():
 SEARCH = {"l2": 1e-2, "tol": 1e-2, "relabel": 0, "random_state": 0}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True], ids=["C counted", "C given"])
 def test_the_weight_found_is_that_in_memory(trusted, known):
     problem, columns = trusted
@@ -76,7 +75,6 @@ def test_the_weight_found_is_that_in_memory(trusted, known):
         np.testing.assert_allclose(losses, local.choice_["loss"], rtol=0, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_the_penalty_is_chosen_too_and_there_are_no_rounds(trusted):
     problem, columns = trusted
     X = da.from_array(problem.X, chunks=(40, -1))
@@ -90,7 +88,6 @@ def test_the_penalty_is_chosen_too_and_there_are_no_rounds(trusted):
     assert alone.l2_ == pytest.approx(USUAL_PENALTY * spread), "labels cannot be held out there"
 
 
-@pytest.mark.slow
 def test_the_rows_are_read_once_for_the_whole_search(trusted):
     problem, columns = trusted
     reads = []
@@ -204,7 +201,6 @@ def forms_of(votes):
     yield np.where(np.isnan(votes), -1, votes).astype(int)
 
 
-@pytest.mark.slow
 def test_votes_in_every_form(crowd):
     X, votes, _ = crowd
     lazily = da.from_array(X, chunks=(50, -1))
