@@ -40,6 +40,7 @@ def test_a_fit_loads_neither_report_nor_other_commands(tmp_path, monkeypatch):
     pets_csv("pets.csv")
     code = (
         "import json, sys\n"
+        "sys.modules['pyarrow'] = None\n"  # CSV needs none
         "from unconfused.cli.app import app\n"
         "app(sys.argv[1:], standalone_mode=False)\n"
         "print(json.dumps([name for name in sys.modules if name.startswith('unconfused.')]))"

@@ -177,7 +177,7 @@ def test_help_is_quick_and_needs_little():
     assert shown.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("module", ["pyarrow", "skops.io"])
+@pytest.mark.parametrize("module", ["pandas", "skops.io"])
 def test_an_extra_that_is_missing_is_named_before_the_work(module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(model, "fit_plan", lambda *args: pytest.fail("work started"))

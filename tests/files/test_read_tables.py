@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -280,18 +279,66 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_pandas_the_extra_is_named(tmp_path):
-    put(tmp_path / "t.csv", "a\n1\n")
-    code = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "from unconfused._files.read import read_table\n"
-        "try:\n"
-        f"    read_table({str(tmp_path / 't.csv')!r})\n"
-        "except ImportError as error:\n"
-        "    print(error)\n"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert pip_install("files") in said.stdout
+@pytest.fixture
+def without_pyarrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+
+def test_packages_that_are_missing_are_named(tmp_path, without_pyarrow, monkeypatch):
+    for path in (tmp_path / "t.parquet", tmp_path / "t.arrow"):
+        put(path, "PAR1")
+        with pytest.raises(ImportError, match="needs pyarrow") as caught:
+            read_table(path)
+        assert pip_install("files") in str(caught.value)
+        with pytest.raises(ImportError, match="needs pyarrow"):
+            write_table(FRAME, path, force=True)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="needs pandas"):
+        read_table(put(tmp_path / "t.csv", "a\n1\n"))
+
+
+CELLS = [
+    "1", "+1", "-1", "007", "1_0", "99999999999999999999", "-9223372036854775808", "1.", ".5",
+    "1e5", "1E+5", "inf", "-inf", "Infinity", "nan", "1,5", "true", "tRuE", "FALSE", "0", "yes",
+    "2024-05-31", "2024-05", "20240531", "2024-5-3", "2024-05-31 12", "2024-05-31T12:30",
+    "2024-05-31T12:30:15.1", "2024-05-31T12:30:15Z", "2024-05-31 12:30+0200", "2024-05-31Z",
+    "2024-02-30", "0001-01-01", "", " ", "NA", "'=1", " 7 ", "two words",
+]  # fmt: skip
+"""All that types are told apart by, but hexadecimal numbers, which only pyarrow reads."""
+
+
+def test_text_tables_are_the_same_without_pyarrow(tmp_path, monkeypatch):
+    pairs = [[one, other] for one in CELLS for other in CELLS]
+    names = ",".join(f"c{place}" for place in range(len(pairs)))
+    rows = [",".join(f'"{pair[row]}"' for pair in pairs) for row in (0, 1)]
+    path = put(tmp_path / "t.csv", "\n".join([names, *rows, ""]))
+    lines = put(tmp_path / "t.jsonl", '{"a": "2024-05-31", "b": "cat"}\n{"a": null, "b": "dog"}\n')
+    expected, texts = read_table(path), read_table(path, as_text=["c0"])
+    from_lines = read_table(lines)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    pd.testing.assert_frame_equal(read_table(path), expected)
+    pd.testing.assert_frame_equal(read_table(path, as_text=["c0"]), texts)
+    pd.testing.assert_frame_equal(read_table(lines), from_lines)
+    assert [len(part) for part in iter_tables(path, rows=1)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("a,b\n1,2\n3\n", "row 3 has 1 cells and the header 2"),
+        ("a,b\n1,2,3\n", "row 2 has 3 cells"),
+        ('a,b\n1,"cat\n2,dog\n', "never closed"),
+        ("a;b\n1;2\n", "looks divided"),
+        ("a,b\n", "a header but no rows"),
+        ("a,a\n1,2\n", "more than once"),
+        ("a\n1e999\n", "beyond the largest number"),
+        ("a\nx\0y\n", "NUL"),
+        (b"a\n\xff\n", "encoding"),
+        ("", "empty"),
+    ],
+)
+def test_faults_are_named_without_pyarrow(content, match, tmp_path, without_pyarrow):
+    refused(put(tmp_path / "t.csv", content), match)
 
 
 def test_a_name_that_is_broken_into_lines_is_one_name(tmp_path):

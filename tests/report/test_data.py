@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
 from unconfused._report.analysis.gather import gather
+from unconfused._report.analysis.tables import RowListing
 
 pytestmark = pytest.mark.slow
 
@@ -230,8 +231,8 @@ def test_a_pipeline_of_texts_with_names():
     for learner in (likelihood, UMAClassifier(given, max_iter=50)):
         model = make_pipeline(CountVectorizer(), learner).fit(words, names[seen])
         data = gather(
-            model, words, names[seen], row_names=[f"r{i}" for i in range(len(words))],
-            row_text=words, random_state=0,
+            model, words, names[seen], random_state=0,
+            listing=RowListing(names=[f"r{i}" for i in range(len(words))], texts=words),
         )  # fmt: skip
         assert abs(share(data) - np.mean(seen != TRUE % 3)) < 0.02
         assert data.classes == ["cold", "dry", "wet"]
@@ -297,9 +298,9 @@ def test_what_it_refuses():
     with pytest.raises(ValueError, match="1797 rows but y has 10"):
         gather(model, X, SEEN[:10])
     with pytest.raises(ValueError, match="row_names has 2 entries"):
-        gather(model, X, SEEN, row_names=["a", "b"])
+        gather(model, X, SEEN, listing=RowListing(names=["a", "b"]))
     with pytest.raises(ValueError, match="max_rows"):
-        gather(model, X, SEEN, max_rows=-1)
+        gather(model, X, SEEN, listing=RowListing(-1))
     with pytest.raises(ValueError, match="nothing to report on"):
         gather(model, X, np.full(len(X), np.nan))
 

@@ -16,6 +16,7 @@ from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._html import element, escape
 from unconfused._report import write
 from unconfused._report.analysis.gather import gather
+from unconfused._report.analysis.tables import RowListing
 from unconfused._report.html.page import render
 
 pytestmark = pytest.mark.slow
@@ -61,8 +62,10 @@ def hostile():
         X,
         HOSTILE[SEEN],
         y_true=y_true,
-        row_names=[f"<i onclick=hack()>{i}</i>" for i in range(len(X))],
-        row_text=["</td></table><script>window.hacked=4</script>"] * len(X),
+        listing=RowListing(
+            names=[f"<i onclick=hack()>{i}</i>" for i in range(len(X))],
+            texts=["</td></table><script>window.hacked=4</script>"] * len(X),
+        ),
         title="</title><script>window.hacked=5</script>\ud800",
         random_state=0,
     )

@@ -10,8 +10,9 @@ import numpy as np
 
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile
+from unconfused._files.plain import as_words, dates_of
 from unconfused._files.text import find_encoding, open_text
-from unconfused._files.types import as_dates, column_names
+from unconfused._files.types import column_names
 
 NESTED = {dict, list}
 
@@ -91,7 +92,6 @@ DECODER = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_con
 def _series(values: list[Any], name: str, as_text: bool) -> Any:
     """Return one column; numbers mixed with text become text."""
     import pandas as pd
-    import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} and kinds:
@@ -104,9 +104,8 @@ def _series(values: list[Any], name: str, as_text: bool) -> Any:
         values = [value if value is None else _text(value) for value in values]
     if any("\0" in value for value in values if value):
         raise DataFileError(f"{name!r} holds NUL characters: this is not text.")
-    text = pa.array(values, pa.string())
-    dates = None if as_text else as_dates(text)
-    return (text if dates is None else dates).to_pandas()
+    dates = None if as_text else dates_of(values)
+    return as_words(values) if dates is None else dates
 
 
 def _text(value: Any) -> str:

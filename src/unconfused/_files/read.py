@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import itertools
 import os
 from collections.abc import Collection, Iterator
@@ -11,8 +11,9 @@ from typing import Any
 from unconfused._files.delimited import iter_delimited, read_delimited
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
+from unconfused._files.plain import iter_plain
 from unconfused._files.types import to_frame, typed
-from unconfused._text.extras import pip_install
+from unconfused._text.extras import import_extra
 
 BATCH_ROWS = 2**16
 
@@ -64,13 +65,15 @@ def read_table(
         from unconfused._files.sparse import read_npz, read_svmlight
 
         return read_svmlight(source) if source.format == "svmlight" else read_npz(source)
-    _need_pandas()
+    has_arrow = _need_packages(source)
     if source.format == "jsonl":
         from unconfused._files.jsonlines import frame_of, iter_records
 
         records = list(iter_records(source, encoding))
         with reading(source.path, source.name):
             return frame_of(records, as_text)
+    if not has_arrow:
+        return next(iter_plain(source, encoding, delimiter, None, as_text))
     import pyarrow as pa
 
     if source.format in ("csv", "tsv"):
@@ -120,9 +123,12 @@ def iter_tables(
     source = find_source(path, format)
     if source.format in ("svmlight", "npz"):
         raise DataFileError(f"{source.path}: {source.name} cannot be read in parts.")
-    _need_pandas()
+    has_arrow = _need_packages(source)
+    frames = _frames(source, rows, encoding, delimiter, as_text)
+    if not has_arrow and source.format != "jsonl":
+        frames = iter_plain(source, encoding, delimiter, rows, as_text)
     begun = 0
-    for frame in _frames(source, rows, encoding, delimiter, as_text):
+    for frame in frames:
         frame.index = range(begun, begun + len(frame))
         begun += len(frame)
         yield frame
@@ -172,11 +178,10 @@ def _regrouped(batches: Iterator[Any], rows: int) -> Iterator[Any]:
         yield waiting
 
 
-def _need_pandas() -> None:
-    try:
-        for module in ("pandas", "pyarrow"):
-            importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"Reading tables needs pandas and pyarrow: {pip_install('files')} ({error})"
-        ) from None
+def _need_packages(source: TableFile) -> bool:
+    """Return whether pyarrow is there; raise if the format cannot be read without it."""
+    import_extra("pandas", "data", "Reading tables")
+    if source.format not in ("parquet", "arrow"):
+        return importlib.util.find_spec("pyarrow") is not None
+    import_extra("pyarrow", "files", f"Reading {source.name}")
+    return True

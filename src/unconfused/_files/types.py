@@ -9,11 +9,7 @@ from typing import Any
 
 from unconfused._files.errors import DataFileError
 from unconfused._files.formulas import unescape_column
-
-MISSING = (
-    ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
-)  # fmt: skip
-"""Cells that mark a missing value."""
+from unconfused._files.plain import MISSING
 
 PROBE = 64
 
@@ -60,7 +56,7 @@ def _typed_column(column: Any, name: str, as_text: bool) -> Any:
     if not pa.types.is_string(column.type):
         return column
     bare = pc.utf8_trim_whitespace(column)
-    missing = pc.is_in(bare, value_set=pa.array(MISSING))
+    missing = pc.is_in(bare, value_set=pa.array(sorted(MISSING)))
     bare = pc.if_else(missing, pa.scalar(None, pa.string()), bare)
     found = None if as_text else _narrowed(bare, name)
     if found is not None:

@@ -12,6 +12,7 @@ from unconfused._atomic import refuse_target, whole_file
 from unconfused._files.errors import DataFileError, in_words, writing
 from unconfused._files.formats import NAMES, find_format
 from unconfused._files.formulas import escape_frame
+from unconfused._text.extras import import_extra
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
@@ -76,6 +77,8 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
         raise DataFileError(
             f"{target}: {NAMES[found]} is not written; choose {', '.join(WRITTEN)}."
         )
+    if found in ("parquet", "arrow"):
+        import_extra("pyarrow", "files", f"Writing {NAMES[found]}")
     with writing(target):
         refuse_target(target, force=force)
     return target

@@ -11,6 +11,8 @@ from sklearn.utils import _safe_indexing, indexable
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._report.analysis.contents import RowContents
 from unconfused._report.analysis.gather import gather
+from unconfused._report.analysis.tables import RowListing
+from unconfused._report.data import ReportData
 from unconfused._report.html.page import render
 from unconfused._typing import ArrayLike, Seed
 
@@ -97,29 +99,23 @@ def write_report(
     ...     print("of the labels are probably wrong" in path.read_text(encoding="utf-8"))
     True
     """
-    return write_gathered(
-        path,
-        force=force,
-        model=model,
-        X=X,
-        y=y,
+    refuse_target(Path(path), force=force)  # before the work, not after it
+    data = gather(
+        model,
+        X,
+        y,
         y_true=y_true,
-        row_names=row_names,
-        row_text=row_text,
+        listing=RowListing(max_rows, row_names, row_text, _contents(X, row_columns)),
         title=title,
-        max_rows=max_rows,
         cross_fit=cross_fit,
         sensitivity=sensitivity,
         random_state=random_state,
-        contents=_contents(X, row_columns),
     )
+    return write_page(data, path, force=force)
 
 
-def write_gathered(path: str | os.PathLike[str], *, force: bool, **given: Any) -> Path:
-    """Write the report of what `gather` finds; `given` are its arguments."""
-    target = Path(path)
-    refuse_target(target, force=force)  # before the work, not after it
-    data = gather(**given)
-    with whole_file(target, force=force) as scratch:
+def write_page(data: ReportData, path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Write the page of a report."""
+    with whole_file(path, force=force) as scratch:
         scratch.write_text(render(data), encoding="utf-8", newline="\n")
-    return target
+    return Path(path)

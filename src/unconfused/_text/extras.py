@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from types import ModuleType
 
 NAME = "unconfused"
 
@@ -23,6 +25,16 @@ def pip_install(extra: str) -> str:
         return f'pip install -e "{_here(source)}[{extra}]"'
     clone = _installed_from()
     return f'pip install "{NAME if clone is None else _here(clone)}[{extra}]"'
+
+
+def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
+    """Import a module that an extra brings, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs {module.split('.')[0]}: {pip_install(extra)} ({error})"
+        ) from None
 
 
 def _here(folder: Path) -> str:

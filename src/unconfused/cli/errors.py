@@ -31,7 +31,7 @@ OPTIONS = {
     r" If -1 is a class and not a missing label, say so with `classes`, or with "
     r"missing_label=None\.": "",
     r"meanwhile (.*); choose another place": r"meanwhile \1; choose another place with --scratch",
-    r'\[(files|save)\]"': '[cli]"',  # what the commands need, at once
+    r'\[(data|save)\]"': '[cli]"',  # what the commands need, at once
     r"`classes`": "--classes",
     r"Fit with relabel=4": "Fit with --relabel 4",
     r"Pass confusion='auto' to use an estimated one\.": "Drop --trust-labels to estimate one.",
@@ -39,6 +39,7 @@ OPTIONS = {
         "name the column of their true labels with --truth, or pass a known matrix with --confusion"
     ),
     r"unconfused\.save keeps them": "leave such columns out with `fit --ignore`",
+    r"a logistic regression can\.": "--learner logistic gives a model that can.",
     r"raise max_iter, loosen `tol`": "raise --max-iter",
 }
 """Arguments in messages of the library, and the options they correspond to."""

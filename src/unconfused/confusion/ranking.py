@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, indexable
 from unconfused._confusion_names import is_rectangular
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._matrix import LabelNoiseWarning
-from unconfused._text.extras import pip_install
+from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._judged_rows import RowJudge, final_step
 from unconfused.confusion.cross_validated import refuse_other_length
@@ -67,21 +67,9 @@ class LabelIssues:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one line per ranked row."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                f"to_frame needs pandas: {pip_install('data')} (the columns are arrays of this "
-                "object too: row, observed, suggested, probability)"
-            ) from error
-        return pd.DataFrame(
-            {
-                "row": self.row,
-                "observed": self.observed,
-                "suggested": self.suggested,
-                "probability": self.probability,
-            }
-        )
+        pandas = import_extra("pandas", "data", "to_frame")
+        names = ("row", "observed", "suggested", "probability")
+        return pandas.DataFrame({name: getattr(self, name) for name in names})
 
     def __repr__(self) -> str:
         """Show the first few."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from unconfused._text.extras import pip_install
+from unconfused._text.extras import import_extra
 from unconfused._typing import FloatArray, Labels
 
 DATA_VARIABLE = "UNCONFUSED_DATA"
@@ -169,11 +169,7 @@ def as_numbers(path: Path, fields: NDArray[np.str_]) -> FloatArray:
 
 def import_pandas() -> Any:
     """Import pandas, or say how to get it."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(f"as_frame=True needs pandas: {pip_install('data')}") from error
-    return pd
+    return import_extra("pandas", "data", "as_frame=True")
 
 
 def hand_over(

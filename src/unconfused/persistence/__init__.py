@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from unconfused.persistence.errors import ExportError, ModelFileError, import_extra
+from unconfused._text.extras import import_extra
+from unconfused.persistence.errors import ExportError, ModelFileError
 from unconfused.persistence.file import load, read_header, save
 from unconfused.persistence.header import ModelHeader
 

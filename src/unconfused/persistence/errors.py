@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
-
-from unconfused._text.extras import pip_install
 from unconfused._text.printable import printable
 
 
@@ -15,16 +11,6 @@ class ModelFileError(ValueError):
 
 class ExportError(ValueError):
     """A model cannot be written in another format; the message says why."""
-
-
-def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import a module that an extra brings, or say how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{purpose} needs {module.split('.')[0]}: {pip_install(extra)} ({error})"
-        ) from None
 
 
 def in_words(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
+from unconfused._text.extras import import_extra
 from unconfused._text.printable import printable
 from unconfused.persistence.archive import (
     MOST_INFLATION,
@@ -31,7 +32,7 @@ from unconfused.persistence.archive import (
     open_archive,
     with_header,
 )
-from unconfused.persistence.errors import ModelFileError, import_extra, in_words
+from unconfused.persistence.errors import ModelFileError, in_words
 from unconfused.persistence.header import ModelHeader, describe, estimator_name, write_header
 from unconfused.persistence.labelled import without_frames
 from unconfused.persistence.nodes import Reader, parse_schema, unknown_types

@@ -7,8 +7,9 @@ import json
 from typing import Any
 from zipfile import ZipFile
 
+from unconfused._text.extras import import_extra
 from unconfused.persistence.archive import Archive
-from unconfused.persistence.errors import ModelFileError, import_extra
+from unconfused.persistence.errors import ModelFileError
 
 
 def by_skops(

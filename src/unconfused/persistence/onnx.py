@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
-from unconfused._typing import Labels
-from unconfused.estimators._noisy_classifier import SoftmaxClassifier
-from unconfused.persistence.errors import ExportError, import_extra
+from unconfused._text.extras import import_extra
+from unconfused.persistence.errors import ExportError
+from unconfused.persistence.exportable import export_obstacle
 from unconfused.persistence.onnx_check import check_graph
 
 WORDS = r"[\p{L}\p{N}_]{2,}"
@@ -79,8 +79,8 @@ def to_onnx(
         _refuse(path, force)
     core = _exportable(model)
     last = core.steps[-1][1] if isinstance(core, Pipeline) else core
-    _refuse_labels(last)
-    _refuse_costs(last)
+    if (why := export_obstacle(last)) is not None:
+        raise ExportError(why)
     from unconfused.persistence.onnx_linear import register_converters
 
     register_converters()
@@ -149,26 +149,6 @@ def _exportable(model: Any) -> Any:
     if not hasattr(model, "classes_"):
         raise ExportError(f"{type(model).__name__} is not a classifier.")
     return model
-
-
-def _refuse_labels(classifier: Any) -> None:
-    classes: Labels = np.asarray(classifier.classes_)
-    text = classes.dtype.kind == "U" or all(isinstance(one, str) for one in classes.tolist())
-    if not text and classes.dtype.kind not in "iub":
-        raise ExportError(
-            f"ONNX knows labels that are integers or text; these are {classes.tolist()[:5]}. "
-            "Convert the labels before you fit."
-        )
-
-
-def _refuse_costs(classifier: Any) -> None:
-    weighted = getattr(classifier, "class_weight", None) is not None
-    if weighted and isinstance(classifier, SoftmaxClassifier):
-        raise ExportError(
-            "With class_weight the predicted class is the cheapest, not the likeliest one, which "
-            "the graph cannot say. Export with set_params(class_weight=None), and decide by the "
-            "probabilities."
-        )
 
 
 def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:

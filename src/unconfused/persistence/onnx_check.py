@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._text.extras import import_extra
 from unconfused._typing import FloatArray, Labels
-from unconfused.persistence.errors import ExportError, import_extra
+from unconfused.persistence.errors import ExportError
 
 MOST_ROWS = 200
 

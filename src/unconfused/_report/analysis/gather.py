@@ -11,19 +11,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from unconfused._confusion_names import is_rectangular
-from unconfused._labels import label_array
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.analysis.accuracy import checked_accuracy
 from unconfused._report.analysis.case import final_step, open_case
 from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
-from unconfused._report.analysis.contents import RowContents
 from unconfused._report.analysis.fit import convergence_of
 from unconfused._report.analysis.headline import make_headline
 from unconfused._report.analysis.judge import Judgement, judge_rows
 from unconfused._report.analysis.reliability import reliability_of
 from unconfused._report.analysis.sensitivity import measure_sensitivity
 from unconfused._report.analysis.settings import code_of, settings_of, versions
-from unconfused._report.analysis.tables import annotators_of, confusion_of, mix_of, rows_of
+from unconfused._report.analysis.tables import (
+    RowListing,
+    annotators_of,
+    confusion_of,
+    mix_of,
+    rows_of,
+)
 from unconfused._report.data import CheckedAccuracy, ReportData
 from unconfused._text.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
@@ -42,14 +46,11 @@ def gather(
     y: Any,
     *,
     y_true: ArrayLike | None = None,
-    row_names: ArrayLike | None = None,
-    row_text: ArrayLike | None = None,
+    listing: RowListing | None = None,
     title: str | None = None,
-    max_rows: int = 1000,
     cross_fit: bool = True,
     sensitivity: bool = True,
     random_state: Seed = None,
-    contents: RowContents | None = None,
     accuracy: CheckedAccuracy | Literal["measure"] | None = "measure",
     source: ConfusionSource | None = None,
 ) -> ReportData:
@@ -58,17 +59,13 @@ def gather(
     `accuracy` is that of the model on checked rows, and `source` where C comes from, if they were
     found before.
     """
-    if max_rows < 0:
-        raise ValueError(f"max_rows must not be negative; got {max_rows}.")
+    listing = (listing or RowListing()).checked(X)
     if is_rectangular(getattr(final_step(model), "confusion", None)):
         raise ValueError(
             "A report says which labels are wrong, but labels that are no classes are neither "
             "right nor wrong. Use label_posterior."
         )
     case = open_case(model, X, y, y_true)
-    n_given = X.shape[0] if hasattr(X, "shape") else len(X)
-    names = _per_row(row_names if row_names is not None else _index(X), n_given, "row_names")
-    texts = _per_row(row_text, n_given, "row_text")
     seed = _seed(random_state)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -92,7 +89,7 @@ def gather(
         accuracy=accuracy,
         confusion=confusion_of(source, judged),
         mix=mix_of(judged),
-        rows=rows_of(judged, max_rows, names, texts, contents),
+        rows=rows_of(judged, listing),
         rows_words=_rows_words(judged, source, cross_fit),
         n_ranked=int((case.labelled & ~case.trusted).sum()),
         convergence=convergence_of(case.final),
@@ -120,23 +117,6 @@ def _seed(random_state: Seed) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _index(X: Any) -> Any:
-    """Return a frame's row labels if they say more than the row's number."""
-    index = getattr(X, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return index
-
-
-def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
-    if values is None:
-        return None
-    found: list[Any] = label_array(values).tolist()
-    if len(found) != n_rows:
-        raise ValueError(f"{name} has {len(found)} entries but X has {n_rows} rows.")
-    return found
 
 
 def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> str:

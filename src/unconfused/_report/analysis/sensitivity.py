@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -80,6 +80,25 @@ def measure_sensitivity(
     return _refitted(_sample(case, rows[~asked]), _sample(case, rows[asked]), source, seed)
 
 
+def _compare(
+    answer: Callable[[Any], tuple[IntArray, float]], usual: Any, others: Iterable[tuple[str, Any]]
+) -> tuple[float, list[Scenario]]:
+    """Return the share of wrong labels as it is, and what each other supposition changes."""
+    with warnings.catch_warnings():
+        # What the matrix in use is worth is said elsewhere; of others it is no news.
+        warnings.simplefilter("ignore", ConfusionWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        predicted, baseline = answer(usual)
+        scenarios = []
+        for name, supposed in others:
+            try:
+                other, wrong = answer(supposed)
+            except ValueError:  # UMA cannot undo this one
+                continue
+            scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
+    return baseline, scenarios
+
+
 def _refitted(train: Case, asked: Case, source: ConfusionSource, seed: int) -> Sensitivity:
     truth = train.truth_for_fit(np.arange(len(train.observed)))
 
@@ -92,18 +111,7 @@ def _refitted(train: Case, asked: Case, source: ConfusionSource, seed: int) -> S
             return probability.argmax(axis=1), wrong
         return _uma(train, matrix).fit(train.X, train.observed, **truth).predict(asked.X), wrong
 
-    with warnings.catch_warnings():
-        # What the matrix in use is worth is said elsewhere; of others it is no news.
-        warnings.simplefilter("ignore", ConfusionWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        predicted, baseline = answer(source.judging)
-        scenarios = []
-        for name, matrix in other_matrices(source, seed):
-            try:
-                other, wrong = answer(matrix)
-            except ValueError:  # UMA cannot undo this one
-                continue
-            scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
+    baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
     words = (
         f"The model was fitted again on {len(train.observed):,} rows, with other matrices in place "
         f"of the one above, and asked about {len(asked.observed):,} others."
@@ -123,13 +131,9 @@ def _through_others(
         judged = bring_labels_in(case, probability, matrix)
         return judged.posterior.argmax(axis=1), judged.wrong_share
 
-    likeliest, baseline = answer(source.judging)
-    scenarios = []
-    for name, matrix in other_matrices(source, seed):
-        other, wrong = answer(matrix)
-        scenarios.append(Scenario(name, float((other != likeliest).mean()), wrong))
+    baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
     words = (
-        f"On {len(likeliest):,} rows the labels were seen through other matrices in place of the "
+        f"On {len(probability):,} rows the labels were seen through other matrices in place of the "
         "one above; the classifier was not fitted again. A row counts as changed if its likeliest "
         "class does."
     )
@@ -155,13 +159,10 @@ def _reweighed(case: Case, probability: FloatArray) -> Sensitivity:
         judged = bring_labels_in(case, probability, np.empty(0), scaled)
         return judged.posterior.argmax(axis=1), judged.wrong_share
 
-    likeliest, baseline = answer(1.0)
-    scenarios = []
-    for name, factor in (("a fifth fewer mistakes", 0.8), ("a fifth more mistakes", 1.2)):
-        other, wrong = answer(factor)
-        scenarios.append(Scenario(name, float((other != likeliest).mean()), wrong))
+    others = (("a fifth fewer mistakes", 0.8), ("a fifth more mistakes", 1.2))
+    baseline, scenarios = _compare(answer, 1.0, others)
     words = (
-        f"On {len(likeliest):,} rows the answers were weighed again, as if every annotator erred "
+        f"On {len(probability):,} rows the answers were weighed again, as if every annotator erred "
         "more, or less; the model itself was not fitted again. A row counts as changed if its "
         "likeliest class does."
     )

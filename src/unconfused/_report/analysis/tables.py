@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from unconfused._labels import label_array
 from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._report.analysis.contents import RowContents, votes_on
@@ -108,21 +109,59 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
     return sorted(shares[:MOST_SHARES], key=lambda one: one.name)
 
 
-def rows_of(
-    judged: Judgement,
-    max_rows: int,
-    names: list[Any] | None,
-    texts: list[Any] | None,
-    contents: RowContents | None = None,
-) -> list[SuspectRow]:
+@dataclass(frozen=True)
+class RowListing:
+    """Which rows a report lists, and what it shows of them."""
+
+    max_rows: int = 1000
+    names: Any = None
+    """A name for each row."""
+
+    texts: Any = None
+    """Something to read for each row."""
+
+    contents: RowContents | None = None
+    """Access to the rows' own columns."""
+
+    def checked(self, X: Any) -> RowListing:
+        """Return the listing with names and texts as lists, one entry per row of X."""
+        if self.max_rows < 0:
+            raise ValueError(f"max_rows must not be negative; got {self.max_rows}.")
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        names = self.names if self.names is not None else _index(X)
+        return replace(
+            self,
+            names=_per_row(names, n_rows, "row_names"),
+            texts=_per_row(self.texts, n_rows, "row_text"),
+        )
+
+
+def _index(X: Any) -> Any:
+    """Return a frame's row labels if they say more than the row's number."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return index
+
+
+def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
+    if values is None:
+        return None
+    found: list[Any] = label_array(values).tolist()
+    if len(found) != n_rows:
+        raise ValueError(f"{name} has {len(found)} entries but X has {n_rows} rows.")
+    return found
+
+
+def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
     """Rank the rows whose truth is not known by how likely their label is wrong."""
     case = judged.case
     ranked = np.flatnonzero(case.labelled & ~case.trusted)
-    order = ranked[np.argsort(-judged.suspicion[ranked], kind="stable")][:max_rows]
-    rows = [_row(judged, int(place), names, texts) for place in order]
-    if contents is None:
+    order = ranked[np.argsort(-judged.suspicion[ranked], kind="stable")][: listing.max_rows]
+    rows = [_row(judged, int(place), listing) for place in order]
+    if listing.contents is None:
         return rows
-    found = contents.of([one.row for one in rows[:MOST_DETAILED]])
+    found = listing.contents.of([one.row for one in rows[:MOST_DETAILED]])
     detailed = [
         replace(
             one,
@@ -136,10 +175,8 @@ def rows_of(
     return detailed + rows[MOST_DETAILED:]
 
 
-def _row(
-    judged: Judgement, place: int, names: list[Any] | None, texts: list[Any] | None
-) -> SuspectRow:
-    case = judged.case
+def _row(judged: Judgement, place: int, listing: RowListing) -> SuspectRow:
+    case, names, texts = judged.case, listing.names, listing.texts
     chances = (judged.posterior if judged.believed is None else judged.believed)[place]
     label, given = int(case.observed[place]), int(case.place[place])
     best = np.argsort(-chances, kind="stable")[:3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unconfused._html import Markup, element, join
 from unconfused._report.data import Convergence, Reliability, ReportData
 from unconfused._report.html.charts import Line, line_chart, reliability_chart, strip
-from unconfused._report.html.sections import NUM, pair, paragraph, section, table
+from unconfused._report.html.sections import NUM, bar_cell, line, pair, paragraph, section, table
 from unconfused._text.words import percent, points
 
 
@@ -79,12 +79,11 @@ def _objective(fit: Convergence) -> Markup:
 def _pairs(data: ReportData) -> Markup:
     fit = data.convergence
     body = [
-        element(
-            "tr",
-            element("th", pair(data, one.predicted, "⇢", one.true), scope="row"),
-            element("td", f"{len(one.updates):,}", class_="num"),
-            element("td", strip(one.updates, fit.n_steps), class_="bar-cell"),
-            element("td", f"{one.updates[0]:,} to {one.updates[-1]:,}", class_="num"),
+        line(
+            pair(data, one.predicted, "⇢", one.true),
+            f"{len(one.updates):,}",
+            bar_cell(strip(one.updates, fit.n_steps)),
+            f"{one.updates[0]:,} to {one.updates[-1]:,}",
         )
         for one in fit.pairs
     ]
@@ -95,10 +94,9 @@ def _pairs(data: ReportData) -> Markup:
 def _weights(fit: Convergence) -> Markup:
     best = min(loss for _, loss in fit.weights)
     body = [
-        element(
-            "tr",
-            element("th", f"{weight:g}", scope="row"),
-            element("td", f"{loss:.4f}", " (best)" if loss == best else None, class_="num"),
+        line(
+            f"{weight:g}",
+            f"{loss:.4f}" + " (best)" * (loss == best),
         )
         for weight, loss in fit.weights
     ]
@@ -159,12 +157,11 @@ def sensitivity(data: ReportData) -> Markup | None:
         f"{100 * moved.baseline:.1f} %."
     )
     body = [
-        element(
-            "tr",
-            element("th", one.name, scope="row"),
-            element("td", percent(one.changed), class_="num"),
-            element("td", f"{100 * one.wrong:.1f} %", class_="num"),
-            element("td", points(one.wrong - moved.baseline), class_="num"),
+        line(
+            one.name,
+            percent(one.changed),
+            f"{100 * one.wrong:.1f} %",
+            points(one.wrong - moved.baseline),
         )
         for one in moved.scenarios
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData, SuspectRow
 from unconfused._report.html.charts import bar
-from unconfused._report.html.sections import name, paragraph, section
+from unconfused._report.html.sections import name, paragraph, scrolled, section
 from unconfused._text.words import count, percent
 
 
@@ -95,15 +95,8 @@ def _table(data: ReportData) -> Markup:
     columns += [element("th", "text", scope="col")] if has_text else []
     columns += [element("th", "what it holds", scope="col")] if has_cells else []
     caption = "Rows most likely to carry a wrong label"
-    whole = element(
-        "table",
-        element("caption", caption),
-        element("thead", element("tr", *columns)),
-        element("tbody", *(_row(data, one, has_names, has_text, has_cells) for one in data.rows)),
-        id="suspects",
-        class_="suspects",
-    )
-    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    body = (_row(data, one, has_names, has_text, has_cells) for one in data.rows)
+    return scrolled(element("tr", *columns), body, caption, id="suspects", class_="suspects")
 
 
 def _row(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData
@@ -63,22 +64,33 @@ def paragraph(text: str, style: str | None = None) -> Markup | None:
 
 
 def table(head: Sequence[str], body: list[Markup], caption: str, style: str = "") -> Markup:
-    """Write a table whose rows are given; it scrolls sideways by itself on a narrow screen."""
-    columns = element(
-        "tr",
-        *(
-            element("th", one, scope="col", class_="num" if isinstance(one, NUM) else None)
-            for one in head
-        ),
+    """Write a table whose rows are given."""
+    columns = (
+        element("th", one, scope="col", class_="num" if isinstance(one, NUM) else None)
+        for one in head
     )
-    whole = element(
-        "table",
-        element("caption", caption),
-        element("thead", columns),
-        element("tbody", *body),
-        class_=style or None,
-    )
+    return scrolled(element("tr", *columns), body, caption, class_=style or None)
+
+
+def scrolled(head: Markup, body: Iterable[Markup], caption: str, **attributes: Any) -> Markup:
+    """Write a table that scrolls sideways by itself on a narrow screen."""
+    parts = element("caption", caption), element("thead", head), element("tbody", *body)
+    whole = element("table", *parts, **attributes)
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def line(head: Any, *cells: Any) -> Markup:
+    """Write a row of a table: its heading, then numbers, or cells that are written already."""
+    written = (
+        one if one is None or isinstance(one, Markup) else element("td", one, class_="num")
+        for one in cells
+    )
+    return element("tr", element("th", head, scope="row"), *written)
+
+
+def bar_cell(*bars: Markup) -> Markup:
+    """Write a cell with bars."""
+    return element("td", *bars, class_="bar-cell")
 
 
 def verdict(data: ReportData) -> Markup:
@@ -185,15 +197,7 @@ def _heat_map(data: ReportData) -> Markup:
         for i, t in enumerate(shown)
     ]
     caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
-    whole = element(
-        "table",
-        element("caption", caption),
-        element("thead", head),
-        element("tbody", *body),
-        class_=_heat_style(data),
-        id="heat",
-    )
-    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    return scrolled(head, body, caption, class_=_heat_style(data), id="heat")
 
 
 def _head(data: ReportData, code: int, shown: str, scope: str) -> Markup:
@@ -223,13 +227,8 @@ def _all_classes(data: ReportData) -> Markup | None:
         for t in codes
     ]
     caption = "Confusion matrix of all classes, in percent"
-    matrix = element(
-        "table", element("caption", caption), element("thead", head), element("tbody", *body)
-    )
-    scrolled = element(
-        "div", matrix, class_="scroll", tabindex="0", role="region", aria_label=caption
-    )
-    return element("details", element("summary", f"All {len(whole)} classes"), scrolled)
+    scroll = scrolled(head, body, caption)
+    return element("details", element("summary", f"All {len(whole)} classes"), scroll)
 
 
 def _cell(data: ReportData, i: int, j: int) -> Markup:
@@ -257,21 +256,16 @@ def _mix_ups(data: ReportData) -> Markup | None:
     if not found:
         return paragraph("No mix-up is expected among these labels.")
     most = found[0].rows
-    body = []
-    for one in found:
-        interval = None
-        if one.low is not None and one.high is not None:
-            interval = element("td", f"{100 * one.low:.1f} to {100 * one.high:.1f} %", class_="num")
-        body.append(
-            element(
-                "tr",
-                element("th", pair(data, one.true, "→", one.label), scope="row"),
-                element("td", f"{one.rows:,.0f}", class_="num"),
-                element("td", bar(one.rows, "wrong-fill", most), class_="bar-cell"),
-                element("td", percent(one.chance), class_="num"),
-                interval,
-            )
+    body = [
+        line(
+            pair(data, one.true, "→", one.label),
+            f"{one.rows:,.0f}",
+            bar_cell(bar(one.rows, "wrong-fill", most)),
+            percent(one.chance),
+            None if one.low is None else f"{100 * one.low:.1f} to {100 * (one.high or 0):.1f} %",
         )
+        for one in found
+    ]
     head = ["true → label", NUM("rows, about"), "", NUM("chance")]
     head += [NUM("95 % interval")] if data.confusion.low is not None else []
     return table(head, body, "The most common mix-ups", "mix-ups")
@@ -284,18 +278,12 @@ def label_mix(data: ReportData) -> Markup:
     if len(data.mix) < len(data.classes):
         part = f" The {len(data.mix)} classes whose share changes most."
     body = [
-        element(
-            "tr",
-            element("th", name(data, one.name), scope="row"),
-            element(
-                "td",
-                bar(one.labels, "grey-fill", most),
-                bar(one.estimated, "blue-fill", most),
-                class_="bar-cell",
-            ),
-            element("td", f"{100 * one.labels:.1f}", class_="num"),
-            element("td", f"{100 * one.estimated:.1f}", class_="num"),
-            element("td", points(one.estimated - one.labels), class_="num"),
+        line(
+            name(data, one.name),
+            bar_cell(bar(one.labels, "grey-fill", most), bar(one.estimated, "blue-fill", most)),
+            f"{100 * one.labels:.1f}",
+            f"{100 * one.estimated:.1f}",
+            points(one.estimated - one.labels),
         )
         for one in data.mix
     ]
@@ -321,12 +309,11 @@ def annotators(data: ReportData) -> Markup | None:
         return None
     most = max(one.wrong for one in data.annotators)
     body = [
-        element(
-            "tr",
-            element("th", element("bdi", one.name), scope="row"),
-            element("td", f"{one.answers:,}", class_="num"),
-            element("td", percent(one.wrong), class_="num"),
-            element("td", bar(one.wrong, "wrong-fill", most), class_="bar-cell"),
+        line(
+            element("bdi", one.name),
+            f"{one.answers:,}",
+            percent(one.wrong),
+            bar_cell(bar(one.wrong, "wrong-fill", most)),
         )
         for one in data.annotators
     ]

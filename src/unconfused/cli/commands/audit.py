@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +35,9 @@ EXAMPLES = [
 
 PREVIEW = 5
 """Rows shown in the terminal."""
+
+MOST_SHOWN = 1000
+"""Rows listed in the report."""
 
 COLUMNS = ("row", "label", "suggested", "probability_wrong")
 """Columns of the output, besides that of --id."""
@@ -143,7 +146,10 @@ def audit(
         rows = _frame(task, plan, page, source, kept)
     write_table(rows, output, force=force, escape=escape)
     if report is not None:
-        _write_page(page, report, force)
+        from unconfused._report.write import write_page
+
+        shown = replace(page, rows=page.rows[:MOST_SHOWN])
+        write_page(shown, report, force=force)
     _tell(page, rows, output, notes, as_json)
 
 
@@ -166,22 +172,11 @@ def _names(source: TaskSource, task: Task, identity: str) -> Any:
     return Parts(source.data, source.reading, lambda n: None).cells(identity, task.place.tolist())
 
 
-def _write_page(page: ReportData, path: Path, force: bool) -> None:
-    from dataclasses import replace
-
-    from unconfused._atomic import whole_file
-    from unconfused._report.analysis.tables import MOST_DETAILED
-    from unconfused._report.html.page import render
-
-    shown = replace(page, rows=page.rows[:MOST_DETAILED])
-    with whole_file(path, force=force) as scratch:
-        scratch.write_text(render(shown), encoding="utf-8", newline="\n")
-
-
 def _judge(
     source: TaskSource, top: int | None, kept: list[str], details: bool
 ) -> tuple[Task, Plan, ReportData, list[str]]:
     from unconfused._report.analysis.gather import gather
+    from unconfused._report.analysis.tables import RowListing
     from unconfused.cli import model as modelling
     from unconfused.cli.output.fit_result import open_and_measure
     from unconfused.cli.output.row_contents import row_contents
@@ -209,11 +204,13 @@ def _judge(
             plan.rows,
             task.y,
             y_true=task.y_true,
-            max_rows=most if top is None else top,
+            listing=RowListing(
+                most if top is None else top,
+                names=named if details else None,
+                contents=contents or None,
+            ),
             sensitivity=False,
             random_state=settings.seed,
-            row_names=named if details else None,
-            contents=contents or None,
             accuracy=accuracy,
         )
     notes = task.notes_with([*plan.notes, *caught])

@@ -11,7 +11,7 @@ from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.output.targets import check_target, refuse_same_target
 
-EXAMPLES = ["export model.skops --onnx", "export model.skops --onnx -o pets.onnx"]
+EXAMPLES = ["export model.skops", "export model.skops -o pets.onnx"]
 
 PLAIN_LOCALE = "C.UTF-8"
 """Used for text where the machine has no US English, which is what graphs ask for by default."""
@@ -54,9 +54,12 @@ def export(
     from unconfused import load
     from unconfused.cli.output.onnx_example import example_rows
     from unconfused.persistence.errors import ExportError
+    from unconfused.persistence.exportable import export_obstacle
     from unconfused.persistence.onnx import to_onnx
 
     loaded = load(model)
+    if (why := export_obstacle(loaded)) is not None:
+        raise ExportError(why)
     given = {"example": example_rows(loaded), "force": force}
     try:
         graph = to_onnx(loaded, target, **given, text_locale=locale)

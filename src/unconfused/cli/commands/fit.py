@@ -11,6 +11,7 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
+from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.output.targets import check_target, refuse_same_target
 from unconfused.cli.progress import Stages
@@ -73,8 +74,8 @@ def fit(
     with ExitStack() as files:
         stage = files.enter_context(Stages(3 if report is None else 4))
         stage(f"Reading {data.name}")
+        from unconfused._text.extras import import_extra
         from unconfused.cli.input.source import TaskSource
-        from unconfused.persistence.errors import import_extra
 
         import_extra("skops.io", "save", "Saving a model")  # not after a long fit
         folder = scratch or output.parent
@@ -98,6 +99,7 @@ def _run(source: TaskSource) -> FitResult:
     from unconfused.cli.output.show import show_columns, suspicious_columns
     from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
     from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
+    from unconfused.persistence.exportable import export_obstacle
 
     known, settings, stage = source.known, source.settings, source.stage
     notes: list[str] = []
@@ -121,4 +123,6 @@ def _run(source: TaskSource) -> FitResult:
             notes.append(HELD_BY_COUNTS)
         elif len(rounds) == 0 and settings.relabel:
             notes.append(NOT_MADE)
+    if (why := export_obstacle(learner)) is not None:
+        notes.append(in_options(why))
     return FitResult(task, plan, found, source, notes)

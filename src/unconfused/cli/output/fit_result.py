@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from unconfused.cli.console import console
 
 if TYPE_CHECKING:
@@ -82,45 +84,35 @@ class FitResult:
 
     def write_report(self, path: Path, force: bool, seed: int) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""
-        from unconfused._report.write import write_gathered
-
-        said = self._report_on_sample() if self.plan.sample else self._report_on_all()
-        said |= {"accuracy": self.accuracy, "source": self.source}
-        write_gathered(path=path, **said, force=force, random_state=seed)
-
-    def _report_on_all(self) -> dict[str, Any]:
-        identity, table = self.known.identity, self.task.table
-        return {
-            "model": self.plan.model,
-            "X": self.plan.rows,
-            "y": self.task.y,
-            "y_true": self.task.y_true,
-            "row_names": table[identity] if identity else self.task.place,
-            "row_text": self._text(table),
-            "contents": self._contents() or None,
-        }
-
-    def _contents(self) -> Any:
+        from unconfused._report.analysis.gather import gather
+        from unconfused._report.analysis.tables import RowListing
+        from unconfused._report.write import write_page
         from unconfused.cli.output.row_contents import row_contents
 
-        return row_contents(self.task, self.plan, self.opened, of_sample=True)
-
-    def _report_on_sample(self) -> dict[str, Any]:
-        assert self.plan.sample is not None
-        rows, table, truth = self.plan.sample.rows, self.plan.sample.table, self.task.y_true
-        y = self.task.y.take_items(rows) if self.task.kind == "votes" else self.task.y[rows]
-        identity, total = self.known.identity, len(self.task.place)
-        title = f"Are these labels right? ({len(rows):,} of {total:,} rows, drawn at random)"
-        return {
-            "model": self.learner,
-            "X": self.plan.rows[rows],
-            "y": y,
-            "y_true": None if truth is None else truth[rows],
-            "row_names": table[identity] if identity else self.task.place[rows],
-            "row_text": self._text(table),
-            "contents": self._contents() or None,
-            "title": title if len(rows) < total else None,
-        }
+        task, sample, identity = self.task, self.plan.sample, self.known.identity
+        rows = np.arange(len(task.place)) if sample is None else sample.rows
+        table = task.table if sample is None else sample.table
+        title = None
+        if len(rows) < len(task.place):
+            total = f"{len(rows):,} of {len(task.place):,} rows, drawn at random"
+            title = f"Are these labels right? ({total})"
+        listing = RowListing(
+            names=table[identity] if identity else task.place[rows],
+            texts=self._text(table),
+            contents=row_contents(task, self.plan, self.opened, of_sample=True) or None,
+        )
+        page = gather(
+            self.plan.model if sample is None else self.learner,
+            self.plan.rows if sample is None else self.plan.rows[rows],
+            task.y.take_items(rows) if task.kind == "votes" else task.y[rows],
+            y_true=None if task.y_true is None else task.y_true[rows],
+            listing=listing,
+            title=title,
+            random_state=seed,
+            accuracy=self.accuracy,
+            source=self.source,
+        )
+        write_page(page, path, force=force)
 
     def _text(self, table: Any) -> Any:
         columns = self.plan.columns
