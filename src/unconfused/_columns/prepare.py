@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 
-from unconfused._columns.cells import cells_as_text
 from unconfused._columns.kinds import ColumnError, require
 from unconfused._columns.named import names_in
 from unconfused._columns.pipeline import CATEGORIES, DATES, NUMBERS, TEXT
+from unconfused._columns.summary import cells_as_text
 
 LARGEST = 1e150
 """Numbers beyond have squares that are not finite, and a column with one no scale."""

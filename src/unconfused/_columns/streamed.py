@@ -10,7 +10,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unconfused._columns.cells import cells_as_text
 from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnPlan, begin_summaries, looks_like_text, plan_columns
 from unconfused._columns.number_store import NumberStore
@@ -24,7 +23,7 @@ from unconfused._columns.pipeline import (
 )
 from unconfused._columns.prepare import finite_numbers
 from unconfused._columns.stand_in import stand_in
-from unconfused._columns.summary import kind_of
+from unconfused._columns.summary import cells_as_text, kind_of
 from unconfused._columns.word_counts import WordCounts
 from unconfused._typing import FloatArray
 

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unconfused._columns.cells import cells_as_text
-
 Kind = Literal["numbers", "words", "dates"]
 
 ID_NAME = re.compile(r"(?i)(.*[_\W])?(id|uuid|guid|key|index)|unnamed_\d+")
@@ -193,3 +191,28 @@ def kind_of(column: Any, present: Any) -> Kind:
     if letter in "iufb" or (letter == "O" and present.map(type).eq(bool).all()):
         return "numbers"
     return "words"
+
+
+def cells_as_text(column: Any, missing: Any = np.nan) -> Any:
+    """Return a column of text, `missing` where there is nothing.
+
+    A whole number has no point, gaps in the column or not: with gaps, pandas makes floats of it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells_as_text(pd.Series([7, None, 8.5])).tolist()
+    ['7', nan, '8.5']
+    """
+    import pandas as pd
+
+    cells = zip(column.tolist(), column.isna().tolist(), strict=True)
+    texts = np.empty(len(column), dtype=object)
+    texts[:] = [missing if absent else _as_written(cell) for cell, absent in cells]
+    return pd.Series(texts, index=column.index, dtype=object)
+
+
+def _as_written(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)

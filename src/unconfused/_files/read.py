@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
+import importlib
 import itertools
 import os
 from collections.abc import Collection, Iterator
@@ -182,6 +183,9 @@ def _need_packages(source: TableFile) -> bool:
     """Return whether pyarrow is there; raise if the format cannot be read without it."""
     import_extra("pandas", "data", "Reading tables")
     if source.format not in ("parquet", "arrow"):
-        return importlib.util.find_spec("pyarrow") is not None
+        with contextlib.suppress(ImportError):
+            importlib.import_module("pyarrow")
+            return True
+        return False
     import_extra("pyarrow", "files", f"Reading {source.name}")
     return True

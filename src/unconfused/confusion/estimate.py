@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from unconfused._html import confusion_card
 from unconfused._matrix import (
     ILL_CONDITIONED_BEYOND,
     SINGULAR_BEYOND,
@@ -207,6 +206,8 @@ class ConfusionEstimate:
         headline = (found.number, found.claim(classes))
         if not self.counts.any():
             headline = ("?", "nothing was counted")
+        from unconfused._html import confusion_card
+
         return confusion_card(headline, self.matrix, classes, [self.verdict, self._summary()])
 
     def __repr__(self) -> str:

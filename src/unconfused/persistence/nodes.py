@@ -24,7 +24,6 @@ from unconfused.persistence._table.trees import make_tree
 from unconfused.persistence.archive import Archive
 from unconfused.persistence.arrays import read_array, read_sparse
 from unconfused.persistence.errors import ModelFileError
-from unconfused.persistence.handed_over import by_skops
 
 SCHEMA = "schema.json"
 DEEPEST = 100
@@ -226,6 +225,8 @@ class Reader:
         """Return what a user has allowed, unchecked; its parts are read as any others are."""
         loader = node["__loader__"]
         if loader not in ("ObjectNode", "FunctionNode", "TypeNode"):
+            from unconfused.persistence.handed_over import by_skops
+
             return by_skops(node, self._schema, self._archive, unknown_types(node, self._allow))
         found = importlib.import_module(node["__module__"])
         for part in node["__class__"].split("."):

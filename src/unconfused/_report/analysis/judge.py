@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._report.analysis.case import Case, final_step
 from unconfused._report.analysis.confusion_source import ConfusionSource
-from unconfused._report.analysis.evidence import evidence_for
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.label_quality import (
@@ -30,6 +29,7 @@ from unconfused.estimators import (
     UnconfusedLogisticRegression,
 )
 from unconfused.estimators._noisy import passed_confusion
+from unconfused.estimators.annotators.crowd import evidence_of, join_silence
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted
 
 FOLDS = 5
@@ -87,6 +87,21 @@ class Judgement:
         for label in range(self.case.n_classes):
             counts[:, label] = self.posterior[self.case.observed == label].sum(axis=0)
         return counts
+
+
+def evidence_for(
+    case: Case, matrix: FloatArray, annotator_matrices: FloatArray | None = None
+) -> FloatArray:
+    """Return the chance of what was seen on each row given each true class, (n, Q)."""
+    if case.votes is not None:
+        if annotator_matrices is None:
+            annotator_matrices = case.final.annotator_confusion_
+        silence = getattr(case.final, "annotator_silence_", None)
+        return evidence_of(case.crowd, join_silence(annotator_matrices, silence))[0]
+    evidence = np.ones((len(case.observed), case.n_classes))
+    evidence[case.labelled] = matrix[:, case.observed[case.labelled]].T
+    evidence[case.trusted] = np.eye(case.n_classes)[case.truth[case.trusted]]
+    return evidence
 
 
 def make_judge(case: Case, matrix: Any) -> Any:

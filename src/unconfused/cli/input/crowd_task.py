@@ -11,8 +11,7 @@ import typer
 from unconfused._columns.kinds import require as require_columns
 from unconfused.cli.input.label_columns import common_labels, present_labels
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
-from unconfused.cli.input.task import Task, rows_of, tell_missing
-from unconfused.cli.input.verdict_truth import with_checked
+from unconfused.cli.input.task import Task, complete_task, rows_of
 from unconfused.cli.input.votes import read_answers, tell_unmatched
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
@@ -47,7 +46,7 @@ def task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | N
         classes=classes if given else None,
         reserved=[*dict.fromkeys([*columns, *others])],
     )
-    return with_checked(tell_missing(task, len(table)), checked)
+    return complete_task(task, len(table), checked)
 
 
 def _truth(table: Any, known: LabelOptions, checked: CheckedRows | None) -> list[Any]:
@@ -96,4 +95,4 @@ def task_of_votes(
         classes=classes if given else None,
         reserved=[str(name) for name in reserved],
     )
-    return with_checked(tell_missing(task, len(table)), checked)
+    return complete_task(task, len(table), checked)

@@ -12,11 +12,9 @@ import typer
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
-from unconfused._typing import Labels
 from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
-from unconfused.cli.input.task import Kind, Task, narrow, rows_of, tell_missing
-from unconfused.cli.input.verdict_truth import checked_in_rows, checked_in_table, with_checked
+from unconfused.cli.input.task import Kind, Task, complete_task, narrow, rows_of
 
 if TYPE_CHECKING:
     from unconfused.review.checked import CheckedRows
@@ -28,7 +26,11 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    checked = None if known.verdicts is None else checked_in_table(table, known)
+    checked = None
+    if known.verdicts is not None:
+        from unconfused.cli.input.verdict_truth import checked_in_table
+
+        checked = checked_in_table(table, known)
     return task_of_table(path, table, known, reading, checked)
 
 
@@ -79,53 +81,43 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    checked = checked_in_rows(rows, known) if known.verdicts is not None else None
-    y, y_true = _with_truth(rows.y, known, None, checked)
-    refuse_measurements(y, "y")
-    kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
-    kind: Kind = "assumed" if known.trust_labels else "nothing"
-    task = Task(
-        "trusted" if y_true is not None else kind,
-        rows.X[kept],
-        kept,
-        narrow(y[kept]),
-        None if y_true is None else y_true[kept],
-    )
-    return _with_matrix(with_checked(tell_missing(task, len(y)), checked), known)
+    checked = None
+    if known.verdicts is not None:
+        from unconfused.cli.input.verdict_truth import checked_in_rows
 
-
-def _with_truth(
-    labels: Any, known: LabelOptions, truth: Any, checked: CheckedRows | None
-) -> tuple[Labels, Labels | None]:
-    """Return labels and truths in a common type; the truth is a column's, or that of verdicts."""
-    if checked is not None:
-        truth = checked.y_true
-    columns = [labels] if truth is None else [labels, truth]
-    found = common_labels(columns, known.missing)
-    return found[0], found[1] if truth is not None else None
+        checked = checked_in_rows(rows, known)
+    return _with_matrix(_labelled(rows.X, rows.y, known, checked), known)
 
 
 def _task_of_labels(table: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
     assert known.label is not None
     if known.label in (known.truth, known.identity):
         raise typer.BadParameter(f"{known.label!r} cannot be both the label column and another.")
-    columns = [known.label] if known.truth is None else [known.label, known.truth]
-    truth = None if known.truth is None else table[known.truth]
-    y, y_true = _with_truth(table[known.label], known, truth, checked)
-    refuse_measurements(y, known.label)
+    task = _labelled(table, table[known.label], known, checked)
+    named = [one for one in (known.label, known.truth, known.identity) if one is not None]
+    return replace(task, reserved=named)
+
+
+def _labelled(rows: Any, labels: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
+    """Return the task of rows with one label each; the truth is a column's, or of verdicts."""
+    truth = None if known.truth is None else rows[known.truth]
+    if checked is not None:
+        truth = checked.y_true
+    y, *found = common_labels([labels] if truth is None else [labels, truth], known.missing)
+    y_true = found[0] if found else None
+    refuse_measurements(y, known.label or "y")
     if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
     kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
     task = Task(
         "trusted" if y_true is not None else kind,
-        rows_of(table, kept),
+        rows_of(rows, kept),
         kept,
         narrow(y[kept]),
         None if y_true is None else y_true[kept],
-        reserved=[*columns, *([known.identity] if known.identity else [])],
     )
-    return with_checked(tell_missing(task, len(table)), checked)
+    return complete_task(task, len(y), checked)
 
 
 def _with_matrix(task: Task, known: LabelOptions) -> Task:

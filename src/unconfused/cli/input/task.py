@@ -70,12 +70,12 @@ def narrow(labels: Labels) -> Labels:
 
 
 def rows_of(table: Any, kept: IntArray) -> Any:
-    """Return some rows of a frame, renumbered."""
-    return table.iloc[kept].reset_index(drop=True)
+    """Return some rows, those of a frame renumbered."""
+    return table.iloc[kept].reset_index(drop=True) if hasattr(table, "iloc") else table[kept]
 
 
-def tell_missing(task: Task, n_rows: int) -> Task:
-    """Add notes on rows without a label; raise if no row has one."""
+def complete_task(task: Task, n_rows: int, checked: CheckedRows | None) -> Task:
+    """Add notes on rows without a label, and how trusted rows were drawn, if by verdicts."""
     left = n_rows - len(task.place)
     if not len(task.place):
         raise ValueError("No row has a label, so there is nothing to learn from.")
@@ -85,4 +85,17 @@ def tell_missing(task: Task, n_rows: int) -> Task:
     labels = set() if task.kind == "votes" else distinct_labels(task.y)
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
-    return replace(task, notes=notes)
+    if checked is None:
+        return replace(task, notes=notes)
+    notes += checked.notes
+    if not checked.known.any():
+        kind = "nothing" if task.kind == "trusted" else task.kind
+        notes.append("No verdict could be used: the truth of no row is known.")
+        return replace(task, kind=kind, y_true=None, notes=notes)
+    kept = replace(
+        checked,
+        y_true=checked.y_true[task.place],
+        probability=checked.probability[task.place],
+        drawn_by=checked.drawn_by[task.place],
+    )
+    return replace(task, checked=kept, notes=notes)

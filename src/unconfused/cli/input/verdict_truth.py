@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from unconfused._files.sparse import LabelledRows
 from unconfused.cli.input.label_columns import label_texts
 from unconfused.cli.input.label_options import LabelOptions
-from unconfused.cli.input.task import Task
 
 if TYPE_CHECKING:
     from unconfused.cli.input.parts import Parts
@@ -67,24 +65,6 @@ def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedR
 def left_out(known: LabelOptions) -> list[str]:
     """Return the columns that are no part of a row's content: that of the labels."""
     return [] if known.label is None else [known.label]
-
-
-def with_checked(task: Task, checked: CheckedRows | None) -> Task:
-    """Add to a task how its trusted rows were drawn, and what was left out."""
-    if checked is None:
-        return task
-    notes = [*task.notes, *checked.notes]
-    if not checked.known.any():
-        kind = "nothing" if task.kind == "trusted" else task.kind
-        notes.append("No verdict could be used: the truth of no row is known.")
-        return replace(task, kind=kind, y_true=None, notes=notes)
-    kept = replace(
-        checked,
-        y_true=checked.y_true[task.place],
-        probability=checked.probability[task.place],
-        drawn_by=checked.drawn_by[task.place],
-    )
-    return replace(task, checked=kept, notes=notes)
 
 
 def _texts(column: Any, n_rows: int) -> Any:
