@@ -15,16 +15,12 @@ from unconfused._files.formats import TableFile
 from unconfused._files.formulas import unescape_cell
 from unconfused._files.quotes import quote_fault
 from unconfused._files.text import find_encoding, open_text
+from unconfused._files.types import MISSING, column_names
 
 LONGEST_CELL = 64 * 2**20
 """Bytes; no row can be longer either."""
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-
-MISSING = frozenset(
-    ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
-)  # fmt: skip
-"""Cells that mark a missing value."""
 
 BLANKS = " \t\n\v\f\r"
 INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
@@ -58,8 +54,6 @@ def iter_plain(
 
 def _frames(stream: Any, mark: str, rows: int | None, as_text: Collection[str]) -> Iterator[Any]:
     import pandas as pd
-
-    from unconfused._files.types import column_names
 
     csv.field_size_limit(LONGEST_CELL)
     cells = (row for row in csv.reader(stream, delimiter=mark, strict=True) if row)

@@ -9,7 +9,11 @@ from typing import Any
 
 from unconfused._files.errors import DataFileError
 from unconfused._files.formulas import unescape_column
-from unconfused._files.plain import MISSING
+
+MISSING = frozenset(
+    ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
+)  # fmt: skip
+"""Cells that mark a missing value."""
 
 PROBE = 64
 
