@@ -68,6 +68,8 @@ class WrongLabels:
             said = f"of the {what} may be wrong (a guess; sampling error alone: {interval})"
         elif self.basis in EXACT:
             said = f"of the {what} are probably wrong"
+        elif self.basis == "votes":  # the truth is what annotators agree on
+            said = f"or more of the {what} are probably wrong"
         else:
             said = f"of the {what} are probably wrong (95 % interval {interval})"
         if self.pair is None:
@@ -164,8 +166,8 @@ SOURCES: dict[Basis, str] = {
     "given": "Based on {where}, taken as exact.",
     "estimated": "Based on {where}, an estimate; the interval covers its sampling error.",
     "trusted": "Based on {where}, if these rows are a random sample.",
-    "votes": "Based on the agreement of {where}. Mistakes that many annotators share cannot be "
-    "detected.",
+    "votes": "Based on the agreement of {where}: a lower bound, as mistakes that annotators share "
+    "cannot be detected.",
     "fitted": "Based on the confusion matrix found by the fit.",
     "guessed": "Nothing is known beyond the labels: this is an estimate from features and labels "
     "alone. It is unreliable where classes overlap or mistakes depend on the features. A few dozen "

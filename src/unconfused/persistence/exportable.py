@@ -20,8 +20,8 @@ def export_obstacle(model: Any) -> str | None:
     >>> from unconfused import UMAClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> export_obstacle(UMAClassifier().fit(X, y))
-    >>> export_obstacle(UMAClassifier().fit(X, y + 0.5))
-    'ONNX takes labels that are integers or text; these are [0.5, 1.5, 2.5]. Convert the labels ...
+    >>> export_obstacle(UMAClassifier().fit(X, y.astype(float)))
+    'ONNX takes labels that are integers or text; these are [0.0, 1.0, 2.0]. Convert ...
     """
     classifier = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if isinstance(classifier, UnconfusedClassifier):

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._report.analysis.case import Case, final_step
 from unconfused._report.analysis.confusion_source import ConfusionSource
+from unconfused._report.analysis.vote_powers import vote_powers
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.label_quality import (
@@ -208,7 +209,13 @@ def bring_labels_in(
 ) -> Judgement:
     """Make probabilities as sure as the labels warrant, then bring the labels in."""
     evidence = evidence_for(case, matrix, annotator_matrices)
-    power = best_power(probability, evidence)
+    if case.votes is not None:
+        power, evidence_power = vote_powers(
+            case.crowd, probability, case.final.annotator_confusion_
+        )
+        evidence = evidence**evidence_power
+    else:
+        power = best_power(probability, evidence)
     posterior = posterior_given(sharpen(probability, power), evidence)
     return Judgement(case, probability, power, posterior)
 
