@@ -22,7 +22,7 @@ def test_estimate_shows_intervals_and_writes_what_fit_reads():
         "estimate", "pets.csv", "-l", "kind", "-t", "checked", "-o", "C.csv", "--smoothing", "1"
     )
     assert "are probably wrong" in printed.splitlines()[0]
-    assert "Below each share: 95% interval." in printed and "Matrix: C.csv" in printed
+    assert "Below each share: its 95 % interval." in printed and "Matrix: C.csv" in printed
     found = succeed_json("estimate", "pets.csv", "-l", "kind", "-t", "checked", "--level", "0.99")
     inside = (np.array(found["low"]) <= NOISE) & (np.array(found["high"]) >= NOISE)
     assert found["level"] == 0.99 and inside[NOISE > 0].all()
@@ -47,7 +47,7 @@ def test_many_classes_get_a_line_each():
     )
     frame.to_csv("many.csv", index=False)
     printed = succeed("estimate", "many.csv", "-l", "label", "-t", "truth")
-    assert "else mostly" in printed and "6 classes that are right more often" in printed
+    assert "main error" in printed and "6 classes that are right more often" in printed
     assert max(len(line) for line in printed.splitlines() if line.startswith("│")) <= 80
 
 

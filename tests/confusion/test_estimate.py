@@ -50,9 +50,9 @@ def test_rare_classes_have_fewer_than_twenty_counts():
         (np.zeros((3, 3)), "nothing was counted"),
         ([[40, 40, 0], [40, 40, 0], [0, 0, 80]], r"singular.*classes 'a', 'b' apart\.$"),
         ([[1000, 990, 0], [990, 1000, 0], [0, 0, 99]], r"Weak.*hardly tell classes 'a', 'b' apart"),
-        ([[90, 10, 0], [0, 90, 10], [0, 0, 9]], "Doubtful: too few counts of class 'c', entries"),
-        ([[12, 12, 0], [0, 90, 10], [0, 0, 99]], "Doubtful.*class 'a'"),
-        ([[90, 10, 0], [0, 90, 10], [10, 0, 90]], "Good enough to learn with: every entry"),
+        ([[90, 10, 0], [0, 90, 10], [0, 0, 9]], "Uncertain: too few counts of class 'c'; entries"),
+        ([[12, 12, 0], [0, 90, 10], [0, 0, 99]], "Uncertain.*class 'a'"),
+        ([[90, 10, 0], [0, 90, 10], [10, 0, 90]], "Precise enough to learn with: every entry"),
     ],
 )
 def test_the_verdict_names_the_trouble(counts, says):

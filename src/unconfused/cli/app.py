@@ -73,8 +73,8 @@ def _safe_usage_errors() -> Iterator[None]:
 
 app = typer.Typer(
     cls=Commands,
-    help="Learn from labels that are wrong in a way you can describe.",
-    epilog=f"Begin with: unconfused demo\n\n{EXIT_CODES}",
+    help="Learn classifiers from noisy labels, and find the labels that are wrong.",
+    epilog=f"Start with: unconfused demo\n\n{EXIT_CODES}",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -102,7 +102,7 @@ def options(
         bool, typer.Option("--debug", help="Show the full traceback of an error.")
     ] = False,
 ) -> None:
-    """Learn from labels that are wrong in a way you can describe."""
+    """Learn classifiers from noisy labels, and find the labels that are wrong."""
     context.obj = debug
 
 

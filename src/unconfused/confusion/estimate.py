@@ -59,8 +59,8 @@ class ConfusionEstimate:
     cat               0.80  0.20
     dog               0.10  0.90
     70 counts, noise rate 0.16, condition number 1.46
-    Good enough to learn with: every entry known to within 0.12, sampling errors magnified up to
-    1.2 times.
+    Precise enough to learn with: every entry is known to within 0.12; inverting it magnifies
+    errors up to 1.2 times.
     """
 
     matrix: FloatArray
@@ -148,17 +148,17 @@ class ConfusionEstimate:
         unsure = (margin > WIDE_BEYOND) | np.isin(self.classes, self.rare_classes)
         if unsure.any():
             return (
-                f"Doubtful: too few counts of {name_classes(self.classes[unsure])}, entries known "
-                f"to within {margin[unsure].max():.2f} only"
+                f"Uncertain: too few counts of {name_classes(self.classes[unsure])}; entries are "
+                f"known only to within {margin[unsure].max():.2f}"
             )
-        magnified = f"sampling errors magnified up to {inflation:.1f} times"
+        magnified = f"inverting it magnifies errors up to {inflation:.1f} times"
         if self.caveat:
             return (
-                f"A guess: the sampling error of an entry is at most {margin.max():.2f}, the error "
-                f"of guessing the truth comes on top; {magnified}"
+                f"A guess: the sampling error of an entry is at most {margin.max():.2f}, not "
+                f"counting the error of the guess itself; {magnified}"
             )
         return (
-            f"Good enough to learn with: every entry known to within {margin.max():.2f}, "
+            f"Precise enough to learn with: every entry is known to within {margin.max():.2f}; "
             f"{magnified}"
         )
 

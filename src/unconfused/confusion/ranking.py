@@ -10,13 +10,16 @@ import numpy as np
 from sklearn.utils import _safe_indexing, indexable
 
 from unconfused._confusion_names import is_rectangular
-from unconfused._labels import MISSING, EncodedLabels, encode_labels
+from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
 from unconfused._matrix import LabelNoiseWarning
 from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._judged_rows import RowJudge, final_step
 from unconfused.confusion.cross_validated import refuse_other_length
 from unconfused.confusion.estimation.label_quality import Criterion, Judged
+
+MANY_ROWS, FEW_ROWS_REPEATS = 20_000, 3
+"""Sets of folds for fewer rows than these; with more, one is enough."""
 
 Method = Literal["auto", "posterior", "self_confidence"]
 
@@ -91,7 +94,7 @@ def rank_label_errors(
     *,
     y_true: ArrayLike | None = None,
     cv: int | Any = 5,
-    n_repeats: int = 3,
+    n_repeats: int | Literal["auto"] = "auto",
     method: Method = "auto",
     cross_fit: bool = True,
     missing_label: Any = "auto",
@@ -123,7 +126,8 @@ def rank_label_errors(
         whose `fit` takes `y_true`, and otherwise learnt from with their true label
     cv : number of stratified folds, or a splitter that tests every row once
     n_repeats : into how many sets of such folds to split; probabilities are averaged, which ranks
-        better than one set does. A splitter is used once
+        better than one set does. "auto": 3, or 1 from 20,000 rows on, where the models of different
+        folds hardly differ. A splitter is used once
     method : ``"auto"`` as above, ``"posterior"`` in any case, or ``"self_confidence"``: 1 minus the
         probability of the label by the model as it is, which suggests the class predicted
     cross_fit : whether to judge rows by models that have not seen them
@@ -149,6 +153,8 @@ def rank_label_errors(
         raise ValueError(
             f"method must be 'auto', 'posterior' or 'self_confidence'; got {method!r}."
         )
+    if n_repeats == "auto":
+        n_repeats = FEW_ROWS_REPEATS if len(label_array(y)) < MANY_ROWS else 1
     if not n_repeats >= 1:
         raise ValueError(f"n_repeats must be at least 1; got {n_repeats}.")
     if is_rectangular(getattr(final_step(estimator)[0], "confusion", None)):

@@ -59,7 +59,7 @@ class Case:
         if not self.n_tied:
             return ""
         return (
-            f"On {self.n_tied:,} of {int(self.labelled.sum()):,} rows several answers are the most "
+            f"On {self.n_tied:,} of {int(self.labelled.sum()):,} rows several answers are equally "
             "frequent; one of them was drawn at random."
         )
 

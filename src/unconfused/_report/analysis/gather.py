@@ -122,7 +122,7 @@ def _seed(random_state: Seed) -> int:
 def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> str:
     case = judged.case
     if source.kind == "assumed":
-        return "Without a confusion matrix there is nothing to rank rows by."
+        return "Rows cannot be ranked without a confusion matrix."
     who = (
         "UMA has no probabilities of its own, so rows are ranked by a logistic regression through "
         "the same confusion matrix"
@@ -136,19 +136,19 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
             "features"
         )
     fitted = (
-        "each row is judged by a model that was fitted without it"
+        "every row is judged by a model that was fitted without it"
         if cross_fit
-        else "the model was fitted with these very labels, so it is too kind to them"
+        else "the model was fitted to these labels, so it finds too few of them wrong"
     )
     votes = ""
     if case.votes is not None:
         votes = f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
     sure = ""
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
-        direction = "surer" if judged.power > 1 else "less sure"
+        direction = "sharper" if judged.power > 1 else "less sharp"
         sure = (
-            f" Probabilities were made {direction} (raised to the power {judged.power:.2g}): that "
-            "predicts the labels of unseen rows best."
+            f" Probabilities were made {direction} (raised to the power {judged.power:.2g}), as "
+            "that predicts held-out labels best."
         )
     return f"{who}; {fitted}.{votes}{sure}"
 
@@ -170,8 +170,9 @@ def _notes(
     notes += sorted({str(one.message) for one in caught if one.category is ConfusionWarning})
     if judged.believed is not None:
         notes.append(
-            "The guessed matrix predicts held-out labels no better than believing the labels does. "
-            "Rows are therefore ranked by self-confidence: trust their order, not the numbers."
+            "The guessed matrix does not predict held-out labels better than taking the labels as "
+            "right. Rows are therefore ranked by self-confidence: their order is meaningful, the "
+            "numbers are not probabilities."
         )
     notes += _misfits(judged, source)
     # Of rows it has seen a model says too little that speaks against their labels.

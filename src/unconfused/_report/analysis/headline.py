@@ -25,8 +25,10 @@ def make_headline(
             detail.append(_most_frequent(case, judged))
         else:
             n_labels = int(case.labelled.sum())
-            detail[0] = f"About {about(found.share * n_labels)} of {n_labels:,} labels. {detail[0]}"
-        detail.append("These are probabilities: no row counts as wrong until someone has looked.")
+            detail[0] = (
+                f"That is about {about(found.share * n_labels)} of {n_labels:,} labels. {detail[0]}"
+            )
+        detail.append("These are estimates: check a row before you change its label.")
     certain = source.kind not in ("guessed", "assumed")
     return Headline(found.number, claim, detail, certain, accuracy_words(accuracy))
 
@@ -56,8 +58,7 @@ def _checked(case: Case) -> str:
 def _most_frequent(case: Case, judged: Judgement) -> str:
     """Say how many of the most frequent answers are wrong, and how many of them tie."""
     said = (
-        "Taking the most frequent answer of each row, at least about "
-        f"{percent(judged.wrong_share)} of the {int(case.labelled.sum()):,} rows would get a wrong "
-        "label, and more if annotators share mistakes."
+        f"The most frequent answer is wrong on at least about {percent(judged.wrong_share)} of the "
+        f"{int(case.labelled.sum()):,} rows, and on more if annotators share mistakes."
     )
     return f"{said} {case.ties_in_words}".strip()

@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._report.analysis.case import Case, final_step
 from unconfused._report.analysis.confusion_source import ConfusionSource
-from unconfused._report.analysis.vote_powers import vote_powers
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.label_quality import (
@@ -210,6 +209,8 @@ def bring_labels_in(
     """Make probabilities as sure as the labels warrant, then bring the labels in."""
     evidence = evidence_for(case, matrix, annotator_matrices)
     if case.votes is not None:
+        from unconfused._report.analysis.vote_powers import vote_powers
+
         power, evidence_power = vote_powers(
             case.crowd, probability, case.final.annotator_confusion_
         )

@@ -67,17 +67,17 @@ def _answer(sure: FloatArray, right: BoolArray, what: str) -> str:
     said, came = float(sure.mean()), float(right.mean())
     error = float((right - sure).std() / np.sqrt(len(sure)))
     numbers = (
-        f"The likeliest {what} has a chance of {percent(said)} on average, and is right in "
+        f"The likeliest {what} has a probability of {percent(said)} on average, and is right in "
         f"{percent(came)} of {len(sure):,} cases."
     )
     off = came - said
     if abs(off) <= max(FAIRLY, SURELY * error):
         if _gap(sure, right) <= max(2 * FAIRLY, SURELY * error):
             return f"Yes. {numbers}"
-        return f"On average, yes; not each by itself. {numbers} See the curve."
+        return f"On average, but not over the whole range: see the curve. {numbers}"
     if off > 0:
-        return f"No: they are too low. {numbers} Predictions are surer than the model says."
-    return f"No: they are too high. {numbers} Do not take a chance of 90 % for 9 in 10."
+        return f"No, they are too low: predictions are right more often than they say. {numbers}"
+    return f"No, they are too high: predictions are right less often than they say. {numbers}"
 
 
 def _answers(judged: Judgement, seed: int) -> tuple[FloatArray, IntArray]:
@@ -94,24 +94,24 @@ def _answers(judged: Judgement, seed: int) -> tuple[FloatArray, IntArray]:
 def _words(case: Case, against: str, n_compared: int, cross_fit: bool) -> str:
     if against == "truth":
         what = (
-            f"Checked against the truth of {n_compared:,} rows: of all classes given a chance of "
-            "30 %, about 30 % should be the true one."
+            f"Checked against {n_compared:,} rows whose true class is known: of all classes given "
+            "a probability of 30 %, about 30 % should be the true one."
         )
     else:
         unit = "answers" if case.votes is not None else "labels"
         what = (
-            f"Checked against {n_compared:,} noisy {unit}, as too little of the truth is known: "
-            "the model's chances, carried through the confusion matrix, should match how often "
-            f"each of the {unit} occurs. This checks model and matrix together; two errors that "
-            "cancel would not show."
+            f"Checked against {n_compared:,} noisy {unit}, as too few true classes are known: the "
+            "model's probabilities, multiplied by the confusion matrix, should match how often "
+            f"each of the {unit} occurs. This checks model and matrix together; errors that cancel "
+            "do not show."
         )
     fitted = (
-        " Each row's chances come from a model fitted without it."
+        " All probabilities are out-of-fold."
         if cross_fit
-        else " The chances come from a model fitted with these rows, so they flatter it."
+        else " The model was fitted to these rows, so this is optimistic."
     )
     uma = (
-        " UMA itself has no probabilities: these are of a logistic regression through the same "
+        " UMA has no probabilities: these are those of a logistic regression through the same "
         "matrix."
         if isinstance(case.final, UMAClassifier)
         else ""

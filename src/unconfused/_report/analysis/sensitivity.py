@@ -50,18 +50,18 @@ def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
 
 def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
     """Name matrices that could be the right one as well."""
-    yield "a fifth fewer mistakes", scale_noise(source.judging, 0.8)
-    yield "a fifth more mistakes", scale_noise(source.judging, 1.2)
+    yield "20 % fewer mistakes", scale_noise(source.judging, 0.8)
+    yield "20 % more mistakes", scale_noise(source.judging, 1.2)
     if source.kind == "guessed":
         # Not quite the identity: labels that can never be wrong would leave no posterior.
-        yield "nearly all labels right", scale_noise(source.judging, 0.05)
+        yield "nearly all labels correct", scale_noise(source.judging, 0.05)
     if source.counts is not None and source.kind != "guessed":
         rng = np.random.RandomState(seed)
         for draw in range(1, DRAWS + 1):
             # One even answer per class: more would put mistakes where none were seen.
             even = 1.0 / len(source.counts)
             rows = [rng.dirichlet(counts + even) for counts in source.counts]
-            yield f"another matrix the counts allow ({draw})", np.array(rows)
+            yield f"matrix drawn from the counts ({draw})", np.array(rows)
 
 
 def measure_sensitivity(
@@ -159,7 +159,7 @@ def _reweighed(case: Case, probability: FloatArray) -> Sensitivity:
         judged = bring_labels_in(case, probability, np.empty(0), scaled)
         return judged.posterior.argmax(axis=1), judged.wrong_share
 
-    others = (("a fifth fewer mistakes", 0.8), ("a fifth more mistakes", 1.2))
+    others = (("20 % fewer mistakes", 0.8), ("20 % more mistakes", 1.2))
     baseline, scenarios = _compare(answer, 1.0, others)
     words = (
         f"On {len(probability):,} rows the answers were weighed again, as if every annotator erred "

@@ -161,7 +161,7 @@ def reliability_chart(
         at = x.place(p)
         drawn.append(element("line", x1=at, x2=at, y1=y.place(a), y2=y.place(b), class_="whisker"))
         drawn.append(element("circle", cx=at, cy=y.place(o), r=4.5, class_="dot blue"))
-    return _svg(description, _axes(x, y, "predicted chance, %", y_title, percent=True), *drawn)
+    return _svg(description, _axes(x, y, "predicted probability, %", y_title, percent=True), *drawn)
 
 
 def strip(updates: Sequence[int], last: int) -> Markup:

@@ -100,7 +100,7 @@ def _weights(fit: Convergence) -> Markup:
         )
         for weight, loss in fit.weights
     ]
-    caption = "What a noisy row counts beside a trusted one: weights tried"
+    caption = "Weights of noisy rows, relative to trusted ones"
     return table(["weight", NUM("log-loss of held-out trusted rows")], body, caption)
 
 
@@ -109,18 +109,18 @@ def reliability(data: ReportData) -> Markup | None:
     curve = data.reliability
     if curve is None:
         return None
-    y_title = "truly so, %" if curve.against == "truth" else "label seen, %"
+    y_title = "true, %" if curve.against == "truth" else "label seen, %"
     description = f"Reliability curve of {len(curve.predicted)} points. {curve.answer}"
     chart = reliability_chart(
         curve.predicted, curve.observed, curve.low, curve.high, y_title, description
     )
     caption = (
-        "On the dashed line chances are exact. Mean distance of the likeliest class: "
+        "On the dashed line probabilities are exact. Calibration error of the likeliest class: "
         f"{100 * curve.gap:.1f} points."
     )
     return section(
         "reliability",
-        "Can the chances be believed?",
+        "Are the probabilities calibrated?",
         paragraph(curve.answer),
         paragraph(curve.words, "source"),
         element("div", _figure(chart, caption), _curve_table(curve), class_="side-by-side"),
@@ -139,8 +139,8 @@ def _curve_table(curve: Reliability) -> Markup:
         )
         for p, o, low, high, n in rows
     ]
-    caption = "Predicted chance beside how often it came so"
-    head = [NUM("predicted, %"), NUM("came so, %"), NUM("95 % interval"), NUM("cases")]
+    caption = "Predicted probability and observed frequency"
+    head = [NUM("predicted, %"), NUM("observed, %"), NUM("95 % interval"), NUM("cases")]
     return table(head, body, caption, "narrow")
 
 
@@ -165,13 +165,13 @@ def sensitivity(data: ReportData) -> Markup | None:
         )
         for one in moved.scenarios
     ]
-    head = ["supposing", NUM("predictions changed"), NUM("labels wrong"), NUM("change, points")]
+    head = ["assumption", NUM("predictions changed"), NUM("labels wrong"), NUM("change, points")]
     return section(
         "sensitivity",
-        "What if the matrix is a little wrong?",
+        "What if the matrix is slightly wrong?",
         element("p", summary, class_="summary"),
         paragraph(moved.words),
-        table(head, body, "The answer under other matrices"),
+        table(head, body, "Results with other matrices"),
     )
 
 
@@ -187,7 +187,7 @@ def settings(data: ReportData) -> Markup:
 
     return section(
         "settings",
-        "To repeat this",
+        "To reproduce this report",
         element("pre", element("code", data.code), tabindex="0"),
         element(
             "div",
@@ -197,6 +197,6 @@ def settings(data: ReportData) -> Markup:
         ),
         paragraph(
             f"{data.n_rows:,} rows with {data.n_features:,} features. The numbers of this page are "
-            "in it as JSON too, in the element with the id report-data."
+            "also embedded as JSON, in the element with the id report-data."
         ),
     )

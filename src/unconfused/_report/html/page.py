@@ -25,13 +25,13 @@ def render(data: ReportData) -> str:
     style, script = static_text("report.css"), static_text("report.js")
     shown = [
         ("confusion", "Confusion", sections.confusion(data)),
-        ("mix", "Label mix", sections.label_mix(data)),
+        ("mix", "Class shares", sections.label_mix(data)),
         ("rows", "Rows to check", rows.rows_to_check(data)),
         ("annotators", "Annotators", sections.annotators(data)),
         ("convergence", "Fit", checks.convergence(data)),
         ("reliability", "Reliability", checks.reliability(data)),
-        ("sensitivity", "If C is wrong", checks.sensitivity(data)),
-        ("settings", "Repeat", checks.settings(data)),
+        ("sensitivity", "Sensitivity", checks.sensitivity(data)),
+        ("settings", "Settings", checks.settings(data)),
     ]
     present = [(anchor, title, part) for anchor, title, part in shown if part is not None]
     head = element(

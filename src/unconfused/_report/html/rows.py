@@ -50,9 +50,9 @@ def _filters(data: ReportData) -> Markup:
         "div",
         _field("Search", element("input", type="search", id="search", autocomplete="off")),
         _field("Label", _choice(data, "by-label", labels)),
-        _field("Rather", _choice(data, "by-suggested", suggested)),
+        _field("Suggested", _choice(data, "by-suggested", suggested)),
         _field(
-            "Probability at least, %",
+            "Minimum probability, %",
             element("input", type="number", id="at-least", min=0, max=100, step=5, value=0),
         ),
         element("button", "Clear", type="button", id="clear"),
@@ -75,12 +75,12 @@ def _choice(data: ReportData, identity: str, codes: list[int]) -> Markup:
 
 
 def _table(data: ReportData) -> Markup:
-    has_names = any(one.name is not None for one in data.rows)
+    has_names = any(one.name not in (None, str(one.row)) for one in data.rows)
     has_text = any(one.text is not None for one in data.rows)
     has_cells = any(one.cells or one.votes for one in data.rows)
     heads = [("row", "row")]
     heads += [("name", "name")] if has_names else []
-    heads += [("label", "label"), ("rather", "suggested"), ("wrong, %", "wrong")]
+    heads += [("label", "label"), ("suggested", "suggested"), ("wrong, %", "wrong")]
     columns = [
         element(
             "th",
@@ -91,9 +91,9 @@ def _table(data: ReportData) -> Markup:
         )
         for title, key in heads
     ]
-    columns.append(element("th", "probable truth", scope="col"))
+    columns.append(element("th", "probabilities", scope="col"))
     columns += [element("th", "text", scope="col")] if has_text else []
-    columns += [element("th", "what it holds", scope="col")] if has_cells else []
+    columns += [element("th", "content", scope="col")] if has_cells else []
     caption = "Rows most likely to carry a wrong label"
     body = (_row(data, one, has_names, has_text, has_cells) for one in data.rows)
     return scrolled(element("tr", *columns), body, caption, id="suspects", class_="suspects")

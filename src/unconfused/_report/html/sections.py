@@ -102,7 +102,9 @@ def verdict(data: ReportData) -> Markup:
         " ",
         element("span", said.sentence, class_="claim"),
     )
-    mark = None if said.certain else element("p", "A guess: no truth was seen", class_="badge")
+    mark = (
+        None if said.certain else element("p", "An estimate without checked rows", class_="badge")
+    )
     details = join(element("p", one) for one in said.detail)
     notes = join(element("p", one, class_="note") for one in data.notes)
     return element(
@@ -123,7 +125,7 @@ def _facts(data: ReportData) -> Markup:
     facts = [
         ("rows", f"{data.n_rows:,}"),
         ("classes", f"{len(data.classes):,}"),
-        ("rows with known truth", f"{data.n_trusted:,}"),
+        ("checked rows", f"{data.n_trusted:,}"),
         ("labels expected wrong", about(data.n_wrong)),
     ]
     return element(
@@ -254,7 +256,7 @@ def _off_diagonal(matrix: list[list[float]]) -> list[float]:
 def _mix_ups(data: ReportData) -> Markup | None:
     found = data.confusion.mix_ups
     if not found:
-        return paragraph("No mix-up is expected among these labels.")
+        return paragraph("No confusions are expected among these labels.")
     most = found[0].rows
     body = [
         line(
@@ -266,9 +268,9 @@ def _mix_ups(data: ReportData) -> Markup | None:
         )
         for one in found
     ]
-    head = ["true → label", NUM("rows, about"), "", NUM("chance")]
+    head = ["true → label", NUM("rows (est.)"), "", NUM("share")]
     head += [NUM("95 % interval")] if data.confusion.low is not None else []
-    return table(head, body, "The most common mix-ups", "mix-ups")
+    return table(head, body, "Most common confusions", "mix-ups")
 
 
 def label_mix(data: ReportData) -> Markup:
@@ -289,13 +291,13 @@ def label_mix(data: ReportData) -> Markup:
     ]
     return section(
         "mix",
-        "Label mix, before and after",
+        "Class shares before and after correction",
         paragraph(
-            "Grey: share of each class among the labels. Blue: the share that the model believes "
-            f"these rows truly have.{part}"
+            "Grey: share of each class among the labels. Blue: its estimated true share among the "
+            f"same rows.{part}"
         ),
         table(
-            ["class", "", NUM("labels, %"), NUM("truth, %"), NUM("change")],
+            ["class", "", NUM("labels, %"), NUM("estimated, %"), NUM("change")],
             body,
             "Class shares",
             "mix",
@@ -320,6 +322,6 @@ def annotators(data: ReportData) -> Markup | None:
     return section(
         "annotators",
         "Annotators",
-        paragraph("Share of wrong answers to expect of each, the highest first."),
+        paragraph("Estimated share of wrong answers of each annotator, highest first."),
         table(["annotator", NUM("answers"), NUM("wrong"), ""], body, "Annotators and their errors"),
     )

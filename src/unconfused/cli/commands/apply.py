@@ -43,7 +43,7 @@ def apply(
 
     The column `label_source` says where each label comes from: `given` (not checked), `confirmed`,
     `corrected`, `conflict` (verdicts contradict each other; the label stays) or `skipped`. Verdicts
-    on rows that have changed since are refused, and said.
+    on rows that have changed since are ignored, with a note.
     """
     from unconfused._columns.kinds import require as require_columns
     from unconfused._columns.row_hash import PROVENANCE

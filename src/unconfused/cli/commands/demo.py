@@ -58,7 +58,7 @@ def demo(
 ) -> None:
     """Corrupt the labels of scikit-learn's digits, learn through the noise, and show the result.
 
-    Nothing is downloaded. Takes some fifteen seconds.
+    Nothing is downloaded. Takes about fifteen seconds.
     """
     if no_figure and output != DEFAULT_FIGURE:
         raise typer.BadParameter("--output and --no-figure contradict each other; drop one.")
@@ -68,7 +68,7 @@ def demo(
         from unconfused.plot import check_target
 
         check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
-    with console(stderr=True).status("Spoiling labels, learning from them ..."):
+    with console(stderr=True).status("Corrupting labels and fitting models ..."):
         from unconfused.cli.digits_demo import run_demo
 
         outcome = run_demo(noise.value, seed, with_curves=drawn is not None)
@@ -90,7 +90,7 @@ def _print_outcome(outcome: Outcome) -> None:
 
     wrong = {"pairwise": "as the next one", "symmetric": "as any other"}[outcome.kind]
     table = Table(
-        title=f"Digits; in training, {digits_demo.RATE:.0%} of each digit labelled {wrong}",
+        title=f"Digits, with {digits_demo.RATE:.0%} of each digit labelled {wrong} in training",
         caption=f"Error on unseen digits with clean labels: mean and standard deviation of "
         f"{len(outcome.learners[0].errors)} runs, seeds from {outcome.seed} on.",
     )

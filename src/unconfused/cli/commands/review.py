@@ -77,22 +77,22 @@ def review(
             "FOLDER",
         ),
     ] = None,
-    reviewer: Annotated[str, typer.Option(help="Your name in the file of verdicts.")] = "",
+    reviewer: Annotated[str, typer.Option(help="Your name, as written to the verdict file.")] = "",
     stop: Annotated[
         int | None,
         typer.Option(
             "--when-to-stop",
             metavar="ROWS",
             min=1,
-            help="Do not open the page: say what the verdicts so far have brought, and what so "
+            help="Do not open the page: print what the verdicts so far have gained, and what this "
             "many more would.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    hide: Annotated[list[str] | None, opt.columns("--hide", "Columns that are not shown.")] = None,
+    hide: Annotated[list[str] | None, opt.columns("--hide", "Columns not to show.")] = None,
     settings: Annotated[Settings, without("smoothing", "relabel", "max_iter", "numbers")],
     reading: ReadOptions,
 ) -> None:

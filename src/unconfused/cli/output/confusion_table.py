@@ -43,7 +43,7 @@ def matrix_table(found: ConfusionEstimate, level: float) -> Table:
     names, columns = names_of(found, LONGEST_ROW_NAME), names_of(found, WIDEST)
     table = Table(
         title="How true classes (rows) are labelled (columns)",
-        caption=f"Below each share: {level:.0%} interval.",
+        caption=f"Below each share: its {100 * level:g} % interval.",
         show_lines=True,
     )
     table.add_column("true", no_wrap=True)
@@ -73,10 +73,10 @@ def class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
     more = f" {left} classes that are right more often are not shown." if left else ""
     table = Table(
         title="How true classes are labelled",
-        caption=f"Intervals of {level:.0%}.{more} -o C.csv writes the whole matrix.",
+        caption=f"{100 * level:g} % intervals.{more} -o C.csv writes the whole matrix.",
     )
-    for title in ("true", "right", "interval", "else mostly", "share", "interval", "counts"):
-        name = title in ("true", "else mostly")
+    for title in ("true", "right", "interval", "main error", "share", "interval", "rows"):
+        name = title in ("true", "main error")
         least = None if name else WIDEST if title == "interval" else len(title)
         table.add_column(title, justify="left" if name else "right", no_wrap=True, min_width=least)
     for t in order.tolist():

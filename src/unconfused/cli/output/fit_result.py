@@ -153,7 +153,9 @@ class FitResult:
             return []
         if not 0 < self.task.n_trusted < len(self.task.place):
             return []
-        return [f"A noisy row weighs {weight:.2g} times as much as a trusted one."]
+        if weight == 1:
+            return ["Noisy and trusted rows have the same weight."]
+        return [f"A noisy row has {weight:.2g} times the weight of a trusted one."]
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print a summary."""

@@ -63,9 +63,9 @@ def show_columns(plan: Plan) -> None:
     from rich.text import Text
 
     table = Table(title="Columns", title_justify="left")
-    table.add_column("taken for", no_wrap=True)
+    table.add_column("read as", no_wrap=True)
     table.add_column("columns", overflow="fold")
-    table.add_column("changed by", no_wrap=True)
+    table.add_column("to change", no_wrap=True)
     for kind, (_, many) in KINDS.items():
         names = getattr(plan.columns, kind)
         if names:
