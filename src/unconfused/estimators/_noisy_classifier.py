@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._html import confusion_card
 from unconfused._labels import EncodedLabels, encode_labels
 from unconfused._matrix import label_chances
 from unconfused._text.wrong_labels import joint_table, wrong_labels
@@ -63,6 +62,8 @@ class NoisyLabelClassifier(LinearClassifier):
         if hasattr(self, "n_iter_"):  # a model in closed form has none
             steps += f", fitted in {self.n_iter_:,} steps"
         more = "unconfused.write_report shows which rows, and how sure this is"
+        from unconfused._html import confusion_card
+
         return confusion_card(headline, self.confusion_, classes, [steps, more]) + diagram
 
     def _noise_headline(self, classes: list[object]) -> tuple[str, str]:
