@@ -22,7 +22,7 @@ from experiments.paper.protocol import Scene, counted, fit_uma, quietly, set_sce
 from experiments.paper.self_labeling import self_labeling
 from experiments.paper.settings import CONF_SHARE, FIRST_DRAW, setting_of
 from experiments.store import Record
-from unconfused import UltraconservativeClassifier, UMAClassifier
+from unconfused import UltraconservativeClassifier, UMAClassifier, confusion
 
 NAME = "table1"
 N_RUNS = 10
@@ -93,10 +93,7 @@ def work(task: Task) -> dict[str, Any]:
     elif task.part == ONLINE:
         errors = {ONLINE: scene.problem.error(_online(scene, task.run))}
     elif task.part == WHITENED:
-        matrix = scene.confusion(len(scene.conf))
-        model = UMAClassifier(matrix, classes=np.arange(scene.problem.n_classes), n_jobs=1)
-        quietly(lambda: model.fit(scene.problem.X, scene.observed))
-        errors = {WHITENED: scene.problem.error(model)}
+        errors = {WHITENED: scene.problem.error(_whitened(scene))}
     elif task.part == "s3vm":
         y = scene.partly_labelled(scene.conf)
         errors = {"s3vm": scene.problem.error(semi_supervised_svm(scene.problem.X, y))}
@@ -130,6 +127,17 @@ def _perceptrons(scene: Scene) -> dict[str, float]:
     }
     condition = float(np.linalg.cond(matrix))
     return errors | {"label_noise": scene.noise, "condition_number": condition}
+
+
+def _whitened(scene: Scene) -> UMAClassifier:
+    """Fit UMA with its defaults; the estimate of C says how many rows it was counted on."""
+    conf, classes = scene.conf, np.arange(scene.problem.n_classes)
+    estimate = confusion.from_trusted(
+        scene.problem.truth[conf], scene.observed[conf], classes=classes
+    )
+    model = UMAClassifier(estimate, classes=classes, n_jobs=1)
+    quietly(lambda: model.fit(scene.problem.X, scene.observed))
+    return model
 
 
 def _online(scene: Scene, seed: int) -> Any:

@@ -177,13 +177,16 @@ def passive_aggressive_loop(
 def copa_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
-    """COPA (Ralaivola): the passive-aggressive step on the confusion of the target with each class.
+    """Passive-aggressive step on the confusion, after COPA (Ralaivola, 2012).
 
-    A class r confuses the target as far as its score, relative to the mean score, exceeds
-    ``-1 / (Q - 1)``: if no class does, the target's is at least 1. Each class of the error set is
-    lowered to that bound, and the target raised by their sum. (COPA itself also moves classes that
-    score below the target; an ultraconservative step may not.) As in `passive_aggressive_loop` the
-    vector is scaled to norm 1, and the aggressiveness capped at 1: here for each class.
+    With weights that sum to zero over the classes and u = z / |z|, class r is confused with the
+    target by ``loss_r = max(0, <w_r, u> + 1 / (Q - 1))``; if every loss is 0, the target scores at
+    least 1. The steps on u minimize ``sum_r steps[r]^2`` subject to ``loss_r = 0`` after the step
+    for all classes of the error set, and to no other class moving but the target. The solution is
+    ``steps[r] = -loss_r``, and minus their sum for the target. Without the restriction to the error
+    set, classes with room below the bound would be raised as well, which an ultraconservative step
+    may not do. ``steps[r]`` is limited to 1, in place of an aggressiveness parameter. Weights by
+    class size are left to ``class_weight="balanced"``.
     """
     steps[:] = 0.0
     if squared_norm <= 0.0:

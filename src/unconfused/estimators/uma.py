@@ -35,8 +35,8 @@ class UMAClassifier(NoisyLabelClassifier):
     misclassified example. With two classes this is the noise-tolerant Perceptron of Bylander and of
     Blum, Frieze, Kannan and Vempala.
 
-    By default the algorithm runs in the geometry of the whitened rows and starts from a linear
-    discriminant. The algorithm of the paper is
+    By default the algorithm runs in the geometry of the whitened rows, starts from a linear
+    discriminant, and stops when no pair is statistically significant. The algorithm of the paper is
     ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
     ``error_margin="alpha"`` if `alpha` is positive.
 
@@ -46,8 +46,9 @@ class UMAClassifier(NoisyLabelClassifier):
         ``confusion[t, k]`` is the probability that a row of true class t has label k. Rows sum to
         1. A plain array follows the order of `classes`, or of the sorted labels; a DataFrame is
         aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
-        estimates it from the rows with a `y_true`; without any, labels are assumed clean, and UMA
-        is a batch Perceptron.
+        estimates it from the rows with a `y_true`, shrunk towards equally frequent mistakes as far
+        as the counts are compatible with these; without such rows, labels are assumed clean, and
+        UMA is a batch Perceptron.
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
@@ -57,14 +58,15 @@ class UMAClassifier(NoisyLabelClassifier):
     alpha : float
         Minimum margin of a prediction; other rows are ignored.
     error_margin : float or "alpha"
-        How much higher than the true class a class must score on an update vector to be in its
-        error set. The paper uses `alpha`. The default is 0: update vectors are means over all rows,
-        so their scores are small where the pair is rare, and rare mistakes would never be mended.
+        A class is in the error set of an update vector if it outscores the true class there by at
+        least this margin. The paper uses `alpha`. The default is 0: update vectors are means over
+        all rows, so those of a rare mistake have small scores, which never reach a fixed margin.
     init : {"auto", "zero", "means"}
-        Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means:
-        with `whiten`, a linear discriminant, refined by unmixing the rows of each predicted class
-        with coefficients that suit the classes found there; otherwise a nearest-mean classifier.
-        "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
+        Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means,
+        a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
+        re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
+        once if C is known, each vector shrunk by its sampling noise. These are not counted in
+        `n_iter_`. "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
     whiten : bool or "auto"
@@ -90,8 +92,7 @@ class UMAClassifier(NoisyLabelClassifier):
         What a mistake costs, by *true* class: "balanced" weighs every class alike, however rare, so
         that the confusion rate counts instead of the error; a dict maps classes to weights (1 for
         others); a matrix has the cost of each prediction (columns) for each true class (rows), in
-        the order of `confusion`. The pair with the costliest mistakes is updated first, and its
-        vector counts as many times as a mistake costs.
+        the order of `confusion`. Update vectors are multiplied by the cost of their mistake.
     classes : array-like or None
         All classes, if some may be missing from the observed labels; also the order of a plain
         `confusion`.
