@@ -155,8 +155,6 @@ _PARTS: dict[type, Kind] = {
             "rng": optional(instance(np.random.RandomState)),
             "vectors": optional(array("f", "n", "D")),
             "ridge": optional(number),
-            "adapted": optional(array("f", "Q", "S", "Q")),
-            "adapted_to": optional(array("f", "Q", "S")),
             "moments": optional(instance(RunningMoments)),
         },
         is_part=True,

@@ -64,15 +64,8 @@ def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
         shape = len(noisy), unmixing.n_classes, unmixing.n_classes
         identity = np.broadcast_to(np.eye(unmixing.n_classes), shape)
         noisy = np.concatenate([noisy, identity], axis=1)
-    return with_regions(unmixing, noisy)
-
-
-def with_regions(unmixing: Unmixing, by_region: FloatArray) -> Unmixing:
-    """Return the unmixing with these coefficients, (Q, S, Q), if they have as many label codes."""
-    if by_region.shape[1] != len(unmixing.coefficients):
-        return unmixing
     return RegionUnmixing(
-        unmixing.matrix, unmixing.classes, unmixing.trusted, unmixing.counts, by_region
+        unmixing.matrix, unmixing.classes, unmixing.trusted, unmixing.counts, noisy
     )
 
 

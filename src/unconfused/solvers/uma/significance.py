@@ -42,32 +42,20 @@ def pair_statistics(
     significant. `total` is the weight of all rows, in cells or not. Tables may cover only some
     predicted classes.
     """
-    masses, errors, largest_noise = region_masses(tables.counts, unmixing)
+    masses, errors = unmixing.masses(tables.counts), unmixing.mass_errors(tables.counts)
     significance = np.zeros_like(masses)
     np.divide(masses, errors, out=significance, where=errors > 0)
     significance[(errors == 0) & (masses > 0)] = np.inf
     significance[masses <= NO_ROWS * total] = 0.0
     with np.errstate(invalid="ignore"):  # overflow is reported with the norms
-        squares = np.matmul(tables.squares[:, np.newaxis], unmixing.coefficients_by_region**2)
-        squared_noise = squares[:, 0] / total**2 - norms**2 / total
+        squares = tables.squares @ unmixing.coefficients**2
+        squared_noise = squares / total**2 - norms**2 / total
     threshold = significance_threshold(norms.shape[1])
     # A small number of wrong labels is nearly Poisson, not normal. The next term of the
     # Cornish-Fisher expansion covers its tail, so that two of them in a small cell do not pass.
-    tail = np.where(errors > 0, (threshold**2 - 1) / 6 * largest_noise, 0.0)
+    tail = np.where(errors > 0, (threshold**2 - 1) / 6 * unmixing.largest_noise, 0.0)
     significant = (significance > 0) & (masses > threshold * errors + tail)
     return PairStatistics(significance, significant, np.maximum(squared_noise, 0.0))
-
-
-def region_masses(
-    counts: FloatArray, unmixing: Unmixing
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the masses of all pairs, their standard errors, and the largest error of one label."""
-    if len(unmixing.coefficients_by_region) == 1:
-        return unmixing.masses(counts), unmixing.mass_errors(counts), unmixing.largest_noise
-    regions = [(unmixing.of_region(p), own) for p, own in enumerate(counts)]
-    masses = np.array([region.masses(own) for region, own in regions])
-    errors = np.array([region.mass_errors(own) for region, own in regions])
-    return masses, errors, np.array([region.largest_noise for region, _ in regions])
 
 
 def pair_noise(
@@ -78,7 +66,6 @@ def pair_noise(
     Same as `pair_statistics`, without computing all other pairs.
     """
     p, q = pair
-    unmixing = unmixing.of_region(p)
     counts, squares = tables.counts[p], tables.squares[p]
     mass = float(unmixing.masses(counts)[q])
     error = float(unmixing.mass_errors(counts)[q])

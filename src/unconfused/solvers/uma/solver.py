@@ -20,11 +20,11 @@ from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.uma.all_pairs import adapted_partition, update_all_pairs
+from unconfused.solvers.uma.all_pairs import update_all_pairs
 from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
 from unconfused.solvers.uma.moments import RunningMoments
 from unconfused.solvers.uma.pair_bounds import sufficient_norms
-from unconfused.solvers.uma.regions import MOST_CLASSES, with_regions
+from unconfused.solvers.uma.regions import MOST_CLASSES
 from unconfused.solvers.uma.significance import pair_noise, pair_statistics
 from unconfused.solvers.uma.whitening import Whitening, refined_start
 from unconfused.steps import StepRule, check_steps, snap_ties
@@ -62,12 +62,6 @@ class UMAState:
 
     ridge: float | None = None
     """Ridge of the whitened geometry; None before the first run in it."""
-
-    adapted: FloatArray | None = None
-    """Unmixing coefficients of the regions that a whitened run started from, (Q, S, Q)."""
-
-    adapted_to: FloatArray | None = None
-    """The confusion matrix that these belong to."""
 
     moments: RunningMoments | None = None
     """Moments of all rows of a stream so far."""
@@ -197,15 +191,11 @@ class UMA:
         change = whitening.row_map(state.ridge)
         mapped = engine.mapped(change)
         state.change(change.to_mapped)
-        if at_means:
-            self._refine(mapped, unmixing, state)
-        adapted = unmixing
-        regions, own = state.adapted, state.adapted_to
-        if regions is not None and own is not None and np.array_equal(own, unmixing.matrix):
-            adapted = with_regions(unmixing, regions)
         kept = 0 if state.vectors is None else len(state.vectors)
         try:
-            return self._run(mapped, adapted, alpha, state)
+            if at_means:
+                self._refine(mapped, unmixing, state)
+            return self._run(mapped, unmixing, alpha, state)
         finally:
             state.change(change.from_mapped)
             if state.vectors is not None:
@@ -219,13 +209,11 @@ class UMA:
         return Whitening.of(state.moments, replace(unmixing, trusted=True))
 
     def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
-        """Refine the start, and adapt the unmixing to its regions."""
+        """Refine the start by updates of all pairs, and let it account for costs."""
         weights = state.weights
-        if unmixing.n_classes <= MOST_CLASSES:
-            if unmixing.counts is None:  # errors of an estimated C are in all pairs alike
-                weights = update_all_pairs(engine, unmixing, weights, self.costs)
-            adapted = adapted_partition(engine, unmixing, weights)[1]
-            state.adapted, state.adapted_to = adapted.coefficients_by_region, unmixing.matrix
+        # Errors of an estimated C enter all pairs alike, and would be amplified.
+        if unmixing.n_classes <= MOST_CLASSES and unmixing.counts is None:
+            weights = update_all_pairs(engine, unmixing, weights, self.costs)
         if self.costs is not None and engine.intercept:
             # The scores are log-odds: a class whose rows cost more needs less evidence.
             cost = np.maximum(self.costs.sum(axis=0), COSTS_NOTHING * self.costs.max())
