@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -17,33 +17,39 @@ from rich.progress import (
 from unconfused.cli.console import console
 
 
-class Stages:
-    """A progress bar with one step per stage of a command.
+class _Bar:
+    """A progress bar that is shown while its block runs."""
 
-    Parameters
-    ----------
-    n_stages : how many there will be
-    """
-
-    def __init__(self, n_stages: int) -> None:
+    def __init__(self, what: str, total: int | None, count: ProgressColumn) -> None:
         stderr = console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            count,
             TimeElapsedColumn(),
             console=stderr,
             transient=True,
             disable=not stderr.is_terminal,
         )
-        self._task = self._bar.add_task("Starting", total=n_stages)
-        self._begun, self._what, self._rows = False, "", 0
+        self._task = self._bar.add_task(what, total=total)
 
     def __enter__(self) -> Self:
         """Show the bar."""
         self._bar.start()
         return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+
+
+class Stages(_Bar):
+    """A progress bar with one step per stage of a command."""
+
+    def __init__(self, n_stages: int) -> None:
+        super().__init__("Starting", n_stages, MofNCompleteColumn())
+        self._begun, self._what, self._rows = False, "", 0
 
     def __call__(self, what: str) -> None:
         """Start the next stage."""
@@ -60,47 +66,13 @@ class Stages:
         self._rows += more
         self._bar.update(self._task, description=f"{self._what} ({self._rows:,} rows)")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove the bar."""
-        self._bar.stop()
 
-
-class RowCount:
+class RowCount(_Bar):
     """A counter of processed rows, for files whose length is not known."""
 
     def __init__(self, what: str) -> None:
-        stderr = console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:,.0f} rows"),
-            TimeElapsedColumn(),
-            console=stderr,
-            transient=True,
-            disable=not stderr.is_terminal,
-        )
-        self._task = self._bar.add_task(what, total=None)
-
-    def __enter__(self) -> Self:
-        """Show the count."""
-        self._bar.start()
-        return self
+        super().__init__(what, None, TextColumn("{task.completed:,.0f} rows"))
 
     def __call__(self, rows: int) -> None:
         """Add rows."""
         self._bar.update(self._task, advance=rows)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove the counter."""
-        self._bar.stop()

@@ -69,13 +69,12 @@ def estimate(
             stage("Estimating the confusion matrix")
             found = _estimate(task, plan, settings)
         notes = task.notes_with(caught)
-        notes += doubts(_verdict(task, found, labels))
+        verdict = _verdict(task, found, labels)
+        notes += doubts(verdict)
     if output is not None:
         write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
-    if as_json:
-        print_json(_as_dict(task, found, level, output, notes, labels))
-    else:
-        _show(task, found, level, output, notes, labels)
+    show = _print_dict if as_json else _show
+    show(verdict, found, level, output, notes)
 
 
 def _estimate(task: Task, plan: Plan | None, settings: Any) -> ConfusionEstimate:
@@ -103,17 +102,16 @@ def _verdict(task: Task, found: ConfusionEstimate, known: LabelOptions) -> Noise
     return NoiseSummary(wrong, found.classes, task.kind, source_words(task, known))
 
 
-def _as_dict(
-    task: Task,
+def _print_dict(
+    verdict: NoiseSummary,
     found: ConfusionEstimate,
     level: float,
     output: Path | None,
     notes: list[str],
-    known: LabelOptions,
-) -> dict[str, Any]:
+) -> None:
     low, high = found.interval(level)
-    return {
-        "verdict": _verdict(task, found, known).as_dict() | {"quality": found.verdict},
+    told: dict[str, Any] = {
+        "verdict": verdict.as_dict() | {"quality": found.verdict},
         "classes": found.classes.tolist(),
         "matrix": found.matrix.tolist(),
         "low": low.tolist(),
@@ -124,20 +122,20 @@ def _as_dict(
         "output": None if output is None else str(output),
         "notes": notes,
     }
+    print_json(told)
 
 
 def _show(
-    task: Task,
+    verdict: NoiseSummary,
     found: ConfusionEstimate,
     level: float,
     output: Path | None,
     notes: list[str],
-    known: LabelOptions,
 ) -> None:
     from unconfused.cli.output.confusion_table import class_table, matrix_table, matrix_width
     from unconfused.cli.output.show import say_notes
 
-    out, verdict = console(), _verdict(task, found, known)
+    out = console()
     out.print(verdict.sentence(), style="bold")
     out.print(verdict.source)
     out.print(f"{found.verdict}\n")
