@@ -48,8 +48,26 @@ def highest_pair(criterion: FloatArray, selectable: BoolArray) -> tuple[int, int
     return int(p), int(q)
 
 
+class LargestNorm:
+    """Select the pair with the largest norm times a factor per true class: override `scale`."""
+
+    def __call__(
+        self,
+        norms: FloatArray,
+        prior: FloatArray,
+        selectable: BoolArray,
+        rng: np.random.RandomState,
+    ) -> tuple[int, int]:
+        """Return the pair with the largest norm times factor."""
+        return highest_pair(norms * self.scale(prior), selectable)
+
+    def scale(self, prior: FloatArray) -> FloatArray:
+        """Return a factor per true class, (Q,)."""
+        return np.ones_like(prior)
+
+
 @dataclass(frozen=True)
-class ByError:
+class ByError(LargestNorm):
     """Select the pair with the largest norm: the one that confuses the most rows.
 
     Examples
@@ -60,23 +78,9 @@ class ByError:
     (1, 0)
     """
 
-    def __call__(
-        self,
-        norms: FloatArray,
-        prior: FloatArray,
-        selectable: BoolArray,
-        rng: np.random.RandomState,
-    ) -> tuple[int, int]:
-        """Return the pair with the largest norm."""
-        return highest_pair(norms, selectable)
-
-    def scale(self, prior: FloatArray) -> FloatArray:
-        """Return a factor per true class: the largest norm times factor is selected."""
-        return np.ones_like(prior)
-
 
 @dataclass(frozen=True)
-class ByConfusion:
+class ByConfusion(LargestNorm):
     """Select the pair that confuses the largest share of its true class; favours rare classes.
 
     Examples
@@ -87,18 +91,8 @@ class ByConfusion:
     (0, 1)
     """
 
-    def __call__(
-        self,
-        norms: FloatArray,
-        prior: FloatArray,
-        selectable: BoolArray,
-        rng: np.random.RandomState,
-    ) -> tuple[int, int]:
-        """Return the pair with the largest norm divided by the share of its true class."""
-        return highest_pair(norms / prior[np.newaxis, :], selectable)
-
     def scale(self, prior: FloatArray) -> FloatArray:
-        """Return a factor per true class: the largest norm times factor is selected."""
+        """Return a factor per true class, (Q,)."""
         return np.asarray(1 / prior)
 
 

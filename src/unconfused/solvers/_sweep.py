@@ -1,7 +1,8 @@
 """Compiled sweeps of Algorithm 1 over the rows, for the built-in step rules.
 
 The loops use transposed weights, (features, Q): memory access is contiguous for dense and sparse
-rows, and classes with equal weights keep exactly equal scores.
+rows, and classes with equal weights keep exactly equal scores. Rows are passed as a tuple, ``(X,)``
+for an array and ``(data, indices, indptr)`` for CSR.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from unconfused import steps as _steps
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray
 
-RULES = ("perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa")
-"""Rules with a compiled sweep; the loops identify a rule by its index here."""
+RULES = tuple(_steps.STEPS)
+"""The loops identify a rule by its index here."""
 
 PERCEPTRON, UNIFORM, PROPORTIONAL, MIRA, PASSIVE_AGGRESSIVE, COPA = range(len(RULES))
 
@@ -62,91 +63,67 @@ def squared_class_norms(weights: FloatArray) -> FloatArray:
 
 
 @compiled
-def dense_sweep(
-    X: Any,
-    labels: Any,
-    order: Any,
-    intercept: bool,
-    rule: int,
-    weights: FloatArray,
-    lag: FloatArray,
-    seen: float,
-) -> int:
+def score_row(rows: Any, i: int, intercept: bool, weights: FloatArray, scores: FloatArray) -> float:
+    """Write the scores of a row; return its squared norm."""
+    for r in range(len(scores)):
+        scores[r] = weights[len(weights) - 1, r] if intercept else 0.0
+    squared_norm = 1.0 if intercept else 0.0
+    if len(rows) == 1:
+        for j in range(rows[0].shape[1]):
+            value = np.float64(rows[0][i, j])
+            squared_norm += value * value
+            for r in range(len(scores)):
+                scores[r] += value * weights[j, r]
+    else:
+        data, indices, indptr = rows
+        for k in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[k])
+            squared_norm += value * value
+            for r in range(len(scores)):
+                scores[r] += value * weights[indices[k], r]
+    return squared_norm
+
+
+@compiled
+def add_row(rows: Any, i: int, intercept: bool, steps: FloatArray, weights: FloatArray) -> None:
+    """Add a row times the step of each class to the weights."""
+    if len(rows) == 1:
+        for j in range(rows[0].shape[1]):
+            value = np.float64(rows[0][i, j])
+            for r in range(len(steps)):
+                weights[j, r] += steps[r] * value
+    else:
+        data, indices, indptr = rows
+        for k in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[k])
+            for r in range(len(steps)):
+                weights[indices[k], r] += steps[r] * value
+    if intercept:
+        weights[len(weights) - 1] += steps
+
+
+@compiled
+def sweep(
+    rows: Any, labels: Any, order: Any, intercept: bool, rule: int,
+    weights: FloatArray, lag: FloatArray, seen: float,
+) -> int:  # fmt: skip
     """Process the rows in order, updating on each mistake; return the number of mistakes.
 
     `lag` sums each update times the number of rows seen before it, from which the averaged weights
     follow; an empty `lag` is not updated.
     """
-    n_columns, n_classes = X.shape[1], weights.shape[1]
-    scores, steps = np.empty(n_classes), np.empty(n_classes)
+    scores, steps = np.empty(weights.shape[1]), np.empty(weights.shape[1])
     class_norms = squared_class_norms(weights)
     largest, mistakes = float(class_norms.max()), 0
-    for k in range(len(order)):
-        i, target = order[k], labels[order[k]]
-        for r in range(n_classes):
-            scores[r] = weights[n_columns, r] if intercept else 0.0
-        squared_norm = 1.0 if intercept else 0.0
-        for j in range(n_columns):
-            value = np.float64(X[i, j])
-            squared_norm += value * value
-            for r in range(n_classes):
-                scores[r] += value * weights[j, r]
-        if snap_ties(scores, target, np.sqrt(squared_norm * largest)):
+    for i in order:
+        squared_norm = score_row(rows, i, intercept, weights, scores)
+        if snap_ties(scores, labels[i], np.sqrt(squared_norm * largest)):
             mistakes += 1
-            take_steps(rule, scores, target, squared_norm, steps)
-            for j in range(n_columns + (1 if intercept else 0)):
-                value = np.float64(X[i, j] if j < n_columns else 1.0)
-                for r in range(n_classes):
-                    weights[j, r] += steps[r] * value
-                    if len(lag):
-                        lag[j, r] += seen * steps[r] * value
-            for r in range(n_classes):
-                class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
-            largest = max(float(class_norms.max()), 0.0)
-        seen += 1.0
-    return mistakes
-
-
-@compiled
-def sparse_sweep(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    labels: Any,
-    order: Any,
-    intercept: bool,
-    rule: int,
-    weights: FloatArray,
-    lag: FloatArray,
-    seen: float,
-) -> int:
-    """Process the rows of a CSR matrix in order, like `dense_sweep`."""
-    constant, n_classes = len(weights) - 1, weights.shape[1]
-    scores, steps = np.empty(n_classes), np.empty(n_classes)
-    class_norms = squared_class_norms(weights)
-    largest, mistakes = float(class_norms.max()), 0
-    for m in range(len(order)):
-        i, target = order[m], labels[order[m]]
-        for r in range(n_classes):
-            scores[r] = weights[constant, r] if intercept else 0.0
-        squared_norm = 1.0 if intercept else 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[k])
-            squared_norm += value * value
-            for r in range(n_classes):
-                scores[r] += value * weights[indices[k], r]
-        if snap_ties(scores, target, np.sqrt(squared_norm * largest)):
-            mistakes += 1
-            take_steps(rule, scores, target, squared_norm, steps)
-            for k in range(indptr[i], indptr[i + 1] + (1 if intercept else 0)):
-                inside = k < indptr[i + 1]
-                j = indices[k] if inside else constant
-                value = np.float64(data[k] if inside else 1.0)
-                for r in range(n_classes):
-                    weights[j, r] += steps[r] * value
-                    if len(lag):
-                        lag[j, r] += seen * steps[r] * value
-            for r in range(n_classes):
+            take_steps(rule, scores, labels[i], squared_norm, steps)
+            add_row(rows, i, intercept, steps, weights)
+            if len(lag):
+                add_row(rows, i, intercept, seen * steps, lag)
+            for r in range(len(steps)):
                 class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
             largest = max(float(class_norms.max()), 0.0)
         seen += 1.0

@@ -6,7 +6,7 @@ class: with class weights 1 / share, the expected cost is the mean of the classe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,12 +126,11 @@ class CostSelection:
         """Return the pair that the strategy selects by these norms."""
         return self.selection(norms * self.costs, prior, selectable, rng)
 
-    def __getattr__(self, name: str) -> Any:
-        """Offer the factors of the strategy, if it has any, times the costs."""
-        if name != "scale":
-            raise AttributeError(name)
-        scale = self.selection.scale  # type: ignore[attr-defined]
-        return lambda prior: scale(prior)[np.newaxis, :] * self.costs
+    @property
+    def scale(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Factors of the strategy times the costs; None if it has none."""
+        scale = getattr(self.selection, "scale", None)
+        return None if scale is None else lambda prior: scale(prior) * self.costs
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -104,13 +103,10 @@ class Ultraconservative:
         known = [name for name, rule in STEPS.items() if rule is self.step]
         if not known:
             return self._slow_sweep(X, labels, part, state)
-        is_sparse = sparse.issparse(X)
-        rows = (X.data, X.indices, X.indptr) if is_sparse else (X,)
-        loop: Any = _sweep.sparse_sweep if is_sparse else _sweep.dense_sweep
-        rule = _sweep.RULES.index(known[0])
-        seen = float(state.n_seen)
-        mistakes = loop(*rows, labels, part, self.intercept, rule, state.weights, state.lag, seen)
-        return int(mistakes)
+        rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        rule, seen = _sweep.RULES.index(known[0]), float(state.n_seen)
+        own = state.weights, state.lag
+        return int(_sweep.sweep(rows, labels, part, self.intercept, rule, *own, seen))
 
     def _slow_sweep(self, X: Rows, labels: IntArray, part: IntArray, state: OnlineState) -> int:
         """Process rows in Python, for a custom step rule."""
