@@ -77,29 +77,32 @@ def score_row(rows: Any, i: int, intercept: bool, weights: FloatArray, scores: F
     else:
         data, indices, indptr = rows
         for k in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[k])
+            value, own = np.float64(data[k]), weights[indices[k]]
             squared_norm += value * value
             for r in range(len(scores)):
-                scores[r] += value * weights[indices[k], r]
+                scores[r] += value * own[r]
     return squared_norm
 
 
 @compiled
-def add_row(rows: Any, i: int, intercept: bool, steps: FloatArray, weights: FloatArray) -> None:
-    """Add a row times the step of each class to the weights."""
-    if len(rows) == 1:
-        for j in range(rows[0].shape[1]):
-            value = np.float64(rows[0][i, j])
-            for r in range(len(steps)):
-                weights[j, r] += steps[r] * value
-    else:
-        data, indices, indptr = rows
-        for k in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[k])
-            for r in range(len(steps)):
-                weights[indices[k], r] += steps[r] * value
-    if intercept:
-        weights[len(weights) - 1] += steps
+def add_row(
+    rows: Any, i: int, intercept: bool, steps: FloatArray, seen: float,
+    weights: FloatArray, lag: FloatArray,
+) -> None:  # fmt: skip
+    """Add a row times the step of each class to the weights, and `seen` times that to the lag."""
+    n_columns = len(weights) - intercept if len(rows) == 1 else rows[2][i + 1] - rows[2][i]
+    for k in range(n_columns + intercept):
+        inside = k < n_columns
+        if len(rows) == 1:
+            j, value = k, np.float64(rows[0][i, k]) if inside else 1.0
+        else:
+            at = rows[2][i] + k
+            j = rows[1][at] if inside else len(weights) - 1
+            value = np.float64(rows[0][at]) if inside else 1.0
+        for r in range(len(steps)):
+            weights[j, r] += steps[r] * value
+            if len(lag):
+                lag[j, r] += seen * steps[r] * value
 
 
 @compiled
@@ -120,9 +123,7 @@ def sweep(
         if snap_ties(scores, labels[i], np.sqrt(squared_norm * largest)):
             mistakes += 1
             take_steps(rule, scores, labels[i], squared_norm, steps)
-            add_row(rows, i, intercept, steps, weights)
-            if len(lag):
-                add_row(rows, i, intercept, seen * steps, lag)
+            add_row(rows, i, intercept, steps, seen, weights, lag)
             for r in range(len(steps)):
                 class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
             largest = max(float(class_norms.max()), 0.0)
