@@ -224,8 +224,5 @@ class ScoringEngine(Engine, Protocol):
     """An engine that can replace its rows by their scores."""
 
     def scored(self, weights: FloatArray) -> Engine | None:
-        """Return an engine whose features are the scores of these rows; None if too large.
-
-        Evaluating multiples of `weights` there costs as much as with Q features.
-        """
+        """Return an engine whose features are the scores of these rows; None if too large."""
         ...

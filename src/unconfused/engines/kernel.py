@@ -101,7 +101,7 @@ class KernelEngine:
 
     def dual_weights(self, weights: FloatArray) -> FloatArray:
         """Return weights in coordinates, (Q, features), as combinations of rows, (Q, n)."""
-        return np.asarray(weights[:, : self.rank] @ self._expansion[: self.rank])
+        return np.asarray(weights[:, : self.rank] @ self.expansion)
 
     @property
     def features(self) -> FloatArray:

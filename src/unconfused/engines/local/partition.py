@@ -42,8 +42,7 @@ class LocalPartition:
 
         self._engine = engine
         n_classes = unmixing.n_classes
-        by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
-        self._by_region = by_region
+        self._by_region = by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
         self.total = float(engine.weights.sum())
         self.n_features = engine.n_features
         self._assignment = RowAssignment(engine, n_classes, alpha, skip=SKIP_ROWS)

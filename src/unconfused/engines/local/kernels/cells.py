@@ -11,7 +11,6 @@ from unconfused._typing import FloatArray, IntArray
 LONGER = 1.0 + 1e-7
 """Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
 
-
 ROUNDING = 3e-7
 """Error of a norm computed from inner products, relative to its Cauchy-Schwarz bound: taking the
 square root halves the digits."""
