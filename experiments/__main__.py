@@ -14,6 +14,7 @@ NAMES = {
     "uma": "UMA beside the likelihood and forward correction (a block of the league)",
     "probabilities": "wrong labels from pred_probs, beside cleanlab",
     "review": "which rows to check: labels mended and accuracy against rows checked",
+    "evaluation": "how often the intervals of NoisyEvaluation cover",
     "break_even": "accuracy against the number of trusted rows",
     "extra_trees": "extra-trees on raw letters through C, beside CleanLearning",
     "paper": "everything below, with the page docs/paper.md",
@@ -69,6 +70,10 @@ def main(arguments: list[str] | None = None) -> int:
         from experiments.review.main import run_review
 
         return run_review(options)
+    if options.name == "evaluation":
+        from experiments.evaluation import run_evaluation
+
+        return run_evaluation(options)
     if options.name == "break_even":
         from experiments.break_even import run_break_even
 

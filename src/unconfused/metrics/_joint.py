@@ -18,9 +18,8 @@ BATCH_CELLS = 2**21
 class JointTable:
     """Shares of (true class, column), with a column per prediction or pair of predictions.
 
-    Labels and predictions are taken as independent given the true class. The two sources are
-    combined column by column with the weights of generalised least squares: the unbiased
-    combination of least variance if columns are independent.
+    Labels and predictions are taken as independent given the true class. The table of the trusted
+    rows and that of the others are averaged, weighted for the least total variance.
     """
 
     noisy: FloatArray
@@ -37,7 +36,8 @@ class JointTable:
         unmixed = self.unmixing.coefficients.T @ _shares(self.noisy)
         if not self.trusted.any():
             return unmixed
-        return _combine(_shares(self.trusted), unmixed, self._weights())
+        weight = self._trusted_weight()
+        return np.asarray(weight * _shares(self.trusted) + (1 - weight) * unmixed)
 
     def draws(self, n_draws: int, seed: int) -> Iterator[FloatArray]:
         """Yield batches of simulated tables, (B, Q, M).
@@ -47,7 +47,7 @@ class JointTable:
         """
         rng = np.random.default_rng(seed)
         both = bool(self.noisy.any() and self.trusted.any())
-        weights = self._weights() if both else None
+        weight = self._trusted_weight() if both else 0.0
         size = max(1, BATCH_CELLS // self.noisy.size)
         for start in range(0, n_draws, size):
             n = min(size, n_draws - start)
@@ -57,37 +57,32 @@ class JointTable:
                 continue
             inverse = _draw_inverses(rng, self.unmixing, n)
             unmixed = np.swapaxes(inverse, -1, -2) @ _draw_tables(rng, self.noisy, n)
-            yield unmixed if weights is None else _combine(trusted, unmixed, weights)
+            yield weight * trusted + (1 - weight) * unmixed
 
-    def _weights(self) -> FloatArray:
-        """Return the weight matrix of the trusted rows in every column, (M, Q, Q)."""
+    def _trusted_weight(self) -> float:
+        """Return the weight of the trusted rows that gives the table the least total variance.
+
+        One weight for all cells. A weight per cell would lower the variance a little further, but
+        cells that came out low by chance would seem surer than they are, and get more weight.
+        """
         assert self.unmixing is not None
         inverse, matrix = self.unmixing.coefficients, self.unmixing.matrix
         n_noisy, n_trusted = self.noisy.sum(), self.trusted.sum()
-        # Both variances follow from one pooled table; with their own, luck would draw weight.
-        pooled = np.maximum(inverse.T @ self.noisy, 0.0) + self.trusted + 1.0 / self.noisy.size
+        pooled = np.maximum(inverse.T @ self.noisy, 0.0) + self.trusted
         columns = pooled.T / pooled.sum()
-        identity = np.eye(len(matrix))
-        of_trusted = columns[:, :, np.newaxis] * identity / n_trusted
-        of_labels = (columns @ matrix)[:, :, np.newaxis] * identity / n_noisy
+        squares = (columns**2).sum()
+        reach = (inverse**2).sum(axis=1)  # total variance that one label of each kind adds
+        of_noisy = ((columns @ matrix @ reach).sum() - squares) / n_noisy
         if self.unmixing.counts is not None:
-            spread = matrix[:, :, np.newaxis] * (identity - matrix[:, np.newaxis, :])
-            spread /= self.unmixing.counts.sum(axis=1)[:, np.newaxis, np.newaxis] + 2.0
-            of_labels = of_labels + np.tensordot(columns**2, spread, axes=1)
-        of_noisy = inverse.T @ of_labels @ inverse
-        # of_noisy (of_noisy + of_trusted)^-1, both symmetric
-        return np.swapaxes(np.linalg.solve(of_noisy + of_trusted, of_noisy), -1, -2)
+            # The rows of C are multinomial: sum_k C[t, k] |inverse[k] - (C inverse)[t]|^2.
+            spread = (matrix @ reach - 1.0) / (self.unmixing.counts.sum(axis=1) + 2.0)
+            of_noisy += (columns**2).sum(axis=0) @ spread
+        of_trusted = (1.0 - squares) / n_trusted
+        return float(of_noisy / (of_noisy + of_trusted))
 
 
 def _shares(counts: FloatArray) -> FloatArray:
     return np.asarray(counts / counts.sum())
-
-
-def _combine(trusted: FloatArray, unmixed: FloatArray, weights: FloatArray) -> FloatArray:
-    difference = np.swapaxes(trusted - unmixed, -1, -2)[..., np.newaxis]
-    moved = np.swapaxes((weights @ difference)[..., 0], -1, -2)
-    table = unmixed + moved
-    return np.asarray(table / table.sum(axis=(-2, -1), keepdims=True))
 
 
 def _draw_tables(rng: np.random.Generator, counts: FloatArray, n: int) -> FloatArray:
@@ -97,10 +92,17 @@ def _draw_tables(rng: np.random.Generator, counts: FloatArray, n: int) -> FloatA
 
 def _draw_inverses(rng: np.random.Generator, unmixing: Unmixing, n: int) -> FloatArray:
     """Return the inverses of n draws of C, or the one inverse if C is known."""
+    inverse, matrix = unmixing.coefficients, unmixing.matrix
     if unmixing.counts is None:
-        return unmixing.coefficients[np.newaxis]
+        return inverse[np.newaxis]
     totals = unmixing.counts.sum(axis=1, keepdims=True)
-    alpha = unmixing.matrix * totals + 1.0 / unmixing.n_labels
+    alpha = matrix * totals + 1.0 / unmixing.n_labels
     drawn = rng.standard_gamma(alpha, size=(n, *alpha.shape))
     # A pseudo-inverse: a drawn C may be singular, by rounding, where a class was hardly counted.
-    return np.linalg.pinv(drawn / drawn.sum(axis=-1, keepdims=True))
+    inverses = np.linalg.pinv(drawn / drawn.sum(axis=-1, keepdims=True))
+    # Inverses of draws lie around another matrix than the inverse of C: to second order, the prior
+    # moves the mean of the draws, and the inverse is convex. Without this, many classes counted on
+    # few rows each would get intervals that lie too high.
+    shrunk = 1.0 / unmixing.n_labels - matrix
+    convex = matrix * (inverse.T - 1.0)
+    return np.asarray(inverses - inverse @ ((convex - shrunk) / (totals + 1.0)) @ inverse)
