@@ -66,11 +66,13 @@ SETTINGS = [
 PAGE = """\
 # Evaluation on noisy labels: do the intervals cover?
 
-Share of the 95 % intervals of `metrics.NoisyEvaluation` that contain the true score, in simulated data
-where it is known. *C* is the matrix as known exactly, or as counted on so many other rows; *by class* is the mean
-over precision, recall, F1, prevalence and the cells of the confusion matrix; *width* is that of the
-interval of the accuracy. Made by `python -m experiments evaluation`: {runs:,} draws per line, so a number is known
-to about ± {error:.3f}.
+Share of the 95 % intervals of `metrics.NoisyEvaluation` that contain the true score, in simulated
+data where it is known. *C* is known exactly, or was counted on that number of other rows. *By
+class* is the mean over precision, recall, F1, prevalence and the cells of the confusion matrix;
+*width* is that of the interval of the accuracy.
+
+Made by `python -m experiments evaluation`: {runs:,} draws per line, so coverages are known to about
+± {error:.3f}.
 
 | classes | rows | trusted | C | accuracy | balanced | precision | F1 | by class | width |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |

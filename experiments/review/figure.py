@@ -11,7 +11,6 @@ LOOKS = {
     "mix": ("ours (mix)", "#D55E00", "-"),
     "suspicion": ("plain suspicion", "#56B4E9", "--"),
     "cleanlab": ("cleanlab", "#009E73", "-."),
-    "posterior": ("ours, by suspicion", "#CC79A7", (0, (5, 1))),
     "random": ("random", "#777777", ":"),
 }
 

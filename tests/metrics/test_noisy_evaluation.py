@@ -15,7 +15,8 @@ JOINT = SHARES[:, np.newaxis] * PREDICTS
 
 def draw(rng, chances, rows):
     """Return a class for each row, with the chances of its class."""
-    return (rng.random(len(rows))[:, np.newaxis] > chances.cumsum(axis=1)[rows]).sum(axis=1)
+    past = rng.random(len(rows))[:, np.newaxis] > chances.cumsum(axis=1)[rows, :-1]
+    return past.sum(axis=1)
 
 
 def simulate(rng, n):
@@ -70,25 +71,39 @@ def test_known_confusion_recovers_the_truth():
         assert np.all(score.value <= score.high)
 
 
-@pytest.mark.parametrize("n_trusted", [0, 150])
-def test_intervals_cover_with_a_counted_confusion(n_trusted):
-    rng = np.random.default_rng(2)
-    recall = np.diag(PREDICTS)
-    precision = np.diag(JOINT) / JOINT.sum(axis=0)
-    f1 = 2 * np.diag(JOINT) / (JOINT.sum(axis=0) + SHARES)
-    right = [np.trace(JOINT), recall.mean(), precision, recall, f1, f1.mean(), SHARES, JOINT]
-    covered, runs = np.zeros(len(right)), 100
+TEN = 0.7 * np.eye(10) + 0.03, 0.8 * np.eye(10) + 0.02, np.full(10, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("case", "n_rows", "n_trusted", "n_counted"),
+    [((C, PREDICTS, SHARES), 460, 60, 60), ((C, PREDICTS, SHARES), 1500, 0, 600),
+     (TEN, 2000, 100, 500)],
+    ids=["few trusted rows", "no trusted rows", "ten classes"],
+)  # fmt: skip
+def test_intervals_cover_with_a_counted_confusion(case, n_rows, n_trusted, n_counted):
+    """`python -m experiments evaluation` is the full study."""
+    labels, predicts, shares = case
+    rng, classes = np.random.default_rng(2), np.arange(len(shares))
+    joint = shares[:, np.newaxis] * predicts
+    recall, precision = np.diag(predicts), np.diag(joint) / joint.sum(axis=0)
+    f1 = 2 * np.diag(joint) / (joint.sum(axis=0) + shares)
+    right = [np.trace(joint), recall.mean(), precision, recall, f1, f1.mean(), shares, joint]
+    covered, centre, runs = np.zeros(len(right)), 0.0, 100
     for _ in range(runs):
-        truth, y, _ = simulate(rng, 600)
-        counted = confusion.from_trusted(truth, y)
-        truth, y, predicted = simulate(rng, 1500)
-        known = np.where(np.arange(1500) < n_trusted, truth, -1)
-        found = NoisyEvaluation(y, predicted, counted, y_true=known, n_draws=300)
-        scores = values(found)
+        truth = rng.choice(classes, n_counted, p=shares)
+        counted = confusion.from_trusted(truth, draw(rng, labels, truth), classes=classes)
+        truth = rng.choice(classes, n_rows, p=shares)
+        known = np.where(np.arange(n_rows) < n_trusted, truth, -1)
+        found = NoisyEvaluation(
+            draw(rng, labels, truth), draw(rng, predicts, truth), counted,
+            y_true=known, classes=classes, n_draws=300,
+        )  # fmt: skip
         covered += [
-            np.mean((s.low <= r) & (r <= s.high)) for s, r in zip(scores, right, strict=True)
+            np.mean((s.low <= r) & (r <= s.high)) for s, r in zip(values(found), right, strict=True)
         ]
+        centre += (found.accuracy.low + found.accuracy.high) / 2 / runs
     assert np.all(covered / runs > 0.89), covered / runs
+    assert centre == pytest.approx(np.trace(joint), abs=0.015), "intervals lie too low or too high"
 
 
 def test_trusted_and_noisy_rows_together_are_surer_than_either():

@@ -178,7 +178,7 @@ def test_kill_9_loses_nothing(browser, folder):
         assert len(read_verdicts(folder / "verdicts.csv").settled) == 3
         browser.find_element(By.TAG_NAME, "body").send_keys("k")
         said = browser.find_element(By.ID, "message")
-        wait(browser, lambda: "does not answer" in said.text)
+        wait(browser, lambda: "does not respond" in said.text)
         browser.get_log("browser")
         process.stdout.close()
         process, url = start()

@@ -11,6 +11,10 @@ import pandas as pd
 import pytest
 from reviews import animals_session, serving, write_animals
 
+from unconfused.cli.commands.review import open_session
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.open_task import open_task
+from unconfused.cli.model import Settings
 from unconfused.review import append_verdicts, read_verdicts
 from unconfused.review.serve.session import ReviewError
 
@@ -214,3 +218,29 @@ def test_reviewing_everything(folder, session):
     assert np.isfinite(end["progress"]["gain"])
     with pytest.raises(ReviewError, match="not the one"):
         session.answer("a", 3, "label", "cat")
+
+
+def test_votes_are_shown_and_verdicts_settle_them(tmp_path):
+    write_animals(tmp_path / "animals.csv", 60)
+    frame = pd.read_csv(tmp_path / "animals.csv")
+    kinds = frame["kind"].unique()
+    rng = np.random.RandomState(0)
+    for who in ("Ann", "Bob", "<i>Cy</i>"):
+        frame[who] = np.where(rng.rand(60) < 0.3, rng.choice(kinds, 60), frame["kind"])
+    frame.drop(columns="kind").to_csv(tmp_path / "animals.csv", index=False)
+    known = LabelOptions(annotators=["Ann", "Bob", "<i>Cy</i>"], identity="name")
+    settings = Settings(ignore=["remark", "photo"], l2=1e-3)
+    task = open_task(tmp_path / "animals.csv", known, ReadOptions(), [])
+    verdicts = tmp_path / "verdicts.csv"
+    session = open_session(task, known, settings, verdicts, None, [], by="suspicion")
+    page = session.ask("one")
+    assert [one["who"] for one in page["votes"]] == ["Ann", "Bob", "<i>Cy</i>"]
+    said = [one["vote"] for one in page["votes"]]
+    assert page["label"] in said and max(map(said.count, said)) == said.count(page["label"])
+    assert not {"Ann", "Bob"} & {one["name"] for one in page["cells"]}, "shown once, as votes"
+    session.answer("one", page["row"], "label", "cat")
+    known = LabelOptions(
+        annotators=["Ann", "Bob", "<i>Cy</i>"], identity="name", truth=str(verdicts)
+    )
+    again = open_task(tmp_path / "animals.csv", known, ReadOptions(), [])
+    assert again.n_trusted == 1 and again.y_true[page["row"]] == "cat" and not again.notes

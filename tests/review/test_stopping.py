@@ -40,7 +40,7 @@ def test_without_random_rows_there_is_no_interval():
         np.array([0, None, None, None], dtype=object), np.full(4, np.nan),
         np.array(["suspicion", "", "", ""], dtype=object)), y, np.full(4, 0.5))  # fmt: skip
     assert left.low is None and left.share == pytest.approx(3 / 8)
-    assert "by the model alone" in left.sentence
+    assert "estimated by the model" in left.sentence
 
 
 def test_the_curve_and_its_sentence():

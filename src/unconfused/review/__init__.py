@@ -9,11 +9,13 @@ from unconfused.review.exchange import (
     write_label_studio,
 )
 from unconfused.review.fit import fit_checked
+from unconfused.review.left_out import LeftOut, judge_left_out
 from unconfused.review.stopping import StoppingCurve, WrongLeft, when_to_stop, wrong_left
 from unconfused.review.verdicts import Verdict, Verdicts, append_verdicts, read_verdicts
 
 __all__ = [
     "CheckedRows",
+    "LeftOut",
     "RowsToCheck",
     "StoppingCurve",
     "Verdict",
@@ -22,6 +24,7 @@ __all__ = [
     "append_verdicts",
     "fit_checked",
     "from_hugging_face",
+    "judge_left_out",
     "match_verdicts",
     "next_to_check",
     "read_label_studio",

@@ -136,7 +136,7 @@ def place_verdicts(
             changed.append(key)
         else:
             y_true[row], drawn_by[row] = meaning(one.verdict), one.drawn_by
-            if as_text(labels[row]) == one.label:
+            if as_text(labels[row]) in (one.label, ""):  # "": there are votes, or no label
                 probability[row] = np.nan if one.probability is None else one.probability
             else:
                 relabelled.append(key)

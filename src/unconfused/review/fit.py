@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from unconfused._labels import MISSING, encode_labels
+from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.confusion import ConfusionEstimate, from_noisy
+from unconfused.confusion import ConfusionEstimate
 from unconfused.confusion.estimate import divide_rows
 from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows
+from unconfused.review.left_out import LeftOut, judge_left_out
 
 GUESS_ROWS = 20.0
-"""Checked rows per label that a guess from the labels alone is worth. With 5, the first 24 rows
+"""Checked rows per label that an estimate from left-out labels counts as. With 5, the first 24 rows
 drawn at random took accuracy on Reuters from 0.78 to 0.34; with 20 it rose to 0.82."""
 
 ROWS_TO_GUESS_FROM = 10_000
-"""More rows make a guess slower, not better."""
+"""Rows that the estimate is made from, at most: more make it slower, not better."""
 
 
 def fit_checked(
-    model: Any, X: Any, y: ArrayLike, checked: CheckedRows, *, random_state: int = 0
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    checked: CheckedRows,
+    *,
+    left_out: LeftOut | None = None,
+    random_state: int = 0,
 ) -> Any:
     """Fit with verdicts, without taking rows that were checked for a reason as a sample.
 
@@ -42,7 +46,8 @@ def fit_checked(
         `confusion` it was given stays
     X, y : rows and labels
     checked : from `match_verdicts`
-    random_state : seed of the guess of C where too few rows were drawn by chance
+    left_out : from `judge_left_out` with the same rows, labels and verdicts, if it is there already
+    random_state : seed of the estimate of C
 
     Returns
     -------
@@ -68,9 +73,16 @@ def fit_checked(
     final = model.steps[-1][1] if prefix else model
     known = {f"{prefix}y_true": checked.y_true}
     if final.confusion is None or isinstance(final.confusion, str):  # "auto"
-        features = model[:-1].fit_transform(X) if prefix and len(model.steps) > 1 else X
+        features = X
+        if left_out is None and prefix and len(model.steps) > 1:
+            features = model[:-1].fit_transform(X)
         estimate = confusion_of_checked(
-            features, y, checked, classes=final.classes, random_state=random_state
+            features,
+            y,
+            checked,
+            classes=final.classes,
+            left_out=left_out,
+            random_state=random_state,
         )
         model.set_params(**{f"{prefix}confusion": estimate})
         if getattr(final, "refine", None) == "auto":
@@ -120,23 +132,26 @@ def confusion_of_checked(
     checked: CheckedRows,
     *,
     classes: ArrayLike | None = None,
+    left_out: LeftOut | None = None,
     random_state: int = 0,
 ) -> ConfusionEstimate:
-    """Estimate C from the rows drawn by chance, with a guess in place of what they do not show.
+    """Estimate C from the rows drawn by chance and from what left-out labels say.
 
-    Among the rows of a label, a guess from all labels (`confusion.from_noisy`) counts as twenty
-    checked rows.
+    Among the rows of a label, the estimate from all labels (`LeftOut.confusion`) counts as twenty
+    checked rows. Only rows drawn by chance stand for others; a verdict on any other row stands for
+    that row alone.
     """
-    y_random = checked.y_random if checked.representative.any() else None
-    labels = encode_labels(y, y_random, classes=_named(y, checked, classes), missing_label=None)
+    if classes is None:
+        classes = encode_labels(y, checked.y_true, missing_label=None).classes
+    if left_out is None:
+        left_out = _on_some_rows(features, y, checked, classes, random_state)
+    guess = left_out.confusion
+    if not checked.representative.any():
+        return guess
+    labels = encode_labels(y, checked.y_random, classes=classes, missing_label=None)
     n_classes, present = len(labels.classes), labels.observed != MISSING
-    guess = _guess(features, labels.observed, n_classes, random_state)
-    if y_random is None:
-        return replace(guess, classes=labels.classes)
-    prior = guess.class_prior
-    if prior is None:
-        prior = guess.counts.sum(axis=1)
-    joint = prior[:, np.newaxis] * guess.matrix
+    assert guess.class_prior is not None
+    joint = guess.class_prior[:, np.newaxis] * guess.matrix
     share = joint / np.maximum(joint.sum(axis=0), 1e-300)
     drawn = checked.representative & present
     counts = np.zeros((n_classes, n_classes))
@@ -144,12 +159,24 @@ def confusion_of_checked(
         counts, (labels.truth[drawn], labels.observed[drawn]), _weights(checked, labels, drawn)
     )
     share = (counts + GUESS_ROWS * share) / (counts.sum(axis=0) + GUESS_ROWS)
-    size = np.bincount(labels.observed[present], minlength=n_classes)
-    joint = share * size
+    joint = share * np.bincount(labels.observed[present], minlength=n_classes)
     matrix = divide_rows(np.where(joint.sum(axis=1, keepdims=True) > 0, joint, guess.matrix), 0.0)
     rows = counts.sum(axis=1, keepdims=True) + GUESS_ROWS
     total = np.maximum(joint.sum(axis=1), 1e-12)
     return ConfusionEstimate(matrix, rows * matrix, labels.classes, total / total.sum())
+
+
+def _on_some_rows(
+    features: Any, y: ArrayLike, checked: CheckedRows, classes: ArrayLike, seed: int
+) -> LeftOut:
+    """Judge labels on at most `ROWS_TO_GUESS_FROM` rows."""
+    labels = label_array(y)
+    rows = np.arange(len(labels))
+    if len(rows) > ROWS_TO_GUESS_FROM:
+        rows = np.sort(np.random.RandomState(seed).choice(rows, ROWS_TO_GUESS_FROM, replace=False))
+    some = CheckedRows(checked.y_true[rows], checked.probability[rows], checked.drawn_by[rows])
+    X = _safe_indexing(features, rows)
+    return judge_left_out(X, labels[rows], some, classes=classes, random_state=seed)
 
 
 def _weights(checked: CheckedRows, labels: Any, drawn: Any) -> FloatArray:
@@ -162,24 +189,3 @@ def _weights(checked: CheckedRows, labels: Any, drawn: Any) -> FloatArray:
         np.bincount(observed, minlength=n_classes), 1
     )
     return np.asarray(weight / mean[observed])
-
-
-def _named(y: ArrayLike, checked: CheckedRows, classes: ArrayLike | None) -> ArrayLike:
-    """Return all classes: of the labels and of every verdict."""
-    if classes is not None:
-        return classes
-    return encode_labels(y, checked.y_true, missing_label=None).classes
-
-
-def _guess(features: Any, observed: Any, n_classes: int, seed: int) -> ConfusionEstimate:
-    rows = np.flatnonzero(observed != MISSING)
-    if len(rows) > ROWS_TO_GUESS_FROM:
-        rows = np.sort(np.random.RandomState(seed).choice(rows, ROWS_TO_GUESS_FROM, replace=False))
-    given: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": seed}
-    X, y = _safe_indexing(features, rows), observed[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
-        try:
-            return from_noisy(X, y, **given)
-        except ValueError:  # a class without a single confident row
-            return from_noisy(X, y, smoothing=1.0, **given)

@@ -10,13 +10,10 @@ from scipy.special import betaincinv
 from sklearn.base import clone
 
 from unconfused._text.words import percent
-from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion.estimate import JEFFREYS
 from unconfused.review.checked import CheckedRows
 from unconfused.review.fit import fit_checked
-
-DRAWS = 2000
-"""Draws behind an interval of rows drawn by label."""
 
 MORE = 50
 """Rows of which the expected gain is told while reviewing."""
@@ -45,8 +42,8 @@ class WrongLeft:
         """The estimate in words."""
         if self.low is None or self.high is None:
             return (
-                f"About {percent(self.share)} of the labels are still wrong, by the model alone: "
-                "no row was drawn at random."
+                f"About {percent(self.share)} of the labels are still wrong, estimated by the "
+                "model: no checked row was drawn at random yet."
             )
         return (
             f"About {percent(self.share)} of the labels are still wrong (95 % interval "
@@ -91,14 +88,15 @@ def wrong_left(
     if not n_random:
         rest = 0.0 if wrong is None else float(np.sum(wrong[~known]))
         return WrongLeft(rest / max(1, n_rows), None, None, 0, mended)
+    # Rows of labels that were drawn more often stand for fewer rows. With such weights a sample is
+    # worth fewer rows drawn evenly (Kish).
+    even = (checked.drawn_by[sample] == "random").all()
+    weight = np.ones(n_random) if even else _stands_for(labels, sample)
+    share = float(np.average(mistaken[sample], weights=weight))
+    worth = weight.sum() ** 2 / (weight**2).sum()
     ends = np.array([(1 - level) / 2, (1 + level) / 2])
-    if (checked.drawn_by[sample] == "random").all():
-        hits = int(mistaken[sample].sum())
-        share = hits / n_random
-        low, high = betaincinv(hits + JEFFREYS, n_random - hits + JEFFREYS, ends)
-        low, high = (0.0 if hits == 0 else low), (1.0 if hits == n_random else high)
-    else:
-        share, low, high = _by_label(labels, mistaken, sample, ends)
+    low, high = betaincinv(worth * share + JEFFREYS, worth * (1 - share) + JEFFREYS, ends)
+    low, high = (0.0 if share == 0 else low), (1.0 if share == 1 else high)
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
     done = mended / n_rows
     open_share = float((~known).mean())
@@ -106,17 +104,11 @@ def wrong_left(
     return WrongLeft(left[0], left[1], left[2], n_random, mended)
 
 
-def _by_label(labels: Any, mistaken: Any, sample: Any, ends: FloatArray) -> tuple[float, ...]:
-    """Weigh the labels' own shares by how frequent they are."""
-    rng = np.random.default_rng(0)
-    total, draws = 0.0, np.zeros(DRAWS)
-    for label in np.unique(labels.astype(str)):
-        own = labels.astype(str) == label
-        n_drawn, hits = int((own & sample).sum()), int((own & sample & mistaken).sum())
-        total += own.mean() * (hits / n_drawn if n_drawn else 0.5)
-        draws += own.mean() * rng.beta(hits + JEFFREYS, n_drawn - hits + JEFFREYS, DRAWS)
-    low, high = np.quantile(draws, ends)
-    return total, float(low), float(high)
+def _stands_for(labels: Labels, sample: BoolArray) -> FloatArray:
+    """Return how many rows with the same label each drawn row stands for."""
+    _, code = np.unique(labels.astype(str), return_inverse=True)
+    drawn = np.bincount(code[sample], minlength=code.max() + 1)
+    return np.asarray((np.bincount(code) / np.maximum(drawn, 1))[code[sample]])
 
 
 @dataclass(frozen=True)

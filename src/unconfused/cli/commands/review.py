@@ -19,6 +19,7 @@ from unconfused.cli.progress import Stages
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
+    from unconfused.confusion import Votes
     from unconfused.review import CheckedRows
     from unconfused.review.serve.judged import Judged
     from unconfused.review.serve.session import Session
@@ -27,11 +28,8 @@ EXAMPLES = [
     "review pets.csv --label kind",
     "review pets.csv --label kind --id name --images photos --verdicts mine.csv",
     "review pets.csv --label kind --by random",
+    "review songs.csv --votes answers.csv --item song --annotator worker --label answer",
 ]
-
-
-CROWD = ("annotators", "votes", "item", "annotator", "duplicates")
-"""Options on several annotators, which a review does not take."""
 
 
 class By(StrEnum):
@@ -47,7 +45,7 @@ class By(StrEnum):
 def review(
     data: opt.Data,
     *,
-    labels: Annotated[LabelOptions, without(*CROWD, "truth", "trust_labels")],
+    labels: Annotated[LabelOptions, without("truth", "trust_labels")],
     verdicts: Annotated[
         Path,
         opt.file(
@@ -62,13 +60,13 @@ def review(
         typer.Option(
             help="Which rows to ask about: suspicion: labels that look wrong; gain: rows that "
             "would teach the model most; confusion: at random within labels, to learn the "
-            "matrix; random; mix: some at random, the others by suspicion, uncertain ones first."
+            "matrix; random; mix: some at random, the others by suspicion."
         ),
     ] = By.mix,
     random_share: Annotated[
         float,
         typer.Option(min=0.0, max=1.0, help="Share of a mix that is drawn at random."),
-    ] = 0.1,
+    ] = 0.05,
     images: Annotated[
         Path | None,
         opt.file(
@@ -99,9 +97,10 @@ def review(
     """Check labels one row at a time, in the browser.
 
     The page is served to this machine only, at an address with a token. Every verdict is on disk
-    before the next row appears: Ctrl-C at any time, and the same command goes on from there. Rows
-    drawn at random show no suggestion until you have answered.
+    before the next row appears: end the command at any time, and the same command continues from
+    there. Rows drawn at random show no suggestion until you have answered.
     """
+    labels = labels.of_file(data, reading)
     settings = replace(settings.of_file(data, reading), relabel=0)
     labels.refuse_other_labels()
     if images is not None and not images.is_dir():
@@ -112,6 +111,8 @@ def review(
 
         task = open_task(data, labels, reading, [*settings.text, *settings.categories])
         if stop is not None:
+            if task.kind == "votes":
+                raise typer.BadParameter("--when-to-stop does not work with votes.")
             stage("Fitting with fewer and more verdicts")
             told = tell_when_to_stop(task, labels, settings, verdicts, stop)
             console().print(told)
@@ -136,10 +137,12 @@ def open_session(
 ) -> Session:
     """Return a session on a task."""
     from unconfused.cli.input.label_columns import label_texts
+    from unconfused.cli.input.verdict_truth import left_out
     from unconfused.review.serve.rows import ReviewRows
     from unconfused.review.serve.session import Session
 
-    labels = ["" if one is None else one for one in label_texts(task.y)]
+    y = majority_of(task.y) if task.kind == "votes" else task.y
+    labels = ["" if one is None else one for one in label_texts(y)]
     if known.identity is None:
         keys = [str(one) for one in task.place.tolist()]
     else:
@@ -147,13 +150,36 @@ def open_session(
         if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
     fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
-    left_out = [known.label] if known.label is not None and task.is_frame else []
-    rows = ReviewRows(keys, labels, fetch, left_out, hidden or [], images)
+    outside = left_out(known) if task.is_frame else []
+    # The key is the row's title, and answers are shown as votes.
+    named = [] if known.identity is None else [known.identity]
+    hidden = [*(hidden or []), *named, *known.annotators]
+    rows = ReviewRows(keys, labels, fetch, outside, hidden, images)
+    if task.kind == "votes":
+        rows = replace(rows, votes=lambda row: votes_on(task.y, row))
 
     def judge(checked: CheckedRows) -> Judged:
+        if task.kind == "votes":
+            return judge_votes(task, y, settings, checked)
         return judge_task(task, settings, checked)
 
     return Session(rows, verdicts, judge, seed=settings.seed, **drawing)
+
+
+def majority_of(votes: Votes) -> Any:
+    """Return the most frequent answer on each row; of a tie, the first class."""
+    found = votes.classes.astype(object)[votes.tally.argmax(axis=1)]
+    found[votes.tally.sum(axis=1) == 0] = None
+    return found
+
+
+def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
+    """Return who labelled a row, and as what."""
+    import numpy as np
+
+    own = np.flatnonzero(votes.item == row)
+    who, what = votes.annotators[votes.annotator[own]], votes.classes[votes.label[own]]
+    return list(zip(map(str, who.tolist()), map(str, what.tolist()), strict=True))
 
 
 def tell_when_to_stop(
@@ -200,22 +226,48 @@ def judge_task(task: Task, settings: Settings, checked: CheckedRows) -> Judged:
     """Fit the task with the verdicts so far, and judge each row by models without it."""
     import numpy as np
 
-    from unconfused._labels import encode_labels
     from unconfused.cli.input.label_columns import common_labels
     from unconfused.cli.model import make_plan, warnings_as_notes
     from unconfused.review.fit import fit_checked
-    from unconfused.review.posterior import cross_fitted_posterior
+    from unconfused.review.left_out import judge_left_out
     from unconfused.review.serve.judged import Judged
 
     y, y_true = common_labels([task.y, checked.y_true.tolist()])
     checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
     plan = make_plan(task, settings)
     with warnings_as_notes([]):
-        model = fit_checked(plan.model, plan.rows, y, checked, random_state=settings.seed)
-        posterior = cross_fitted_posterior(model, plan.rows, y, checked, settings.seed)
+        left_out = judge_left_out(
+            plan.features(), y, checked, classes=task.classes, random_state=settings.seed
+        )
+        model = fit_checked(plan.model, plan.rows, y, checked, left_out=left_out)
     features = model[:-1].transform(plan.rows)
-    codes = encode_labels(y, classes=model.steps[-1][1].classes_, missing_label=None).observed
-    return Judged(model, features, codes, posterior)
+    return Judged(
+        model, features, left_out.observed, left_out.posterior, left_out.ranking,
+        left_out.probability,
+    )  # fmt: skip
+
+
+def judge_votes(task: Task, majority: Any, settings: Settings, checked: CheckedRows) -> Judged:
+    """Fit a task with votes to the verdicts so far, and judge the most frequent answers."""
+    import numpy as np
+
+    from unconfused._labels import encode_labels
+    from unconfused.cli.input.label_columns import common_labels
+    from unconfused.cli.model import fit_plan, make_plan, warnings_as_notes
+    from unconfused.review.serve.judged import Judged
+
+    y_true = None
+    if checked.known.any():
+        y_true = common_labels([task.y.classes, checked.y_true.tolist()])[1]
+    task = replace(task, y_true=y_true)
+    plan = make_plan(task, settings)
+    with warnings_as_notes([]):
+        model = fit_plan(task, plan, None)
+    learner, features = model[-1], model[:-1].transform(plan.rows)
+    codes = encode_labels(majority, classes=learner.classes_, missing_label=None).observed
+    posterior = np.asarray(learner.label_posterior(features, task.y))
+    alone = np.asarray(learner.predict_proba(features))
+    return Judged(model, features, codes, posterior, posterior, alone, votes=True)
 
 
 def _serve(session: Session, port: int, browser: bool, verdicts: Path) -> None:

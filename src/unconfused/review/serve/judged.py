@@ -1,4 +1,4 @@
-"""What the model says of rows: suggestion, probability, why, and rows to compare with."""
+"""What the models say about rows: suggestion, probability, why, and rows to compare with."""
 
 from __future__ import annotations
 
@@ -25,16 +25,26 @@ REASONS = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A fitted model, and the posterior of every row by models that have not seen it."""
+    """A fitted model, and what is believed about every row.
+
+    Attributes
+    ----------
+    model : a fitted pipeline
+    features : rows as its learner takes them
+    observed : label codes; the most frequent answer where there are votes
+    posterior : (n, Q), P(true class | row, label)
+    ranking : (n, Q), the lower the entry of a row's label, the sooner to check it
+    alone : (n, Q), what the features say without the row's own label
+    votes : whether labels are votes
+    """
 
     model: Any
     features: Any
-    """Rows as the learner takes them."""
-
     observed: IntArray
-    """Label codes."""
-
     posterior: FloatArray
+    ranking: FloatArray
+    alone: FloatArray
+    votes: bool = False
 
     @property
     def final(self) -> Any:
@@ -60,28 +70,18 @@ class Judged:
 
     def why(self, row: int) -> list[str]:
         """Return reasons for the suggestion, in sentences."""
-        label, best = int(self.observed[row]), self.suggested(row)
-        names, matrix = self.classes, np.asarray(self.final.confusion_)
-        alone = self._without_label(row)
-        top = np.argsort(-alone, kind="stable")[:2]
-        told = ", ".join(f"{names[one]} {percent(float(alone[one]))}" for one in top)
-        said = [f"By its features alone: {told}."]
+        label, best, names = int(self.observed[row]), self.suggested(row), self.classes
+        top = np.argsort(-self.alone[row], kind="stable")[:2]
+        told = ", ".join(f"{names[one]} {percent(float(self.alone[row, one]))}" for one in top)
+        said = [f"Without its own label, the row looks like: {told}."]
         if label >= 0 and best != label:
-            chance = percent(float(matrix[best, label]))
-            said.append(f"{names[best]} is labelled {names[label]} in {chance} of the cases.")
+            if not self.votes:
+                chance = percent(float(np.asarray(self.final.confusion_)[best, label]))
+                said.append(f"{chance} of the rows of {names[best]} are labelled {names[label]}.")
             reasons = self._reasons(row, best, label)
             if reasons:
-                said.append(f"Speaking for {names[best]}: {', '.join(reasons)}.")
+                said.append(f"In favour of {names[best]}: {', '.join(reasons)}.")
         return said
-
-    def _without_label(self, row: int) -> FloatArray:
-        """Return what the features alone say: the posterior, with the label taken out again."""
-        label, chances = int(self.observed[row]), self.posterior[row]
-        if label < 0:
-            return np.asarray(chances)
-        evidence = np.asarray(self.final.confusion_)[:, label]
-        alone = np.divide(chances, evidence, out=np.zeros_like(chances), where=evidence > 0)
-        return np.asarray(alone / alone.sum()) if alone.sum() > 0 else chances
 
     def _reasons(self, row: int, best: int, label: int) -> list[str]:
         """Return the features that count most for one class against another."""

@@ -7,11 +7,6 @@ from importlib.resources import files
 from unconfused._html import Markup, element
 from unconfused._report.html.page import policy_hash, static_text
 
-KEYS = [
-    ("K", "keep the label"), ("S", "take the suggestion"), ("1 – 9", "pick a class"),
-    ("/", "find a class"), ("X", "skip"), ("U", "undo"),
-]  # fmt: skip
-
 
 def _own(name: str) -> str:
     return files("unconfused.review.serve").joinpath("static", name).read_text(encoding="utf-8")
@@ -85,13 +80,10 @@ def _row() -> Markup:
 
 
 def _answer() -> Markup:
-    keys = (
-        element("div", element("dt", element("kbd", key)), element("dd", what))
-        for key, what in KEYS
-    )
     return element(
         "section",
         element("div", element("span", "label"), element("bdi", "", id="label"), class_="given"),
+        element("ul", "", id="votes", class_="votes", aria_label="Votes"),
         element("div", "", id="suggestion", class_="suggestion"),
         element(
             "div",
@@ -103,8 +95,15 @@ def _answer() -> Markup:
             "div",
             element(
                 "label",
-                element("span", "Another class"),
-                element("input", type="search", id="find", autocomplete="off", maxlength=200),
+                element("span", "Another class: press its number, or ", element("kbd", "/")),
+                element(
+                    "input",
+                    type="search",
+                    id="find",
+                    autocomplete="off",
+                    maxlength=200,
+                    placeholder="name of a class, or a new one",
+                ),
             ),
             element("div", "", id="classes", class_="classes", role="group", aria_label="Classes"),
         ),
@@ -114,7 +113,6 @@ def _answer() -> Markup:
             element("button", "Undo", type="button", id="undo"),
             class_="others",
         ),
-        element("dl", *keys, class_="keys", aria_label="Keys"),
         class_="answer",
         aria_label="Answer",
     )

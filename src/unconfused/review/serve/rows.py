@@ -40,6 +40,7 @@ class ReviewRows:
     leave_out : columns that are not shown and not hashed: the labels
     hidden : columns that are not shown, such as a truth
     images : folder that images may come from; cells that are paths in it are shown as images
+    votes : returns who labelled a row, and as what
     """
 
     keys: Sequence[str]
@@ -48,6 +49,7 @@ class ReviewRows:
     leave_out: Sequence[str] = ()
     hidden: Sequence[str] = ()
     images: Path | None = None
+    votes: Callable[[int], list[tuple[str, str]]] = lambda row: []
     _hashes: dict[int, str] = field(default_factory=dict, repr=False)
 
     def hash_of(self, row: int) -> str:

@@ -48,7 +48,7 @@ async function run(path, body) {
     show();
   } catch (error) {
     const lost = error instanceof TypeError;
-    say(lost ? "The server does not answer. What was answered is on disk; start the command again." : error.message, true);
+    say(lost ? "The server does not respond. Your verdicts are on disk: start the command again, and reload this page from the address it prints." : error.message, true);
   } finally {
     busy = false;
     document.body.removeAttribute("aria-busy");
@@ -90,20 +90,19 @@ function cells(row, list) {
 }
 
 const DRAWN = {
-  suspicion: "Its label looks wrong.", gain: "Its truth would teach the model most.",
-  mix: "Its label looks wrong, and its truth would teach the model something.",
+  suspicion: "Its label may be wrong.", gain: "Its true class would teach the model most.",
   random: "Drawn at random: the suggestion stays hidden until you have answered.",
   confusion: "Drawn at random among the rows with its label: the suggestion stays hidden until you have answered.",
   conflict: "The verdicts so far contradict each other. Yours settles it.",
 };
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+const percent = (share) => (share > 0.995 && share < 1 ? "> 99 %" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
 
 function showProgress({ checked, total, mended, skipped, conflicts, left, low, high, next, gain, gain_spread, sentence, notes }) {
   const facts = [
     ["checked", `${checked.toLocaleString("en")} of ${total.toLocaleString("en")}`],
-    ["labels mended", mended.toLocaleString("en")],
+    ["labels corrected", mended.toLocaleString("en")],
     ["still wrong", low === null ? `about ${percent(left)}` : `${percent(left)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`],
-    [`wrong in the next ${next}`, `${gain.toFixed(0)} ± ${gain_spread.toFixed(0)}`],
+    [`expected wrong in the next ${next}`, gain_spread < 0.5 ? `about ${gain.toFixed(0)}` : `${gain.toFixed(0)} ± ${gain_spread.toFixed(0)}`],
   ];
   if (skipped) facts.push(["skipped", String(skipped)]);
   if (conflicts) facts.push(["conflicts", String(conflicts)]);
@@ -128,7 +127,7 @@ function showSuggestion() {
   withKey(byId("keep"), `Keep ${page.label}`, "K");
   if (page.hidden) return;
   const line = make("p", undefined, same ? "rather same" : "rather");
-  line.append(same ? "The model agrees: " : "Rather ", make("bdi", page.suggested), `, ${percent(page.chance)}`);
+  line.append(same ? "The model agrees: " : "The model suggests ", make("bdi", page.suggested), `, ${percent(page.chance)}`);
   holder.append(line, ...page.why.map((one) => make("p", one, "why")));
   if (!same) withKey(take, `Change to ${page.suggested}`, "S");
 }
@@ -170,6 +169,11 @@ function show() {
     make("p", `${one.reviewer || "someone"} said ${one.verdict} (${one.time})`)));
   byId("cells").replaceChildren(...cells(page.row, page.cells).childNodes);
   byId("label").textContent = page.label;
+  byId("votes").replaceChildren(...page.votes.map(({ who, vote }) => {
+    const one = make("li"), name = make("bdi", who, "who");
+    one.append(name, " ", make("bdi", vote));
+    return one;
+  }));
   showSuggestion();
   showClasses();
   (page.near ?? []).forEach((group) => {
@@ -179,7 +183,7 @@ function show() {
       card.append(make("h3", `Row ${one.key}`), cells(one.row, one.cells));
       return card;
     }));
-    const title = make("h2", "Most alike, and labelled ");
+    const title = make("h2", "Most similar rows labelled ");
     title.append(make("bdi", group.class));
     byId("near").append(title, cards);
   });
@@ -212,6 +216,8 @@ byId("take").addEventListener("click", () => answer(page.suggested));
 byId("skip").addEventListener("click", skip);
 byId("undo").addEventListener("click", undo);
 byId("find").addEventListener("input", showClasses);
+withKey(byId("skip"), "Skip", "X");
+withKey(byId("undo"), "Undo", "U");
 
 function setUpTheme() {
   const button = byId("theme"), root = document.documentElement;

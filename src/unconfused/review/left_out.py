@@ -1,0 +1,130 @@
+"""What models that were fitted without a row say about its label."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from unconfused._labels import MISSING, encode_labels
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion import ConfusionEstimate
+from unconfused.confusion.estimation.label_quality import Criterion, judge_labels
+from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.noisy import left_out_probabilities
+from unconfused.review.checked import CheckedRows
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Out-of-fold judgements of all labels; see `judge_left_out`.
+
+    Attributes
+    ----------
+    classes : (Q,), sorted
+    observed : (n,), label codes, MISSING where there is none
+    truth : (n,), codes of the verdicts, MISSING where there is none
+    probability : (n, Q), P(label | row) by models that learnt the other rows, with the verdicts in
+        place of the labels they settle
+    """
+
+    classes: Labels
+    observed: IntArray
+    truth: IntArray
+    probability: FloatArray
+
+    @cached_property
+    def ranking(self) -> FloatArray:
+        """(n, Q); the lower the entry of a row's label, the sooner to check it.
+
+        The posterior where held-out labels support the estimated confusion matrix, otherwise
+        `probability`: as in `confusion.rank_label_errors`.
+        """
+        return self._judged(None)
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """(n, Q), P(true class | row, label)."""
+        return self._judged("posterior")
+
+    def _judged(self, criterion: Criterion | None) -> FloatArray:
+        labelled = self.observed != MISSING
+        counted = np.flatnonzero(labelled & (self.truth == MISSING))
+        if not len(counted):
+            return self.probability
+        table = judge_labels(self.probability, self.observed, counted, criterion).table
+        return np.where(labelled[:, np.newaxis], table, self.probability)
+
+    @cached_property
+    def confusion(self) -> ConfusionEstimate:
+        """C estimated from all labels: each row counts by its posterior, or by its verdict.
+
+        A verdict stands for its own row alone. So it does no harm that the rows were chosen for
+        looking wrong, as it would if they were taken for a sample.
+        """
+        n_classes, known = len(self.classes), self.truth != MISSING
+        share = self.posterior.copy()
+        share[known] = np.eye(n_classes)[self.truth[known]]
+        labelled = self.observed != MISSING
+        counts = np.zeros((n_classes, n_classes))
+        np.add.at(counts.T, self.observed[labelled], share[labelled])
+        prior = np.maximum(counts.sum(axis=1), 1e-12)
+        matrix = drawn_together(counts, 1.0 / n_classes)
+        return ConfusionEstimate(matrix, counts, self.classes, prior / prior.sum())
+
+
+def judge_left_out(
+    X: Any,
+    y: ArrayLike,
+    checked: CheckedRows | None = None,
+    *,
+    estimator: Any = None,
+    classes: ArrayLike | None = None,
+    random_state: int = 0,
+) -> LeftOut:
+    """Judge every label by models that were fitted without the row.
+
+    A model that has seen a wrong label may have learnt it, and would side with it.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of features
+    y : labels; None where missing
+    checked : verdicts, which the models learn in place of the labels
+    estimator : a classifier with `predict_proba`. By default a logistic regression on scaled
+        features, its penalty chosen by the likelihood of left-out labels
+    classes : all classes, if labels and verdicts may not show every one
+    random_state : seed of the folds
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[7] = 2  # was 0
+    >>> int(judge_left_out(X, y).ranking[np.arange(150), y].argmin())
+    7
+    """
+    y_true = None if checked is None or not checked.known.any() else checked.y_true
+    labels = encode_labels(y, y_true, classes=classes, missing_label=None)
+    best = np.where(labels.truth != MISSING, labels.truth, labels.observed)
+    usable = np.flatnonzero(best != MISSING)
+    codes, n_classes = best[usable], len(labels.classes)
+    folds = min(FOLDS, int(np.bincount(codes).max()))
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+    probability = np.full((len(best), n_classes), 1.0 / n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a ranking need not be exact
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        splits = list(splitter.split(np.zeros(len(codes)), codes))
+        probability[usable] = left_out_probabilities(
+            estimator, _safe_indexing(X, usable), codes, labels.classes, splits
+        )
+    return LeftOut(labels.classes, labels.observed, labels.truth, probability)
