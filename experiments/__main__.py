@@ -13,7 +13,7 @@ NAMES = {
     "league": "methods against one another on noisy labels",
     "uma": "UMA beside the likelihood and forward correction (a block of the league)",
     "probabilities": "wrong labels from pred_probs, beside cleanlab",
-    "review": "which rows to check: labels mended and accuracy against rows checked",
+    "review": "which rows to check: labels corrected and accuracy against rows checked",
     "evaluation": "how often the intervals of NoisyEvaluation cover",
     "break_even": "accuracy against the number of trusted rows",
     "extra_trees": "extra-trees on raw letters through C, beside CleanLearning",

@@ -1,1 +1,1 @@
-"""Which rows to check: labels mended and accuracy against rows checked."""
+"""Which rows to check: labels corrected and accuracy against rows checked."""

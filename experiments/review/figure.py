@@ -1,4 +1,4 @@
-"""Labels mended and accuracy against rows checked."""
+"""Labels corrected and accuracy against rows checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def draw_review(curves: Any, folder: Path) -> Path:
         axes[0, column].set_title(f"{data}\n{noise}", fontsize=9)
         for row, what in enumerate(("mended", "accuracy")):
             _panel(axes[row, column], records, what)
-    axes[0, 0].set_ylabel("wrong labels mended, %")
+    axes[0, 0].set_ylabel("wrong labels corrected, %")
     axes[1, 0].set_ylabel("test accuracy")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=5, frameon=False)

@@ -1,4 +1,4 @@
-"""The simulated reviews from the command line, and what they add up to."""
+"""Simulated reviews: run them, and write the page that compares the ways to choose rows."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def page(curves: Curves) -> str:
         *(f"| {what} | {how} |" for what, how in targets(curves)),
         "",
     ]  # fmt: skip
-    for what, title in (("mended", "Labels mended"), ("accuracy", "Accuracy")):
+    for what, title in (("mended", "Labels corrected"), ("accuracy", "Accuracy")):
         lines += [f"## {title}: mean over the rows checked", "", head, "| --- " * 7 + "|"]
         for (data, noise), records in curves.items():
             wrong = np.mean([one["n_wrong"] / one["n_rows"] for one in records["mix"]])
