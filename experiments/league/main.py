@@ -39,7 +39,13 @@ def run_league(options: Namespace) -> int:
     store = Store(options.results / f"{block.stem}.jsonl", FIELDS)
     if block.borrowed:
         others = Store(options.results / "league.jsonl", FIELDS).records()
-        store.count_too(record for record in others if record["method"] in block.borrowed)
+        store.count_too(
+            record
+            for record in others
+            if record["method"] in block.borrowed
+            and record["knowledge"] in block.methods[record["method"]].knowledge
+            and record["noise"] in {"none", *noises}
+        )
     finished = True
     if not options.summary:
         try:
@@ -102,8 +108,10 @@ def _seeds_in_words(block: Block, results: Results) -> str:
     """Say how many seeds each set has, and how many it should have."""
     words = []
     for name in block.sets:
-        clean = [place for place in results.places if place[:3] == clean_place(name)[:3]]
-        n_seeds = max((len(results.records(place)) for place in clean), default=0)
+        own = [place for place in results.places if place[:3] == clean_place(name)[:3]]
+        if block.borrowed:  # others may have more seeds than the block's own methods
+            own = [p for p in results.places if p[0] == name and p[3] not in block.borrowed]
+        n_seeds = max((len(results.records(place)) for place in own), default=0)
         words.append(f"{SOURCES[name].title} {n_seeds} of {SOURCES[name].n_seeds}")
     return ", ".join(words)
 

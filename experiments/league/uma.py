@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from experiments.league.block import Block, Check, Method, Target
@@ -84,8 +85,8 @@ BLOCK = Block(
     SETS,
     {
         "clean": METHODS["clean"],
-        "ours": METHODS["ours"],
-        "uma": METHODS["uma"],
+        "ours": replace(METHODS["ours"], knowledge=KNOWN),
+        "uma": replace(METHODS["uma"], knowledge=KNOWN),
         "uma-plain": Method("UMA, whiten=False", _plain, KNOWN, tuned=False),
         "forward": METHODS["forward"],
     },
