@@ -13,7 +13,6 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (DOCS / "scaling.md", DOCS / "extending" / "distributed.md")
 FAULTS = {
     "one of 3 killed": "one of 3 workers killed (`kill -9`)",
-    "2 of 3 killed": "all workers but one killed",
     "one of 3 out of memory": "a worker out of memory, killed by its nanny",
     "interrupted": "client interrupted (Ctrl-C), then continued with `warm_start=True`",
 }

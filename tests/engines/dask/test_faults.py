@@ -61,7 +61,7 @@ def cluster(request):
 @contextmanager
 def time_limit(seconds):
     def give_up(*_):
-        raise TimeoutError(f"not done after {seconds} s")
+        pytest.fail(f"not done after {seconds} s")  # fits have a use for TimeoutError
 
     before = signal.signal(signal.SIGALRM, give_up)
     signal.alarm(seconds)
@@ -142,29 +142,7 @@ def test_a_worker_is_killed(name, cluster, monkeypatch, capsys):
     assert pids[0] not in alive(cluster).values()
 
 
-def test_a_worker_that_holds_votes_is_killed(cluster, monkeypatch):
-    problem = make_problem(2, n=3000, d=8, Q=4)
-    other = noise.corrupt_labels(problem.true, noise.symmetric(4, 0.4), random_state=0)
-    votes = np.column_stack([problem.y, other])
-    local = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(problem.X, votes)
-    pids = list(all_workers(cluster).values())
-    passes = at_pass(8, lambda: kill(pids[:1]), monkeypatch)
-    lazily = da.from_array(problem.X, chunks=(500, -1)), da.from_array(votes, chunks=(500, -1))
-    with time_limit(SECONDS):
-        model = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(*lazily)
-    assert len(passes) > 10
-    np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
-    assert pids[0] not in alive(cluster).values()
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_all_workers_but_one_are_killed(name, cluster, monkeypatch, capsys):
-    pids = list(all_workers(cluster).values())
-    fit_with_fault(name, cluster, lambda: kill(pids[1:]), monkeypatch, capsys, "2 of 3 killed")
-
-
-@pytest.mark.parametrize("cluster", [1, 3], indirect=True, ids="{} workers".format)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "cluster"), [("UMA", 1), ("likelihood", 3)], indirect=["cluster"])
 def test_all_workers_are_killed(name, cluster, monkeypatch, capsys):
     pids = list(all_workers(cluster).values())
     fault = f"all {len(pids)} killed"
@@ -195,10 +173,11 @@ def test_all_workers_that_hold_votes_are_killed(cluster, monkeypatch):
     votes = np.column_stack([problem.y, other])
     local = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(problem.X, votes)
     pids = list(all_workers(cluster).values())
-    at_pass(8, lambda: kill(pids), monkeypatch)
+    passes = at_pass(8, lambda: kill(pids), monkeypatch)
     lazily = da.from_array(problem.X, chunks=(500, -1)), da.from_array(votes, chunks=(500, -1))
     with time_limit(SECONDS):
         model = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(*lazily)
+    assert len(passes) > 10
     np.testing.assert_allclose(model.coef_, local.coef_, rtol=0, atol=1e-9)
 
 
@@ -231,14 +210,13 @@ def redrawn(block):
     return block + np.random.default_rng().normal(size=block.shape)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_rows_that_change_when_they_are_made_again_are_noticed(name, cluster, monkeypatch):
+def test_rows_that_change_when_they_are_made_again_are_noticed(cluster, monkeypatch):
     problem = make_problem(0, n=3000, d=8, Q=4)
     pids = list(all_workers(cluster).values())
     at_pass(8, lambda: kill(pids[:1]), monkeypatch)
     X, y = rows(problem)
     with time_limit(SECONDS), pytest.raises(ValueError, match="came out different"):
-        MODELS[name](problem.C).fit(X.map_blocks(redrawn, dtype=float), y)
+        MODELS["likelihood"](problem.C).fit(X.map_blocks(redrawn, dtype=float), y)
 
 
 def eat_memory():

@@ -1,6 +1,7 @@
 """The cut of distant rows: bounds that hold, few vectors, and nothing lost but time."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.dask.engine import DaskEngine
 from unconfused.engines.dask.parts import across, build_part, carry_out
+from unconfused.engines.dask.pool import PartPool
 from unconfused.solvers.uma.pair_bounds import exact_norms
 
 pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -114,7 +116,7 @@ def fit_through(pool, problem, monkeypatch, **settings):
     return model
 
 
-@pytest.mark.parametrize("n_parts", [3, 30])
+@pytest.mark.parametrize("n_parts", [3, pytest.param(30, marks=pytest.mark.slow)])
 def test_few_vectors_are_asked_for(monkeypatch, n_parts):
     problem, pool, *_ = engines(2, 8, n_parts, n=3000)
     settings = {"max_iter": 150, "tol": 1e-9}
@@ -237,6 +239,43 @@ def test_a_question_half_answered_is_asked_again_in_full():
         lower, upper = ours.norm_bounds()
         assert np.all((lower <= exact_norms(local) + 1e-15) & (exact_norms(local) <= upper + 1e-15))
         np.testing.assert_array_equal(ours.tables().counts, local.tables().counts)
+
+
+class NewWorkerOnly:
+    """A client whose only worker has replaced another, and already holds its part."""
+
+    def __init__(self):
+        self.sent_to = []
+
+    def submit(self, *_, workers, **__):
+        self.sent_to += workers
+        return SimpleNamespace(done=lambda: workers == ["new"])
+
+    def nthreads(self):
+        return {"new": 1}
+
+    def who_has(self, parts):
+        return {part.key: ["new"] for part in parts}
+
+    def cancel(self, futures):
+        pass
+
+    def gather(self, futures):
+        return ["answer" for _ in futures]
+
+
+def test_a_call_to_a_worker_that_was_replaced_is_sent_again(monkeypatch):
+    def wait(futures, timeout):
+        if not all(one.done() for one in futures):
+            raise TimeoutError
+
+    distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
+    monkeypatch.setattr(distributed, "wait", wait)
+    pool = object.__new__(PartPool)
+    pool._client, pool._homes, pool._left_out = NewWorkerOnly(), ["old"], [None]
+    pool._parts = [SimpleNamespace(key="part")]
+    assert pool._ask_workers(len, [()]) == ["answer"]
+    assert pool._client.sent_to == ["old", "new"]
 
 
 @given(arrays(np.float64, 4, elements=st.floats(-1e3, 1e3)))

@@ -145,11 +145,15 @@ class PartPool:
         return [answer for _, answer in answers]
 
     def _ask_workers(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
-        """Wait for all answers; move parts of lost workers to others."""
+        """Wait for all answers; move parts of lost workers to others.
+
+        A call keeps waiting for the worker it was sent to if all workers died at once, even when
+        its part has been recomputed elsewhere: it is sent again.
+        """
         from distributed import wait
 
         assert self._client is not None
-        n_losses, alone_since = 0, None
+        n_losses, alone_since, sent_to = 0, None, list(self._homes)
         futures = [self._submit(i, function, argument) for i, argument in enumerate(arguments)]
         while True:
             try:
@@ -166,7 +170,9 @@ class PartPool:
                     )
                 continue
             alone_since, lost = None, self._lost_parts(workers)
-            if not lost:
+            gone = {i for i, home in enumerate(sent_to) if home is not None and home not in workers}
+            waiting = [i for i in sorted(gone.union(lost)) if not futures[i].done()]
+            if not lost and not waiting:
                 continue
             n_losses += 1
             if n_losses > MOST_LOSSES:
@@ -175,11 +181,10 @@ class PartPool:
                     "They may have run out of memory: check their logs, and give them more memory "
                     "or use smaller blocks."
                 )
-            waiting = [i for i in lost if not futures[i].done()]
             self._client.cancel([futures[i] for i in waiting])
             self._make_anew(lost)
             for i in waiting:
-                futures[i] = self._submit(i, function, arguments[i])
+                futures[i], sent_to[i] = self._submit(i, function, arguments[i]), self._homes[i]
 
     def _submit(self, place: int, function: Callable[..., Any], argument: Any) -> Any:
         import dask
