@@ -30,6 +30,7 @@ def test_importing_loads_nothing_heavy():
     assert "'sklearn'" in loaded and "'numba'" not in loaded
 
 
+@pytest.mark.slow
 def test_the_library_works_without_any_extra():
     code = (
         "import sys\n"

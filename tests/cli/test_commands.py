@@ -220,6 +220,7 @@ def test_verdict_follows_the_numbers(outcome):
     assert "it helps to know the noise" in outcome.in_words()
 
 
+@pytest.mark.slow
 def test_console_script():
     script = shutil.which("unconfused", path=str(Path(sys.executable).parent))
     if script is None:

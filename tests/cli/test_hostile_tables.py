@@ -175,6 +175,7 @@ def hostile_pets():
     frame.to_csv("pets.csv", index=False)
 
 
+@pytest.mark.slow
 def test_commands_escape_formulas_unless_told_otherwise():
     hostile_pets()
     audit = (*AUDIT, "--id", "name", "-o")

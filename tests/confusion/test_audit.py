@@ -41,6 +41,7 @@ def test_the_case_that_from_trusted_gets_wrong():
     assert "600 counts" in repr(audit)
 
 
+@pytest.mark.slow
 def test_unbiased_and_intervals_cover_under_sampling_by_label():
     matrices, priors, covered, sizes = [], [], [], []
     for seed in range(200):

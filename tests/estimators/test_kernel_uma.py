@@ -67,6 +67,7 @@ def test_so_it_is_with_the_default_stop_truths_weights_and_sparse_rows():
     assert_same(linear, dual, rows)
 
 
+@pytest.mark.slow
 def test_small_blocks_and_rebuilt_sums_change_nothing(monkeypatch):
     problem = make_problem(3, n=100)
     whole = KernelUMAClassifier(problem.C, **TIGHT).fit(problem.X, problem.y)

@@ -32,6 +32,7 @@ def rare():
     return X, y, truth, known
 
 
+@pytest.mark.slow
 def test_an_outgrown_class_is_prevented_and_told(rare, monkeypatch):
     X, y, truth, known = rare
     plain = UnconfusedLogisticRegression(relabel=0).fit(X, y, y_true=known)  # nothing to tell

@@ -67,6 +67,7 @@ def test_rows_without_a_vote_or_a_label_are_left_out(crowd, fitted):
     assert only == metrics.trusted_accuracy(clf, X[1::2], None, y_true=truth[1::2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_votes", [False, True])
 def test_a_search_over_votes_finds_the_penalty(crowd, as_votes):
     X, truth, votes = crowd

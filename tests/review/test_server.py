@@ -189,6 +189,7 @@ def test_a_second_session_goes_on_and_settles_conflicts(folder, session):
     assert again.verdicts.conflicts, "taken back, the answers contradict each other as before"
 
 
+@pytest.mark.slow
 def test_random_draws_reach_rows_already_checked(folder, session):
     """Ask about all by suspicion, then draw at random: the sample is of all rows."""
     session.path.unlink(missing_ok=True)
@@ -204,6 +205,7 @@ def test_random_draws_reach_rows_already_checked(folder, session):
     assert second.progress()["random"] == sample.sum()
 
 
+@pytest.mark.slow
 def test_reviewing_everything(folder, session):
     truth = dict(zip(pd.read_csv(folder / "animals.csv")["name"], range(150), strict=True))
     assert len(truth) == 150

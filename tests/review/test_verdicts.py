@@ -204,6 +204,7 @@ def checked_pets(tmp_path, monkeypatch):
     return drawn, wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
 def test_fit_estimate_and_audit_take_verdicts(checked_pets, stream):
     drawn, wrong = checked_pets

@@ -73,6 +73,7 @@ def test_bad_costs_are_refused_in_words(class_weight, message):
         class_costs(class_weight, CLASSES, PRIOR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner", [UMAClassifier(whiten=False), UnconfusedLogisticRegression(l2=1e-3, relabel=0)]
 )
@@ -122,6 +123,7 @@ def test_a_mistake_that_costs_nothing_is_not_mended():
     assert pairs <= {(0, 1), (0, 2)}
 
 
+@pytest.mark.slow
 def test_saved_and_exported_models_keep_their_costs(tmp_path):
     X, _, seen, C = imbalanced(sizes=(200, 60, 40))
     frame = pd.DataFrame(np.diag([0.0, 1.0, 1.0]).sum() - 2 * np.eye(3), CLASSES, CLASSES)
