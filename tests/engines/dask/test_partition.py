@@ -242,14 +242,17 @@ def test_a_question_half_answered_is_asked_again_in_full():
 
 
 class NewWorkerOnly:
-    """A client whose only worker has replaced another, and already holds its part."""
+    """A client whose only worker has replaced another, and already holds its part.
 
-    def __init__(self):
-        self.sent_to = []
+    The other one died before it answered, or before its answer was fetched.
+    """
+
+    def __init__(self, answered):
+        self.sent_to, self.old_is_done = [], answered
 
     def submit(self, *_, workers, **__):
         self.sent_to += workers
-        return SimpleNamespace(done=lambda: workers == ["new"])
+        return SimpleNamespace(done=lambda: workers == ["new"] or self.old_is_done)
 
     def nthreads(self):
         return {"new": 1}
@@ -260,11 +263,18 @@ class NewWorkerOnly:
     def cancel(self, futures):
         pass
 
-    def gather(self, futures):
+    def gather(self, futures, asynchronous):
         return ["answer" for _ in futures]
 
+    def sync(self, function, callback_timeout):
+        if self.sent_to[-1] == "old":
+            self.old_is_done = False
+            raise TimeoutError
+        return function()
 
-def test_a_call_to_a_worker_that_was_replaced_is_sent_again(monkeypatch):
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_call_to_a_worker_that_was_replaced_is_sent_again(answered, monkeypatch):
     def wait(futures, timeout):
         if not all(one.done() for one in futures):
             raise TimeoutError
@@ -272,7 +282,7 @@ def test_a_call_to_a_worker_that_was_replaced_is_sent_again(monkeypatch):
     distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
     monkeypatch.setattr(distributed, "wait", wait)
     pool = object.__new__(PartPool)
-    pool._client, pool._homes, pool._left_out = NewWorkerOnly(), ["old"], [None]
+    pool._client, pool._homes, pool._left_out = NewWorkerOnly(answered), ["old"], [None]
     pool._parts = [SimpleNamespace(key="part")]
     assert pool._ask_workers(len, [()]) == ["answer"]
     assert pool._client.sent_to == ["old", "new"]

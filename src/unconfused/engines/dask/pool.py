@@ -153,14 +153,16 @@ class PartPool:
         from distributed import wait
 
         assert self._client is not None
-        n_losses, alone_since, sent_to = 0, None, list(self._homes)
+        n_losses, alone_since, sent_to, patience = 0, None, list(self._homes), PATIENCE
         futures = [self._submit(i, function, argument) for i, argument in enumerate(arguments)]
         while True:
             try:
                 wait(futures, timeout=PATIENCE)
-                return list(self._client.gather(futures))
+                # A worker that dies before its answer is fetched would be waited for forever.
+                fetch = partial(self._client.gather, futures, asynchronous=True)
+                return list(self._client.sync(fetch, callback_timeout=patience))
             except TimeoutError:
-                workers = self._client.nthreads()
+                workers, patience = self._client.nthreads(), min(2 * patience, NO_WORKERS)
             if not workers:
                 alone_since = alone_since or time.monotonic()
                 if time.monotonic() - alone_since > NO_WORKERS:
