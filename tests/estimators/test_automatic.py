@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import train_test_split
 
 from unconfused import LabelNoiseWarning, UnconfusedLogisticRegression, noise
+from unconfused.estimators.automatic.average import Member, shares_of
 from unconfused.estimators.automatic.held_out import FOLDS, fold_numbers
-from unconfused.estimators.automatic.search import PENALTIES, USUAL_PENALTY, Search
+from unconfused.estimators.automatic.search import PENALTIES, USUAL_PENALTY
 
 
 @pytest.fixture(scope="module")
@@ -166,19 +167,21 @@ def test_labels_are_believed_where_that_predicts_the_truths_best(digits):
     assert clf.score(X_test, true_test) >= believing.score(X_test, true_test) - 0.01
 
 
-def test_simple_models_are_taken_if_they_predict_held_out_truths_better(monkeypatch):
+def test_simple_models_are_taken_if_they_predict_held_out_truths_best(monkeypatch):
     problem = make_problem(1, n=300)
     truth = np.where(np.arange(300) % 3 == 0, problem.true, np.nan)
     clf = UnconfusedLogisticRegression(random_state=0)
     for believed in (True, False):
         kind = (float(believed), believed)
         monkeypatch.setattr(
-            Search,
-            "simpler",
-            lambda self, *_, kind=kind: next(c for c in self.scores if c[1:] == kind),
+            "unconfused.estimators.automatic.choose.shares_of",
+            lambda members, _, kind=kind: np.array(
+                [float(m.candidate[1:] == kind) for m in members]
+            ),
         )
         fitted = clone(clf).fit(problem.X, problem.y, y_true=truth)
         assert fitted.noisy_weight_ == float(believed)
+        assert fitted.choice_["share"][fitted.choice_["chosen"] > 0] == 1.0
         assert fitted.relabel_ == 0 and not np.array_equal(fitted.confusion_, np.eye(4))
         trusted = ~np.isnan(truth)
         labels = np.where(trusted, truth, problem.y).astype(int)
@@ -187,6 +190,23 @@ def test_simple_models_are_taken_if_they_predict_held_out_truths_better(monkeypa
         alone.fit(problem.X[rows], labels[rows])
         ours, theirs = (one.coef_ / np.linalg.norm(one.coef_) for one in (fitted, alone))
         np.testing.assert_allclose(ours, theirs, atol=0.01)  # up to the temperature
+
+
+def test_shares_follow_the_evidence_and_no_more():
+    rng = np.random.RandomState(0)
+    losses = rng.exponential(0.3, (2, 400))
+    losses[1] += 0.1
+
+    def shares(n_rows, weight=1.0):
+        members = [Member(None, own[:n_rows], None, None) for own in losses]
+        return shares_of(members, np.full(n_rows, weight))
+
+    assert shares(400)[0] == 1.0 and 0.2 < shares(10)[0] < 0.8
+    twice = [Member(None, np.repeat(own[:10], 2), None, None) for own in losses]
+    np.testing.assert_allclose(shares(10, 2.0), shares_of(twice, np.ones(20)), atol=0.01)
+    # As good as each other: what was likelier beforehand is likelier still.
+    same = [Member(None, losses[0], None, None, prior) for prior in (1.0, 3.0)]
+    np.testing.assert_allclose(shares_of(same, np.ones(400)), [0.25, 0.75])
 
 
 def test_few_rows_get_the_usual_penalty():

@@ -31,6 +31,8 @@ def test_it_is_as_calibrated_as_on_clean_labels(known):
         calibration_error(model.predict_proba(X_test), true_test) for model in (noisy, clean)
     )
     assert ours <= theirs + 0.02
+    if known == "truths":  # an average of models that have their own temperatures
+        return
     # Without the temperature it would be far from that.
     power = noisy._state.calibration[0]
     noisy.coef_, noisy.intercept_ = noisy.coef_ / power, noisy.intercept_ / power

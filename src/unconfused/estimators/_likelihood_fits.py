@@ -177,13 +177,8 @@ class LikelihoodFits(SoftmaxClassifier):
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
         metric: Preconditioner | None = None,
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """Fit again to the classes that rows probably have (in place).
-
-        Returns
-        -------
-        What models that have not seen a row say of it, before and after, if there were rounds
-        """
+    ) -> Relabelling | None:
+        """Fit again to the classes that rows probably have (in place); return the rounds."""
         n_rounds = self._most_rounds(seen)
         if not n_rounds or state.interrupted:
             return None
@@ -213,7 +208,7 @@ class LikelihoodFits(SoftmaxClassifier):
             given=given,
         )
         rounds.run(state, n_rounds)
-        return rounds.out_of_fold
+        return rounds
 
     def _most_rounds(self, seen: Evidence) -> int:
         """Return how many rounds of relabelling there may be."""

@@ -22,6 +22,7 @@ from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
 from unconfused.estimators.relabel.evidence import seen_through
+from unconfused.estimators.relabel.pseudo_labels import Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 
@@ -296,10 +297,11 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             state = settings.run(self._engine_without(data, None), state)
             # What few trusted rows say of C is no match for what they say of the rows themselves.
             given = known.matrix if known.source == "given" else None
-            judged = self._relabel_noisy(data, settings, state, given)
+            plain = replace(state)
+            rounds = self._relabel_noisy(data, settings, state, given)
             if state.calibration is None and last is not None:
                 state.calibrate(last[0], last[1:], self.fit_intercept)
-            state = choice.conclude(state, judged)
+            state = choice.conclude(plain, state, rounds)
         if used is not None:
             state.weights = used.widen(state.weights)
         self._pair_counts = data.pair_counts()
@@ -312,7 +314,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         settings: Likelihood,
         state: LikelihoodState,
         given: FloatArray | None,
-    ) -> tuple[FloatArray, FloatArray] | None:
+    ) -> Relabelling | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
         no_classes = data.labels.other_labels is not None or data.known.all()

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from unconfused._typing import BoolArray, FloatArray
+from unconfused._typing import BoolArray
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
 from unconfused.estimators.annotators.voted_rows import refuse_no_rows
+from unconfused.estimators.automatic.average import (
+    RELABELLED,
+    THROUGH_MATRIX,
+    Member,
+    average,
+    shares_of,
+)
 from unconfused.estimators.automatic.calibrated import calibrate_by
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
@@ -39,6 +47,7 @@ from unconfused.estimators.automatic.search import (
     Search,
 )
 from unconfused.estimators.automatic.shares import outgrown, warn_of_outgrown
+from unconfused.estimators.relabel.pseudo_labels import Relabelling
 from unconfused.solvers.likelihood import LikelihoodState
 
 
@@ -88,25 +97,24 @@ class Choice:
         if not (open_l2 or open_weight or to_guess):
             return None
         # What a noisy row counts is for truths to say: labels would have themselves believed.
-        through = known.matrix if (open_l2 or to_guess) and not counted else None
+        through = known.matrix if open_l2 or to_guess else None
         rows = rows_to_judge_by(data, through, fold_seed(model.random_state))
         if rows is None:
             return None
         by_truth = rows.enough(rows.truth, FEWEST_TRUTHS)
         by_labels = rows.enough(rows.every, FEWEST_LABELS)
-        if not by_truth and (counted or not by_labels):
+        if not by_truth and not by_labels:
             return None
-        search = Search(
-            rows, self._fit_folds(known, rows), model.fit_intercept, given=known.counts is None
-        )
+        search = Search(rows, self._fit_folds(known, rows), model.fit_intercept, by_truth)
         weight = FIRST_WEIGHT if counted and open_weight else model.noisy_weight_
         penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
-        by = rows.truth if counted or not by_labels else rows.every
+        by = rows.every if by_labels else rows.truth
         best, states = search.walk([Candidate(l2, weight) for l2 in penalties], by)
         if open_weight and by_truth:
             best = search.choose_weight(best, states, penalties)
             if data.labels.other_labels is None:  # or there are no classes to believe
-                search.walk([Candidate(l2, 1.0, True) for l2 in penalties], rows.truth)
+                believed, _ = search.walk([Candidate(l2, 1.0, True) for l2 in penalties], by)
+                search.simple.append(believed)
         search.chosen = best
         model.l2_, model.noisy_weight_ = best.l2, best.noisy_weight
         return search
@@ -133,64 +141,112 @@ class Choice:
         self.known, self.search = guessed, through or search
 
     def conclude(
-        self, state: LikelihoodState, judged: tuple[FloatArray, FloatArray] | None
+        self, plain: LikelihoodState, state: LikelihoodState, rounds: Relabelling | None
     ) -> LikelihoodState:
-        """Take a simple model instead, if that predicts better, and calibrate what is taken.
+        """Average the fit with its rounds and with simple models, and calibrate the average.
 
         Parameters
         ----------
-        state : the fit through C, after its rounds
-        judged : what models that have not seen a row say of it, before the rounds and after
+        plain, state : the fit through C before its rounds, and after them
+        rounds : what was tried in them
         """
-        if self.search is None:
+        search, model = self.search, self.model
+        if search is None:
             return state
-        state = self._fall_back(self.search, state, judged)
+        if search.by_truths and not state.interrupted:
+            try:
+                state = self._averaged(search, plain, state, rounds)
+            except KeyboardInterrupt:
+                state.interrupted = True
         if state.calibration is None:
-            calibrate_by(self.search, state, self.model.fit_intercept)
-        self.model.choice_ = self.search.table()
+            calibrate_by(search, state, model.fit_intercept)
+        model.choice_ = search.table()
         return state
 
-    def _fall_back(
+    def _averaged(
         self,
         search: Search,
+        plain: LikelihoodState,
         state: LikelihoodState,
-        judged: tuple[FloatArray, FloatArray] | None,
+        rounds: Relabelling | None,
     ) -> LikelihoodState:
-        """Fit to the labels as they are, or to the trusted rows alone, if these predict better."""
-        simple = search.simpler(judged if state.relabelled else None)
-        if simple is None and not state.interrupted:
-            simple = self._instead_of_outgrown(search, state)
-        if simple is None or state.interrupted:
-            return state
-        model, data, search.chosen = self.model, self.data, simple
-        model.l2_, model.noisy_weight_ = simple.l2, simple.noisy_weight
-        matrix = state.matrix if simple.noisy_weight else self.known.matrix
-        fixed = KnownConfusion(np.eye(len(matrix)) if simple.believed else matrix)
-        settings = model._likelihood(data, fixed, simple.noisy_weight, model.max_iter)
-        settings = replace(settings, prior_counts=None)
-        engine = model._engine_without(data, None)
-        state = settings.run(engine, LikelihoodState(0.0 * state.weights, fixed.matrix))
-        state.matrix = matrix  # labels are judged through C all the same
-        settings.judge(engine, state)
-        return state
+        """Return the average of all models worth it, with the matrix of the best through C."""
+        model, data, rows = self.model, self.data, search.rows.through(state.matrix)
+        members = self._members(search, plain, state, rounds)
+        shares = shares_of(members, rows.weight[rows.truth])
+        best = members[int(shares.argmax())].candidate
+        for member, share in zip(members, shares, strict=True):
+            search.shares[member.candidate] = search.shares.get(member.candidate, 0.0) + share
+        search.chosen, model.l2_, model.noisy_weight_ = best, best.l2, best.noisy_weight
+        weights, scale = average(members, shares, rows, model.fit_intercept)
+        relabelled = any(m.relabelled and s > 0 for m, s in zip(members, shares, strict=True))
+        found = replace(
+            state if relabelled else plain, weights=weights, matrix=state.matrix, calibration=None
+        )
+        found.calibrate(scale.power, scale.shift, model.fit_intercept)
+        through = KnownConfusion(found.matrix)
+        settings = model._likelihood(data, through, model.noisy_weight_, model.max_iter)
+        settings.judge(model._engine_without(data, None), found)
+        return found
 
-    def _instead_of_outgrown(self, search: Search, state: LikelihoodState) -> Candidate | None:
-        """Return a simple model if a class has more rows than trusted rows and labels allow."""
-        simple, data = search.best_simple, self.data
-        if self.known.source != "trusted" or state.posterior is None or simple is None:
-            return None
+    def _members(
+        self,
+        search: Search,
+        plain: LikelihoodState,
+        state: LikelihoodState,
+        rounds: Relabelling | None,
+    ) -> list[Member]:
+        """List the fit through C, its rounds, and simple models."""
+        chosen, rows = search.chosen, search.rows
+        assert chosen is not None
+        ours = search.losses(chosen, rows.truth)
+        fit = partial(Member, chosen)
+        members = [fit(ours, search.scores[chosen], lambda: plain, THROUGH_MATRIX)]
+        if state.relabelled and rounds is not None and rounds.out_of_fold is not None:
+            # From other folds than the search's: only the difference counts.
+            before, after = (logs[rows.places] for logs in rounds.out_of_fold)
+            gain = rows.losses(after, rows.truth) - rows.losses(before, rows.truth)
+            members.append(fit(ours + gain, after, lambda: state, RELABELLED, True))
+        if self._outgrown(search, state):
+            members = []
+        return members + [
+            Member(
+                simple,
+                search.losses(simple, rows.truth),
+                search.scores[simple],
+                partial(self._fit_simple, simple, plain),
+            )
+            for simple in search.simple
+            if simple != chosen or not members
+        ]
+
+    def _fit_simple(self, simple: Candidate, plain: LikelihoodState) -> LikelihoodState:
+        """Fit to the labels as they are, or to the trusted rows alone."""
+        model, data = self.model, self.data
+        fixed = KnownConfusion(np.eye(len(plain.matrix)) if simple.believed else plain.matrix)
+        settings = model._likelihood(data, fixed, simple.noisy_weight, model.max_iter)
+        settings = replace(settings, prior_counts=None, l2=simple.l2)
+        rows = data.rows_without(None) if simple.noisy_weight else data.trusted_rows(None)
+        start = LikelihoodState(0.0 * plain.weights, fixed.matrix)
+        fitted: LikelihoodState = settings.run(model._engine(*rows), start)
+        return fitted
+
+    def _outgrown(self, search: Search, state: LikelihoodState) -> bool:
+        """Whether a class has more rows than trusted rows and labels allow; warn if so."""
+        data = self.data
+        if self.known.source != "trusted" or state.posterior is None or not search.simple:
+            return False
         if data.labels.other_labels is not None:  # how often labels occur says nothing then
-            return None
+            return False
         n_classes, observed = len(self.known.matrix), data.labels.observed
         seen = (observed >= 0) & ~data.known
         weight = None if data.sample_weight is None else data.sample_weight[seen]
         labels = np.bincount(observed[seen], weight, minlength=n_classes).astype(np.float64)
         rows = state.posterior[:n_classes].sum(axis=0)
         found = outgrown(rows, data.pair_counts(), labels)
-        if not len(found):
-            return None
-        warn_of_outgrown(data.labels.classes[found])
-        return simple
+        if len(found):
+            warn_of_outgrown(data.labels.classes[found])
+        return bool(len(found))
 
     def _fit_folds(self, known: KnownConfusion, rows: HeldOutRows) -> FitWithout:
         """Return how to fit candidates without the rows of a fold."""

@@ -22,7 +22,7 @@ from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
-PENALTIES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6)
+PENALTIES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, *(10.0**-k for k in range(6, 15)))
 """Penalties tried, times the mean squared distance of a row from the mean of all: features on
 another scale are the same problem. On Digits, Reuters and Music the best lie between 1e-4 and 1e-3.
 """
@@ -45,13 +45,10 @@ FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
 
 THIN_EVIDENCE = float(np.log(20.0))
 """Log-losses on all held-out rows together are logarithms of likelihoods: candidates that differ by
-less than this, 20 to 1, are as good. A handful of rows, all predicted rightly, would otherwise
-decide by the last digits of losses next to 0."""
+less than this, 20 to 1, are as good."""
 
-CLEARLY = 2.0
-"""Standard errors by which a simple model must be better to be taken instead. Rounds gain more than
-log-losses on a few truths can tell: on Reuters at one standard error they were given up where they
-had raised accuracy from 0.88 to 0.92."""
+NO_BETTER = 0.05
+"""A gain in the log-likelihood of all held-out rows that is not worth a weaker penalty."""
 
 SEARCH_TOL, SEARCH_MATRIX_STEPS = 3e-4, 5
 """Tolerance of fits that are only compared, and steps of C between them."""
@@ -94,16 +91,23 @@ class Search:
     rows : what to judge by
     fit_without : fits of the folds
     intercept : whether the last weight of a class is its intercept
-    given : whether C is known. If it was counted on trusted rows, and these are too few to tell
-        weights apart, they are too few for C as well: thin evidence then speaks for no weight
+    by_truths : whether truths are enough to judge by
     """
 
     rows: HeldOutRows
     fit_without: FitWithout
     intercept: bool
-    given: bool = True
+    by_truths: bool = False
     scores: dict[Candidate, FloatArray] = field(default_factory=dict)
+    matrices: dict[Candidate, FloatArray] = field(default_factory=dict)
+    """C as the folds' fits of a candidate found it, in the mean."""
+
+    simple: list[Candidate] = field(default_factory=list)
+    """The best penalties of labels believed and of trusted rows alone, if these were tried."""
+
     chosen: Candidate | None = None
+    shares: dict[Candidate, float] = field(default_factory=dict)
+    """Of candidates in the model that was taken in the end."""
 
     def walk(
         self,
@@ -123,9 +127,11 @@ class Search:
                 for fold in range(FOLDS)
             ]
             self.scores[candidate] = self.rows.scores([s.weights for s in states], self.intercept)
+            self.matrices[candidate] = np.mean([s.matrix for s in states], axis=0)
             loss = self.loss(candidate, which)
-            risen = 0 if loss < least else risen + 1
-            if loss < least or not reached:
+            better = loss < least - NO_BETTER / float(self.rows.weight[which].sum())
+            risen = 0 if better else risen + 1
+            if better or not reached:
                 best, reached, least = candidate, states, loss
             elif risen == 2:
                 break
@@ -141,39 +147,32 @@ class Search:
             raise KeyboardInterrupt
         return found
 
+    def losses(self, candidate: Candidate, which: BoolArray) -> FloatArray:
+        """Return the losses of a candidate on some of the rows, labels seen through its own C."""
+        rows = self.rows.through(self.matrices[candidate])
+        return rows.losses(self.scores[candidate], which)
+
     def loss(self, candidate: Candidate, which: BoolArray) -> float:
         """Return the mean loss of a candidate on some of the rows."""
-        losses = self.rows.losses(self.scores[candidate], which)
-        return float(np.average(losses, weights=self.rows.weight[which]))
+        return float(np.average(self.losses(candidate, which), weights=self.rows.weight[which]))
 
     def best_loss(self, which: BoolArray) -> float:
         """Return the mean loss of what was chosen on some of the rows."""
         assert self.chosen is not None
         return self.loss(self.chosen, which)
 
-    def as_good(
-        self,
-        one: FloatArray,
-        best: FloatArray,
-        which: BoolArray,
-        errors: float = 1.0,
-        thin: float = THIN_EVIDENCE,
-    ) -> bool:
-        """Whether losses on some of the rows are not above others by so many standard errors."""
-        weight = self.rows.weight[which]
-        excess, error = mean_and_error(one - best, weight)
-        return excess <= max(errors * error, thin / float(weight.sum()))
-
-    def largest_weight(self, candidates: Sequence[Candidate], which: BoolArray) -> Candidate:
+    def largest_weight(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the candidate with the largest weight that is as good as the best.
 
-        The trusted rows are few, and losses on them differ by chance; the noisy rows are many.
-        Where it cannot be told that they do harm, they should count.
+        Trusted rows are few, and losses on them differ by chance; the noisy rows are many. Where
+        it cannot be told that they do harm, they should count.
         """
-        losses = {c: self.rows.losses(self.scores[c], which) for c in candidates}
-        best = min(candidates, key=lambda c: self.loss(c, which))
-        thin = THIN_EVIDENCE if self.given else 0.0
-        as_good = [c for c in candidates if self.as_good(losses[c], losses[best], which, thin=thin)]
+        truth = self.rows.truth
+        losses = {c: self.losses(c, truth) for c in candidates}
+        best = losses[min(candidates, key=lambda c: self.loss(c, truth))]
+        excess = {c: mean_and_error(losses[c] - best, self.rows.weight[truth]) for c in candidates}
+        thin = THIN_EVIDENCE / float(self.rows.weight[truth].sum())
+        as_good = [c for c in candidates if excess[c][0] <= max(thin, excess[c][1])]
         return max(as_good, key=lambda c: c.noisy_weight)
 
     def choose_weight(
@@ -187,40 +186,8 @@ class Search:
             self.walk([best._replace(noisy_weight=w) for w in weights], truth, states)
         weighed = [c for c in self.scores if c.l2 == best.l2]
         alone, _ = self.walk([Candidate(l2, 0.0) for l2 in penalties], truth)
-        return self.largest_weight([*weighed, alone], truth)
-
-    @property
-    def best_simple(self) -> Candidate | None:
-        """The better one of labels believed and trusted rows alone, by truths; None if not tried.
-
-        Labels believed means both mixed: trusted rows enter with their truth. With their labels
-        instead, a few rows would be worse, and all others the same.
-        """
-        simple = [c for c in self.scores if c.believed or c.noisy_weight == 0]
-        return min(simple, key=lambda c: self.loss(c, self.rows.truth)) if simple else None
-
-    def simpler(self, judged: tuple[FloatArray, FloatArray] | None) -> Candidate | None:
-        """Return what predicts held-out truths clearly better than what was chosen, if any does.
-
-        That is labels believed as they are, or the trusted rows alone, each at its best penalty.
-
-        Parameters
-        ----------
-        judged : what models that have not seen a row say of all rows that can be held out, before
-            rounds of relabelling and after them, two of (n, Q), if there were any. They have learnt
-            from fewer rows than the fits of the search, so that only their difference counts; and
-            not even that where labels have no weight: rounds then only repeat what the trusted rows
-            said, and truths held out of them are no judge of it
-        """
-        truth, best = self.rows.truth, self.best_simple
-        if best is None or self.chosen is None:
-            return None
-        ours = self.rows.losses(self.scores[self.chosen], truth)
-        if judged is not None and self.chosen.noisy_weight > 0:
-            before, after = (self.rows.losses(logs[self.rows.places], truth) for logs in judged)
-            ours = ours + after - before
-        theirs = self.rows.losses(self.scores[best], truth)
-        return None if self.as_good(ours, theirs, truth, CLEARLY) else best
+        self.simple.append(alone)
+        return self.largest_weight([*weighed, alone])
 
     def table(self) -> dict[str, FloatArray]:
         """Return what was tried, and the losses: on trusted rows if any are judged by."""
@@ -233,4 +200,5 @@ class Search:
             "believed": np.array([float(c.believed) for c in tried]),
             "loss": np.array([self.loss(c, which) for c in tried]),
             "chosen": np.array([float(c == self.chosen) for c in tried]),
+            "share": np.array([self.shares.get(c, 0.0) for c in tried]),
         }

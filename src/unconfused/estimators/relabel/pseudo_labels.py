@@ -94,10 +94,13 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
 
     @property
     def out_of_fold(self) -> tuple[FloatArray, FloatArray] | None:
-        """What models say of rows they have not seen, as logs: before the rounds, and after."""
-        if self.at_first is None or self.judged is None:
-            return None
-        return self.at_first.logs, self.judged.logs
+        """What models say of rows they have not seen, as logs: before the rounds, and after.
+
+        After the first one, if that was on trial: later ones have had the label of a row leak into
+        what models say of it.
+        """
+        after = self.trial or self.judged
+        return None if self.at_first is None or after is None else (self.at_first.logs, after.logs)
 
     def _calibrate(self) -> None:
         if self.at_first is None or self.judged is None:

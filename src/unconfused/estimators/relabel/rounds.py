@@ -85,6 +85,9 @@ class Rounds(ABC, Generic[Model, Target]):
     at_first: Judged | None = field(default=None, init=False)
     """What models of the folds say before any round."""
 
+    trial: Judged | None = field(default=None, init=False)
+    """What they say after the first round, if that was a trial."""
+
     judged: Judged | None = field(default=None, init=False)
     """What they say after the last round that was accepted."""
 
@@ -164,6 +167,7 @@ class Rounds(ABC, Generic[Model, Target]):
             targets = self._trial_targets(folds) if on_trial else [target] * len(folds)
             models = self._fit_targets(targets, folds, models)
             judged = self._judge(self._logs(folds, models), judged.seen, kept)
+            self.trial = judged if on_trial else self.trial
             clearly = CLEARLY if on_trial and self.seen.known.any() else 0.0
             if judged.explains_less_than(self.at_first, clearly):
                 break  # the model is too simple to teach itself

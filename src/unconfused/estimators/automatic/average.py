@@ -1,0 +1,112 @@
+"""Models averaged by how likely they make the truths of held-out rows.
+
+Trusted rows are few. They can tell a good model from a bad one, but choosing among good ones by
+them is a lottery, and an average of good models is better than most of them. Shares in proportion
+to the likelihood of held-out truths do both. The average is one of scores, and so of weights: it is
+a linear model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+
+from unconfused._typing import FloatArray
+from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.estimators.automatic.calibrated import calibration_of
+from unconfused.estimators.automatic.held_out import HeldOutRows
+from unconfused.estimators.automatic.search import Candidate
+from unconfused.solvers.likelihood import LikelihoodState
+
+NEGLIGIBLE = 0.01
+"""A model with a smaller share is left out; it need not be fitted then."""
+
+
+N_DRAWS = 500
+
+THROUGH_MATRIX, RELABELLED = 2.0, 4.0
+"""How likely a fit through C, and its rounds, are the best before any truth is looked at, relative
+to simple models. Set by reasoning; on Digits and Music even odds do as well."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A model that may have a share in the average.
+
+    Parameters
+    ----------
+    candidate : its settings
+    losses : (n,), of held-out truths
+    scores : (n, Q), out-of-fold scores of all rows that are judged by
+    fit : returns the model fitted to all rows
+    prior : how likely it is the best before any truth is looked at, relative to the others
+    relabelled : whether it comes from rounds of relabelling
+    """
+
+    candidate: Candidate
+    losses: FloatArray
+    scores: FloatArray
+    fit: Callable[[], LikelihoodState]
+    prior: float = 1.0
+    relabelled: bool = False
+
+
+def shares_of(members: Sequence[Member], weight: FloatArray) -> FloatArray:
+    """Return the share of each member.
+
+    That is its probability given the truths held out, in the mean over what the losses of other
+    trusted rows might have been (pseudo-BMA+ of Yao, Vehtari, Simpson and Gelman, 2018, with a
+    normal distribution for their bootstrap): what a handful of rows says by chance decides nothing.
+
+    Examples
+    --------
+    >>> rng = np.random.RandomState(0)
+    >>> good, bad = (Member(None, rng.exponential(mean, 60), None, None) for mean in (0.2, 0.4))
+    >>> shares_of([good, bad], np.ones(60)).round(1)
+    array([1., 0.])
+    >>> from dataclasses import replace
+    >>> few = [replace(member, losses=member.losses[:6]) for member in (good, bad)]
+    >>> shares_of(few, np.ones(6)).round(1)
+    array([0.5, 0.5])
+    """
+    losses = np.array([member.losses for member in members])
+    total = losses @ weight
+    around = losses - total[:, np.newaxis] / weight.sum()
+    spread, axes = np.linalg.eigh((weight * around) @ around.T)
+    chance = np.random.RandomState(0).standard_normal((N_DRAWS, len(members)))
+    drawn = total + np.vstack([chance, -chance]) * np.sqrt(np.maximum(spread, 0.0)) @ axes.T
+    prior = np.log([member.prior for member in members])
+    shares = softmax(prior - drawn, axis=1).mean(axis=0)
+    shares[shares < NEGLIGIBLE] = 0.0
+    return np.asarray(shares / shares.sum())
+
+
+def average(
+    members: Sequence[Member], shares: FloatArray, rows: HeldOutRows, intercept: bool
+) -> tuple[FloatArray, Calibration]:
+    """Return the weights of the average, and its calibration.
+
+    Each member enters at the temperature that suits its own held-out rows.
+    """
+    weights, scores = np.zeros(0), np.zeros(0)
+    prior: FloatArray | None = None
+    for member, share in zip(members, shares, strict=True):
+        if share == 0.0:
+            continue
+        state = member.fit()
+        if state.interrupted:
+            raise KeyboardInterrupt
+        assert state.posterior is not None
+        own = state.posterior.sum(axis=0) / state.posterior.sum() if intercept else None
+        scale = calibration_of(rows, member.scores, own)
+        if state.calibration is None:
+            state.calibrate(scale.power, scale.shift, intercept)
+        weights = weights + share * state.weights if weights.size else share * state.weights
+        part = share * log_softmax(scale.power * member.scores + scale.shift, axis=1)
+        scores = scores + part if scores.size else part
+        if own is not None:
+            prior = share * own if prior is None else prior + share * own
+    return weights, calibration_of(rows, scores, prior)
