@@ -53,6 +53,11 @@ class Member:
     prior: float = 1.0
     relabelled: bool = False
 
+    @property
+    def trust(self) -> float:
+        """What a label seen through C says of its temperature, beside a truth: as in its fit."""
+        return 0.0 if self.candidate.believed else self.candidate.noisy_weight
+
 
 def shares_of(members: Sequence[Member], weight: FloatArray) -> FloatArray:
     """Return the share of each member.
@@ -101,12 +106,11 @@ def average(
             raise KeyboardInterrupt
         assert state.posterior is not None
         own = state.posterior.sum(axis=0) / state.posterior.sum() if intercept else None
-        scale = calibration_of(rows, member.scores, own)
-        if state.calibration is None:
-            state.calibrate(scale.power, scale.shift, intercept)
+        scale = calibration_of(rows, member.scores, own, member.trust)
+        state.calibrate(scale.power, scale.shift, intercept)
         weights = weights + share * state.weights if weights.size else share * state.weights
         part = share * log_softmax(scale.power * member.scores + scale.shift, axis=1)
         scores = scores + part if scores.size else part
         if own is not None:
             prior = share * own if prior is None else prior + share * own
-    return weights, calibration_of(rows, scores, prior)
+    return weights, calibration_of(rows, scores, prior, members[int(shares.argmax())].trust)

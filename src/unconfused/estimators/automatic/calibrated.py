@@ -19,7 +19,9 @@ PRECISION_OF_POWER = 1.0
 held-out rows that are all predicted correctly would push probabilities to certainty."""
 
 
-def calibration_of(rows: HeldOutRows, scores: FloatArray, shares: FloatArray | None) -> Calibration:
+def calibration_of(
+    rows: HeldOutRows, scores: FloatArray, shares: FloatArray | None, trust: float = 1.0
+) -> Calibration:
     """Fit the temperature to out-of-fold scores, around the class shares.
 
     The scores are scaled around the log class shares, as the penalty shrinks the effect of the
@@ -30,12 +32,14 @@ def calibration_of(rows: HeldOutRows, scores: FloatArray, shares: FloatArray | N
     ----------
     rows, scores : held-out rows and their out-of-fold scores
     shares : (Q,), class shares; None without an intercept
+    trust : weight of a label relative to a truth
     """
     n_classes = scores.shape[1]
     prior = np.zeros(n_classes) if shares is None else np.log(np.maximum(shares, 1e-12))
     around = scores - prior
     # Weights of any scale mean the same: as many rows as there are.
     weight = rows.weight / max(float(rows.weight.mean()), 1e-300)
+    weight = np.where(rows.truth, 1.0, trust) * weight
 
     def loss(log_power: float) -> float:
         probability = softmax(np.exp(log_power) * around + prior, axis=1)

@@ -200,13 +200,15 @@ class Choice:
         chosen, rows = search.chosen, search.rows
         assert chosen is not None
         ours = search.losses(chosen, rows.truth)
-        fit = partial(Member, chosen)
-        members = [fit(ours, search.scores[chosen], lambda: plain, THROUGH_MATRIX)]
-        if state.relabelled and rounds is not None and rounds.out_of_fold is not None:
+        judged = search.at_least_own(ours, search.scores[chosen], plain.weights)
+        members = [Member(chosen, *judged, lambda: plain, THROUGH_MATRIX)]
+        if state.relabelled and rounds is not None:
             # From other folds than the search's: only the difference counts.
-            before, after = (logs[rows.places] for logs in rounds.out_of_fold)
-            gain = rows.losses(after, rows.truth) - rows.losses(before, rows.truth)
-            members.append(fit(ours + gain, after, lambda: state, RELABELLED, True))
+            before, first, last = (logs[rows.places] for logs in rounds.out_of_fold)
+            gain = rows.losses(first, rows.truth) - rows.losses(before, rows.truth)
+            state.uncalibrate(self.model.fit_intercept)
+            judged = search.at_least_own(ours + gain, last, state.weights)
+            members.append(Member(chosen, *judged, lambda: state, RELABELLED, True))
         if self._outgrown(search, state):
             members = []
         return members + [

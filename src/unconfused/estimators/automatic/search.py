@@ -161,6 +161,18 @@ class Search:
         assert self.chosen is not None
         return self.loss(self.chosen, which)
 
+    def at_least_own(
+        self, losses: FloatArray, scores: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return losses of held-out truths and scores, or those of weights fitted to all rows.
+
+        The latter if the losses are larger: the fit has then found another optimum than those of
+        the folds, and what these say is of no use.
+        """
+        own_scores = self.rows.scores([weights] * FOLDS, self.intercept)
+        own, weight = self.rows.losses(own_scores, truth := self.rows.truth), self.rows.weight
+        return (own, own_scores) if weight[truth] @ (own - losses) > 0 else (losses, scores)
+
     def largest_weight(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the candidate with the largest weight that is as good as the best.
 
@@ -173,21 +185,28 @@ class Search:
         excess = {c: mean_and_error(losses[c] - best, self.rows.weight[truth]) for c in candidates}
         thin = THIN_EVIDENCE / float(self.rows.weight[truth].sum())
         as_good = [c for c in candidates if excess[c][0] <= max(thin, excess[c][1])]
-        return max(as_good, key=lambda c: c.noisy_weight)
+        return max(as_good, key=lambda c: (c.noisy_weight, -self.loss(c, truth)))
 
     def choose_weight(
         self, best: Candidate, states: list[LikelihoodState], penalties: Sequence[float]
     ) -> Candidate:
-        """Go on from the best penalty to other weights; return the candidate to take."""
+        """Go on from the best penalty to other weights; return the candidate to take.
+
+        The penalty that suits many noisy rows need not suit the trusted ones: small weights are
+        tried with that of the trusted rows alone, too.
+        """
         truth = self.rows.truth
+        alone, of_alone = self.walk([Candidate(l2, 0.0) for l2 in penalties], truth)
+        self.simple.append(alone)
         larger = [w for w in reversed(WEIGHTS) if w > best.noisy_weight]
         smaller = [w for w in WEIGHTS if w < best.noisy_weight]
-        for weights in filter(None, (larger, smaller)):
-            self.walk([best._replace(noisy_weight=w) for w in weights], truth, states)
-        weighed = [c for c in self.scores if c.l2 == best.l2]
-        alone, _ = self.walk([Candidate(l2, 0.0) for l2 in penalties], truth)
-        self.simple.append(alone)
-        return self.largest_weight([*weighed, alone])
+        paths = [(best, states, larger), (best, states, smaller)]
+        if alone.l2 != best.l2:
+            paths.append((alone, of_alone, smaller[::-1]))
+        for begin, reached, weights in paths:
+            if weights:
+                self.walk([begin._replace(noisy_weight=w) for w in weights], truth, reached)
+        return self.largest_weight([c for c in self.scores if c.l2 in (best.l2, alone.l2)])
 
     def table(self) -> dict[str, FloatArray]:
         """Return what was tried, and the losses: on trusted rows if any are judged by."""

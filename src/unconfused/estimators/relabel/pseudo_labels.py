@@ -93,14 +93,13 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         state.noise_depends_on_rows = self.balanced
 
     @property
-    def out_of_fold(self) -> tuple[FloatArray, FloatArray] | None:
-        """What models say of rows they have not seen, as logs: before the rounds, and after.
+    def out_of_fold(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What models say of rows they have not seen, as logs: at first, after a round, at last.
 
-        After the first one, if that was on trial: later ones have had the label of a row leak into
-        what models say of it.
+        From the second round on the label of a row has leaked into what models say of it.
         """
-        after = self.trial or self.judged
-        return None if self.at_first is None or after is None else (self.at_first.logs, after.logs)
+        assert self.at_first is not None and self.judged is not None
+        return self.at_first.logs, (self.trial or self.judged).logs, self.judged.logs
 
     def _calibrate(self) -> None:
         if self.at_first is None or self.judged is None:
