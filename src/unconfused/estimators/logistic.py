@@ -110,8 +110,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     l2_, noisy_weight_ : float, the penalty and the weight in use
     relabel_ : int, number of rounds made
     choice_ : dict of arrays, one entry per combination of settings tried: `l2`, `noisy_weight`,
-        `believed` (labels taken as right), the held-out `loss`, and which was `chosen`. Only if
-        something was chosen
+        `believed` (labels taken as right), the held-out `loss`, the `share` in an average of
+        models, its rounds included, and which one has the largest, `chosen`. Only if something was
+        chosen
     annotators_, annotator_confusion_ : the annotators and their matrices, (A, Q, Q), if the labels
         were votes; `confusion_` is then that of all answers together
     annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
@@ -127,13 +128,16 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     Notes
     -----
     Settings left at "auto" are chosen together in five folds by the log-loss of held-out rows, at
-    the best temperature: of the truths of trusted rows; if C is given, or labels are taken as
-    right, of all labels seen through C; with votes, of the votes. Penalties from 1e-6 to 0.01 times
-    the mean squared distance of a row from the mean are tried. With votes on Dask collections, with
-    fewer than 3 trusted rows per class (if C is counted on them) or fewer than 30 rows per class,
-    the penalty is 3e-4 times that distance. If taking labels as right, or the trusted rows alone,
-    predict held-out truths clearly better than the model through C after its rounds, that is the
-    model.
+    the best temperature: penalties by the truths of trusted rows and by all labels seen through C,
+    or by votes; weights of noisy rows by the truths. Penalties from 1e-14 to 0.01 times the mean
+    squared distance of a row from the mean are tried, strongest first, until weaker ones no longer
+    help. On Dask collections only trusted rows are held out. With votes there, or with fewer than 3
+    trusted and 30 labelled rows per class, the penalty is 3e-4 times that distance.
+
+    With at least 3 trusted rows per class the model is an average of the fit through C, the same
+    after rounds of relabelling, and two simple ones: labels taken as right, and the trusted rows
+    alone. Each has a share according to its likelihood of held-out truths. An average of scores is
+    one of weights, so this is a linear model again.
 
     Where anything was chosen, or rounds were made, the weights are finally scaled to the
     temperature at which those held-out truths, labels or votes are likeliest, and intercepts are
