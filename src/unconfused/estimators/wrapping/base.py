@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import encode_labels
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.estimators._parts import fit_with, takes_in_fit
-from unconfused.estimators.relabel.rounds import SMALLEST, sure_classes
+from unconfused.estimators.relabel.rounds import SMALLEST
 
 LEAST = 0.05
 """Classes less probable than this are dropped: repeating a row for every class would make fits many
@@ -65,18 +65,15 @@ def soft(posterior: FloatArray, weight: FloatArray) -> Taught:
     return Taught(rows, codes, kept[rows, codes], posterior.argmax(axis=1))
 
 
-def only_sure(posterior: FloatArray, weight: FloatArray) -> Taught:
-    """Return a training set of nearly certain rows, for classifiers that take no weights."""
-    classes = np.full(len(posterior), -1)
-    counted = weight > 0
-    classes[counted] = sure_classes(posterior[counted])
-    return hard(classes, weight)
-
-
 def teach(estimator: Any, posterior: FloatArray, weight: FloatArray) -> Taught:
-    """Return a training set in the form that a classifier supports."""
-    takes_weights = takes_in_fit(estimator, "sample_weight")
-    return (soft if takes_weights else only_sure)(posterior, weight)
+    """Return classes of rows in the form that a classifier can learn from.
+
+    Without sample weights that is each row's likeliest class. Rows in doubt are not left out: their
+    classes would become rarer with every round.
+    """
+    if takes_in_fit(estimator, "sample_weight"):
+        return soft(posterior, weight)
+    return hard(np.where(weight > 0, posterior.argmax(axis=1), -1), weight)
 
 
 @dataclass(frozen=True)
