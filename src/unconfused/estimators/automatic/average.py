@@ -1,9 +1,8 @@
-"""Models averaged by how likely they make the truths of held-out rows.
+"""Models averaged in proportion to the likelihood of held-out truths.
 
-Trusted rows are few. They can tell a good model from a bad one, but choosing among good ones by
-them is a lottery, and an average of good models is better than most of them. Shares in proportion
-to the likelihood of held-out truths do both. The average is one of scores, and so of weights: it is
-a linear model again.
+A few trusted rows can tell a good model from a bad one, but not the best of several good ones. The
+average of good models is better than most of them, and weighting it by the likelihood of held-out
+truths removes the bad ones. Scores are averaged, and hence weights: the result is a linear model.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from unconfused.solvers.likelihood import LikelihoodState
 NEGLIGIBLE = 0.01
 """A model with a smaller share is left out; it need not be fitted then."""
 
-
 N_DRAWS = 500
+"""Draws of the losses, each taken with both signs."""
 
 THROUGH_MATRIX, RELABELLED = 2.0, 4.0
-"""How likely a fit through C, and its rounds, are the best before any truth is looked at, relative
-to simple models. Set by reasoning; on Digits and Music even odds do as well."""
+"""Prior odds of a fit through C, and of its rounds, against a simple model. On Digits and Music
+even odds do as well; on generated problems these were slightly better."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,9 @@ class Member:
 def shares_of(members: Sequence[Member], weight: FloatArray) -> FloatArray:
     """Return the share of each member.
 
-    That is its probability given the truths held out, in the mean over what the losses of other
-    trusted rows might have been (pseudo-BMA+ of Yao, Vehtari, Simpson and Gelman, 2018, with a
-    normal distribution for their bootstrap): what a handful of rows says by chance decides nothing.
+    Pseudo-BMA+ (Yao, Vehtari, Simpson and Gelman, 2018): the posterior probability of each member
+    given the held-out truths, averaged over draws of their total loss, here from a normal
+    approximation of its bootstrap. With few rows no member is ruled out by chance.
 
     Examples
     --------
