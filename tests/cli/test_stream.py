@@ -155,7 +155,7 @@ def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
         data = tmp_path / {gzip.compress: "rows.svm.gz", bz2.compress: "rows.svm.bz2"}[pack]
         data.write_bytes(pack(plain.read_bytes()))
         plain.unlink()
-    monkeypatch.setattr("unconfused._files.svmlight_parts.BLOCK", 300)
+    monkeypatch.setattr("unconfused._files.sparse.BLOCK", 300)
     same(*both(data, tmp_path, "--missing", "1", *SETTINGS))
 
 
@@ -169,7 +169,7 @@ def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
     X[7] = 0.0  # an empty row has no length to compare
     data = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(data))
-    monkeypatch.setattr("unconfused._files.svmlight_parts.BLOCK", 300)
+    monkeypatch.setattr("unconfused._files.sparse.BLOCK", 300)
     options = ["--as-is"] if as_is else []
     models, said = both(data, tmp_path, *options, *SETTINGS)
     same(models, said)

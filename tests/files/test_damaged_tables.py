@@ -14,8 +14,7 @@ from scipy import sparse
 from unconfused._files.errors import DataFileError
 from unconfused._files.formats import find_source
 from unconfused._files.read import iter_tables, read_table
-from unconfused._files.sparse import LabelledRows
-from unconfused._files.svmlight_parts import iter_svmlight
+from unconfused._files.sparse import LabelledRows, iter_svmlight
 from unconfused._files.write import write_table
 
 pytestmark = pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,15 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from unconfused._atomic import whole_file
 from unconfused._files.errors import DataFileError, reading, writing
 from unconfused._files.formats import TableFile, find_format
-from unconfused._typing import Labels, Rows
+from unconfused._typing import FloatArray, Labels, Rows
 
 SPARSE_PARTS = {"format", "data", "shape"}
 """What scipy.sparse.save_npz writes, among other things."""
 
 MOST_FEATURES = 2**31 - 1
+
+BLOCK = 16 * 2**20
+"""Bytes of svmlight read at a time; a line may be longer."""
 
 LARGEST = 1e150
 """Larger numbers have squares that overflow."""
@@ -172,3 +177,41 @@ def _sparse_rows(source: TableFile, file: Any) -> Any:
     # A damaged file may hold indices that point anywhere: look before they are followed.
     rows.check_format(full_check=True)
     return rows
+
+
+def iter_svmlight(source: TableFile, block: int | None = None) -> Iterator[tuple[Any, FloatArray]]:
+    r"""Yield CSR matrices, as wide as what they hold, and their labels.
+
+    Features have the numbers they have in the file: whether they count from 0 or from 1 is known
+    only at its end.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from unconfused._files.formats import find_source
+    >>> path = Path(tempfile.mkdtemp()) / "a.svm"
+    >>> _ = path.write_text("1 2:0.5\n0 1:3\n")
+    >>> [(X.shape, y.tolist()) for X, y in iter_svmlight(find_source(path), block=8)]
+    [((1, 3), [1.0]), ((1, 2), [0.0])]
+    """
+    n_rows = 0
+    with reading(source.path, source.name), source.open() as stream:
+        while lines := _whole_lines(stream, block or BLOCK):
+            try:
+                X, y = load_svmlight_file(io.BytesIO(lines), zero_based=True)
+            except MemoryError:
+                raise
+            except Exception as error:  # the parser does not say where
+                raise DataFileError(first_bad_line(source, error)) from None
+            if X.shape[1] > MOST_FEATURES:
+                raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
+            refuse_extremes(X, n_rows)
+            n_rows += len(y)
+            if len(y):  # not comments alone
+                yield X, y
+
+
+def _whole_lines(stream: Any, block: int) -> bytes:
+    found = stream.read(block)
+    return bytes(found) if not found or found.endswith(b"\n") else bytes(found + stream.readline())

@@ -17,8 +17,7 @@ from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.disk_rows import DiskRows, scratch_file
 from unconfused._files.errors import DataFileError
 from unconfused._files.formats import find_source
-from unconfused._files.sparse import LabelledRows, plain_labels
-from unconfused._files.svmlight_parts import iter_svmlight
+from unconfused._files.sparse import LabelledRows, iter_svmlight, plain_labels
 from unconfused._typing import IntArray
 from unconfused.cli.input.first_pass import FirstPass
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
