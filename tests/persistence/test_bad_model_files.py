@@ -129,7 +129,7 @@ def test_headers_that_cannot_be(content, tmp_path):
     refused(with_header(content, format_version="1"), tmp_path, "format version is '1'")
     refused(with_header(content, format_version=True), tmp_path, "format version is True")
     refused(with_header(content, format="recipe"), tmp_path, "not that of a model")
-    refused(with_header(content, versions=None), tmp_path, "header lacks")
+    refused(with_header(content, versions=None), tmp_path, "header is incomplete")
     refused(with_header(content, estimator="SVC"), tmp_path, "does not hold the SVC")
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 10**5):
         changed = rewritten(content, lambda n, part, text=text: text if n == HEADER else part)
