@@ -3,10 +3,23 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, next_to_check, noise
+from unconfused import (
+    UMAClassifier,
+    UnconfusedClassifier,
+    UnconfusedLogisticRegression,
+    confusion,
+    next_to_check,
+    noise,
+)
 from unconfused.review import CheckedRows
 
 
@@ -122,6 +135,23 @@ def test_blocks_sparse_and_dask_rows_are_the_same(problem):
         next_to_check(model, lazy, da.from_array(y, chunks=300), 5)
 
 
+@pytest.mark.parametrize("kind", ["texts", "images", "frame"])
+def test_rows_that_are_not_a_table_of_numbers(kind):
+    truth = np.arange(60) % 2
+    y = np.where(np.arange(60) < 6, 1 - truth, truth)
+    numbers = truth[:, None, None] + np.random.RandomState(0).randn(60, 2, 2) / 9
+    rows, encode = {
+        "texts": (np.array(["good day", "bad night"])[truth].tolist(), CountVectorizer()),
+        "images": (numbers, FunctionTransformer(lambda X: X.reshape(len(X), -1))),
+        "frame": (pd.DataFrame({"a": truth, "b": np.array(["x", "y"])[truth]}), OneHotEncoder()),
+    }[kind]
+    model = UnconfusedClassifier(
+        make_pipeline(encode, LogisticRegression()), noise.symmetric(2, 0.1)
+    )
+    found = next_to_check(model.fit(rows, y), rows, y, 6, random_share=0)
+    assert sorted(found.row.tolist()) == list(range(6))
+
+
 def test_missing_labels_are_not_drawn(problem):
     X, _, y, model = problem
     y = y.astype(object)
@@ -140,5 +170,7 @@ def test_refusals(problem, options, message):
     X, _, y, model = problem
     with pytest.raises(ValueError, match=message):
         next_to_check(model, X, y, **{"budget": 5} | options)
+    with pytest.raises(NotFittedError, match="call fit first"):
+        next_to_check(UMAClassifier(), X, y, 5)
     with pytest.raises(ValueError, match="no probabilities"):
         next_to_check(UMAClassifier().fit(X, y), X, y, 5)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
@@ -55,7 +57,10 @@ def measure(
     missing_label: Any = "auto",
 ) -> Measured:
     """Ask a fitted model about rows: in memory, in Dask collections, or block by block."""
-    classes = _final(model).classes_
+    final = _final(model)
+    if not hasattr(final, "classes_"):
+        raise NotFittedError(f"This {type(final).__name__} is not fitted yet: call fit first.")
+    classes = final.classes_
     if is_dask(X):
         parts = _dask_parts(model, X, y, missing_label)
     else:
@@ -100,7 +105,7 @@ def _numbers(
     joint = np.zeros((len(classes), len(classes)))
     np.add.at(joint.T, codes[seen], table[seen])
     wrong = np.clip(1.0 - own, 0.0, 1.0)
-    return codes, wrong, suggested, 1.0 - (table**2).sum(axis=1), _sketch(features), joint
+    return codes, wrong, suggested, 1.0 - (table**2).sum(axis=1), _sketch(features, table), joint
 
 
 def _posterior(final: Any, X: Any, codes: IntArray, classes: Labels) -> FloatArray:
@@ -119,11 +124,15 @@ def _posterior(final: Any, X: Any, codes: IntArray, classes: Labels) -> FloatArr
     )
 
 
-def _sketch(features: Any) -> FloatArray:
-    """Project rows to a few random directions."""
+def _sketch(features: Any, table: FloatArray) -> FloatArray:
+    """Project rows to a few random directions: their features, or else what the model says."""
+    if not issparse(features):
+        try:
+            features = np.asarray(features, dtype=np.float64).reshape(len(table), -1)
+        except (TypeError, ValueError):  # texts, or columns that are not numbers
+            features = table
+        features = np.nan_to_num(features)
     directions = np.random.RandomState(0).standard_normal((features.shape[1], SKETCH))
-    if hasattr(features, "to_numpy"):
-        features = features.to_numpy()
     found = np.asarray(features @ (directions / np.sqrt(features.shape[1])), dtype=np.float64)
     return np.nan_to_num(found).astype(np.float32)
 
