@@ -118,11 +118,25 @@ def test_kinds_of_labels_survive(labels):
         ((["a", "b"],), {"classes": ["a", "a", "b"]}, "repeat a class"),
         ((["a", "b"],), {"classes": ["a", None, "b"]}, "missing value"),
         (([["a", "b"]],), {}, "one-dimensional"),
+        ((["a", "b"], np.array(["a", float("nan")])), {}, "'nan', which y does not"),
+        ((["a", "b"], ["a", ""]), {}, "missing_label=''"),
     ],
 )
 def test_refusals(arguments, settings, message):
     with pytest.raises(ValueError, match=message):
         encode_labels(*arguments, **settings)
+
+
+def test_truths_in_the_order_of_another_index_are_refused():
+    y = pd.Series(["a", "b", "b"], index=[3, 5, 4])
+    checked = pd.Series(["a", None, "b"], index=[3, 4, 5])
+    model, X = UMAClassifier(), np.eye(3)
+    for learn in (encode_labels, lambda *labels: model.fit(X, labels[0], y_true=labels[1])):
+        with pytest.raises(ValueError, match="same index in different orders"):
+            learn(y, checked)
+    for other in (checked.to_numpy(), checked.reset_index(drop=True), checked.set_axis(y.index)):
+        assert encode_labels(y, other).truth.tolist() == [0, -1, 1]
+    assert encode_labels(y, checked.loc[y.index]).truth.tolist() == [0, 1, -1]
 
 
 @pytest.mark.filterwarnings("ignore:UMA made no update")

@@ -12,6 +12,9 @@ from unconfused._typing import ArrayLike, BoolArray, IntArray, Labels
 MISSING = -1
 """Code of a missing label; codes of classes start at 0."""
 
+GAPS_AS_TEXT = ("", "nan", "NaN", "None", "<NA>", "NaT")
+"""What missing labels become in an array of text."""
+
 
 @dataclass(frozen=True)
 class EncodedLabels:
@@ -164,6 +167,7 @@ def encode_labels(
     >>> encoded.classes.tolist(), encoded.observed.tolist(), encoded.truth.tolist()
     (['a', 'b'], [0, 1, -1], [-1, 0, 1])
     """
+    refuse_other_order(y, y_true)
     if labels is not None:
         return _encode_apart(y, y_true, classes, labels, missing_label)
     observed, observed_missing = split_missing(y, "y", missing_label)
@@ -182,12 +186,49 @@ def encode_labels(
             truth_missing |= _minus_one_in_truth(truth, truth_missing, shown, named)
     true_shown = _distinct(_present(truth, truth_missing))
     if named is None:
+        _refuse_gaps_as_text(shown, true_shown)
         named = _union(shown, true_shown)
     return EncodedLabels(
         classes=named,
         observed=_codes(observed, observed_missing, named, "y"),
         truth=_codes(truth, truth_missing, named, "y_true"),
     )
+
+
+def refuse_other_order(y: Any, y_true: Any) -> None:
+    """Raise if pandas labels and truths have the same index in different orders.
+
+    Rows are matched by position, as everywhere in scikit-learn: every truth would go to a wrong
+    row, without any other sign of it.
+    """
+    one, other = getattr(y, "index", None), getattr(y_true, "index", None)
+    if any(type(index).__module__.partition(".")[0] != "pandas" for index in (one, other)):
+        return
+    if len(one) != len(other) or one.equals(other) or not (one.is_unique and other.is_unique):
+        return
+    if other.isin(one).all():
+        raise ValueError(
+            "y and y_true have the same index in different orders, but rows are matched by "
+            "position. Pass y_true.loc[y.index]; or, if their positions do match, "
+            "y_true.to_numpy()."
+        )
+
+
+def _refuse_gaps_as_text(shown: Labels, true_shown: Labels) -> None:
+    """Raise if the truth alone shows a "class" such as "nan": a gap that was turned into text."""
+    if true_shown.dtype.kind != "U":
+        return
+    gaps = [
+        label
+        for label in true_shown.tolist()
+        if label.strip() in GAPS_AS_TEXT and label not in shown.tolist()
+    ]
+    if gaps:
+        raise ValueError(
+            f"y_true holds the text {gaps[0]!r}, which y does not: is it a missing truth? Then "
+            f"pass None instead, or missing_label={gaps[0]!r}. (NumPy turns None and NaN into text "
+            "unless dtype=object.) If it is a class, name all classes with `classes`."
+        )
 
 
 def _encode_apart(

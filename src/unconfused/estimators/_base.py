@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import known_truth, label_array, split_missing
+from unconfused._labels import known_truth, label_array, refuse_other_order, split_missing
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 from unconfused.engines.local.blas_threads import thread_pools
 from unconfused.estimators._array_input import (
@@ -53,6 +53,7 @@ class ScoredByTruth(ClassifierMixin, BaseEstimator):
             labels = one_column(y)
             self._refuse_no_classes(labels)
             return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+        refuse_other_order(y, y_true)
         missing_label = getattr(self, "missing_label", "auto")
         truth, missing = known_truth(one_column(y_true), self.classes_, missing_label)
         check_consistent_length(predicted, truth, sample_weight)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._labels import EncodedLabels, encode_labels
+from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
 from unconfused._text.wrong_labels import joint_table, wrong_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
@@ -96,6 +96,7 @@ class NoisyLabelClassifier(LinearClassifier):
             from unconfused.estimators.dask.data import check_dask
 
             return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
+        refuse_other_order(y, y_true)
         X = self._check_rows(X, reset=reset)
         observed = self._check_labels(y, X)
         labels = encode_noisy(

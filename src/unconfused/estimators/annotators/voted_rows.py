@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from unconfused._labels import refuse_other_order
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
 from unconfused.engines.array_api.engine import ArrayEngine
@@ -26,6 +27,7 @@ def check_votes(
     estimator: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
 ) -> LocalVotes:
     """Check what was passed to `fit`; rows whose truth is not known count `noisy_weight`."""
+    refuse_other_order(y, y_true)
     X = estimator._check_rows(X, reset=True)
     votes, truth = collect_votes(
         y, y_true, estimator.classes, estimator.missing_label, strict=False

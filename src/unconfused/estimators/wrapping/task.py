@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from unconfused._confusion_names import is_rectangular
-from unconfused._labels import split_missing
+from unconfused._labels import refuse_other_order, split_missing
 from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd
@@ -93,11 +93,17 @@ def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) ->
             f"This {type(settings).__name__} estimator requires y to be passed, but the target y "
             "is None."
         )
-    if get_tags(settings.estimator).input_tags.pairwise:
+    tags = get_tags(settings.estimator)
+    if tags.estimator_type in ("regressor", "clusterer"):
+        raise ValueError(
+            f"{type(settings.estimator).__name__} is a {tags.estimator_type}: pass a classifier."
+        )
+    if tags.input_tags.pairwise:
         raise ValueError(
             f"{type(settings.estimator).__name__} takes a precomputed kernel or distances, which "
             "cannot be split into folds by row: pass the features themselves."
         )
+    refuse_other_order(y, y_true)
     if are_votes(y):
         return task_of_votes(settings, X, y, y_true, sample_weight)
     observed = one_column(y)
