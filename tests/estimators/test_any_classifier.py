@@ -11,7 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -348,6 +348,8 @@ def test_what_cannot_be_done_is_said():
     X, y, _ = blobs(60)
     with pytest.raises(ValueError, match="precomputed kernel"):
         UnconfusedClassifier(SVC(kernel="precomputed")).fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="Ridge is a regressor: pass a classifier"):
+        UnconfusedClassifier(Ridge()).fit(X, y)
     with pytest.raises(ValueError, match="requires y"):
         UnconfusedClassifier(GaussianNB()).fit(X, None)
     with pytest.raises(ValueError, match="3 x 3 but there are 2 classes"):

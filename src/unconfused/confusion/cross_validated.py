@@ -153,7 +153,10 @@ def tested_once(splits: list[Split], n_rows: int) -> list[Split]:
     rows = np.arange(n_rows)
     places = [(rows[train], rows[test]) for train, test in splits]
     if not np.array_equal(np.sort(np.concatenate([test for _, test in places])), rows):
-        raise ValueError("cv must test every row exactly once; these splits do not.")
+        raise ValueError(
+            "cv must test every row exactly once; these splits do not. Pass a number of folds, "
+            "StratifiedKFold(...), or a list of such (train, test) splits."
+        )
     return places
 
 

@@ -83,7 +83,8 @@ class LabelIssues:
         first = self[:5]
         columns = first.row, first.observed, first.suggested, first.probability
         for row, observed, suggested, p in zip(*(c.tolist() for c in columns), strict=True):
-            lines.append(f"  row {row}: {observed!r}, rather {suggested!r} (wrong: {p:.3f})")
+            rather = "" if suggested == observed else f", rather {suggested!r}"
+            lines.append(f"  row {row}: {observed!r}{rather} (wrong: {p:.3f})")
         return "\n".join([*lines, "  ..."] if len(self) > len(first) else lines)
 
 

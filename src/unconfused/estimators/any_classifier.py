@@ -190,7 +190,8 @@ class UnconfusedClassifier(ScoredByTruth):
         tags = super().__sklearn_tags__()
         own = get_tags(self.estimator)
         tags.input_tags = own.input_tags
-        tags.classifier_tags.poor_score = own.classifier_tags.poor_score
+        if own.classifier_tags is not None:  # `fit` refuses what is no classifier
+            tags.classifier_tags.poor_score = own.classifier_tags.poor_score
         return tags
 
     @all_at_once
