@@ -201,7 +201,8 @@ def refuse_other_order(y: Any, y_true: Any) -> None:
     Rows are matched by position, as everywhere in scikit-learn: every truth would go to a wrong
     row, without any other sign of it.
     """
-    one, other = getattr(y, "index", None), getattr(y_true, "index", None)
+    one: Any = getattr(y, "index", None)
+    other: Any = getattr(y_true, "index", None)
     if any(type(index).__module__.partition(".")[0] != "pandas" for index in (one, other)):
         return
     if len(one) != len(other) or one.equals(other) or not (one.is_unique and other.is_unique):
