@@ -95,6 +95,14 @@ def test_scoring_needs_the_truth_alone():
         clf.score(X, ["a"] * 40, y_true=["a"] * 40, sample_weight=[1.0])
 
 
+def test_scoring_takes_lists():
+    X = np.eye(3)
+    clf = UMAClassifier(whiten=False).fit(X, [0, 1, 2])
+    assert clf.score(X, [0, 1, 1]) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="missing labels"):
+        clf.score(X, [0, 1, None])
+
+
 def test_a_class_only_the_truth_shows_is_a_class():
     assert encoded([0, 0, 1], [2, None, 1])[0] == [0, 1, 2]
 

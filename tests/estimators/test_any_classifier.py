@@ -232,6 +232,8 @@ def test_posterior_of_labels():
     assert own[y != truth].mean() < 0.2 < 0.8 < own[y == truth].mean()
     missing = model.label_posterior(X[:2], [None, None])
     np.testing.assert_allclose(missing, model.predict_proba(X[:2]))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.label_posterior(X[:3], y[:1])
     issues = rank_label_errors(model, X, y, random_state=0)
     assert np.mean((y != truth)[issues.row[:100]]) > 0.9
     wrong = 1 - model.cross_fitted_posterior_[issues.row, y[issues.row]]

@@ -208,6 +208,8 @@ def test_probabilities_and_posteriors(digits):
     np.testing.assert_allclose(
         clf.label_posterior(X[:3], [np.nan, y[1], np.nan])[[0, 2]], clf.predict_proba(X[:3])[[0, 2]]
     )
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clf.label_posterior(X[:3], y[:1])
 
 
 @pytest.mark.parametrize("kind", ["float32", "csr", "frame", "strings"])

@@ -50,7 +50,10 @@ class ScoredByTruth(ClassifierMixin, BaseEstimator):
         """
         predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
         if y_true is None:
-            labels = one_column(y)
+            # Of a list, an array of objects was made, which scikit-learn does not score.
+            labels, missing = split_missing(one_column(y), "y", None)
+            if missing.any():
+                raise ValueError("y holds missing labels: drop these rows, or pass y_true.")
             self._refuse_no_classes(labels)
             return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
         refuse_other_order(y, y_true)

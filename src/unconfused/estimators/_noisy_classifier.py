@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
@@ -215,6 +216,7 @@ class SoftmaxClassifier(NoisyLabelClassifier):
         scores = self._scores(X)
         names = getattr(self, "labels_", self.classes_)
         labels = encode_labels(one_column(y), classes=names, missing_label=self.missing_label)
+        check_consistent_length(scores, labels.observed)
         # No label says nothing of the classes; it is found at -1, the last.
         chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
         log_chances = logarithms(chances)[labels.observed]

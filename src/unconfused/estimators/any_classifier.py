@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
@@ -352,7 +352,9 @@ class UnconfusedClassifier(ScoredByTruth):
         )
         # No label says nothing of the classes; it is found at -1, the last.
         chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
-        return posterior_given(self.predict_proba(X), chances[labels.observed])
+        shares = self.predict_proba(X)
+        check_consistent_length(shares, labels.observed)
+        return posterior_given(shares, chances[labels.observed])
 
     def _log_vote_chances(self, y: Any) -> Any:
         """Say for scorers how likely votes are given each true class, and on which rows."""
