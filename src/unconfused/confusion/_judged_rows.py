@@ -34,6 +34,7 @@ from unconfused.confusion.estimation.label_quality import (
     sharpened,
 )
 from unconfused.confusion.estimation.sharpness import posterior_given
+from unconfused.metrics._fitted import final_step
 
 
 class RowJudge:
@@ -166,12 +167,6 @@ class RowJudge:
             return True
         matrix = getattr(final, "confusion_", None)  # of a fit that may prefer to believe labels
         return matrix is not None and bool(np.array_equal(matrix, np.eye(len(matrix))))
-
-
-def final_step(estimator: Any) -> tuple[Any, str]:
-    """Return a pipeline's last step and the prefix of its parameters, or the estimator itself."""
-    steps = getattr(estimator, "steps", None)
-    return (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
 
 
 def _settings(final: Any) -> dict[str, Any]:

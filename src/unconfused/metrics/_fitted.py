@@ -49,6 +49,12 @@ def refuse_other_length(predicted: Labels, labels: Labels) -> None:
         raise ValueError(f"X has {len(predicted)} rows but there are {len(labels)} labels.")
 
 
+def final_step(estimator: Any) -> tuple[Any, str]:
+    """Return a pipeline's last step and the prefix of its parameters, or the estimator itself."""
+    steps = getattr(estimator, "steps", None)
+    return (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
+
+
 def last_step(estimator: Any) -> Any:
     """Return what is fitted at the heart of searches and pipelines."""
     while True:

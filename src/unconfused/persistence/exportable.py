@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from unconfused.estimators import UnconfusedClassifier
 from unconfused.estimators._noisy_classifier import SoftmaxClassifier
+from unconfused.metrics._fitted import final_step
 
 
 def export_obstacle(model: Any) -> str | None:
@@ -23,7 +23,7 @@ def export_obstacle(model: Any) -> str | None:
     >>> export_obstacle(UMAClassifier().fit(X, y.astype(float)))
     'ONNX takes labels that are integers or text; these are [0.0, 1.0, 2.0]. Convert ...
     """
-    classifier = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    classifier, _ = final_step(model)
     if isinstance(classifier, UnconfusedClassifier):
         return (
             f"{type(classifier.estimator).__name__} through a confusion matrix cannot be exported "

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._text.extras import import_extra
+from unconfused.metrics._fitted import final_step
 from unconfused.persistence.errors import ExportError
 from unconfused.persistence.exportable import export_obstacle
 from unconfused.persistence.onnx_check import check_graph
@@ -78,7 +79,7 @@ def to_onnx(
     if path is not None:
         _refuse(path, force)
     core = _exportable(model)
-    last = core.steps[-1][1] if isinstance(core, Pipeline) else core
+    last, _ = final_step(core)
     if (why := export_obstacle(last)) is not None:
         raise ExportError(why)
     from unconfused.persistence.onnx_linear import register_converters

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._typing import FloatArray, Labels
-from unconfused.plot._style import BLUE, ORANGE, drawing, final_step
+from unconfused.metrics._fitted import final_step
+from unconfused.plot._style import BLUE, ORANGE, drawing
 
 NUMBERS_UP_TO = 15
 """Classes up to which every cell has room for its number."""
@@ -65,7 +66,7 @@ class ConfusionEstimateDisplay:
 
         `estimator` may be a pipeline that ends in one of our learners.
         """
-        final = final_step(estimator)
+        final, _ = final_step(estimator)
         check_is_fitted(final)
         if not hasattr(final, "confusion_"):
             raise ValueError(f"{type(final).__name__} has no confusion matrix to draw.")

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._typing import FloatArray, IntArray, Labels
-from unconfused.plot._style import BLUE, ORANGE, drawing, final_step
+from unconfused.metrics._fitted import final_step
+from unconfused.plot._style import BLUE, ORANGE, drawing
 
 MOST_PAIRS = 6
 """Pairs marked in UMA's figure."""
@@ -52,7 +53,7 @@ class ConvergenceDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Plot the history of a fitted model, or of the last step of a pipeline."""
-        final = final_step(estimator)
+        final, _ = final_step(estimator)
         check_is_fitted(final)
         if not hasattr(final, "history_"):
             raise ValueError(f"{type(final).__name__} keeps no history of its fit.")

@@ -9,8 +9,9 @@ import numpy as np
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix import align_confusion
 from unconfused._typing import ArrayLike, FloatArray
+from unconfused.metrics._fitted import final_step
 from unconfused.metrics._reliability import ReliabilityCurve, reliability_curve
-from unconfused.plot._style import BLUE, GREY, drawing, final_step
+from unconfused.plot._style import BLUE, GREY, drawing
 
 Against = Literal["truth", "labels"]
 
@@ -61,13 +62,14 @@ class ReliabilityDisplay:
         Without, they are multiplied by the model's confusion matrix and compared with the noisy
         labels `y`, which checks model and matrix together.
         """
+        final, _ = final_step(estimator)
         if not hasattr(estimator, "predict_proba"):
-            raise ValueError(f"{type(final_step(estimator)).__name__} predicts no probabilities.")
+            raise ValueError(f"{type(final).__name__} predicts no probabilities.")
         return cls.from_predictions(
             y,
             estimator.predict_proba(X),
             y_true=y_true,
-            confusion=None if y_true is not None else final_step(estimator).confusion_,
+            confusion=None if y_true is not None else final.confusion_,
             classes=estimator.classes_,
             n_bins=n_bins,
             ax=ax,

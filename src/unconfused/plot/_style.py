@@ -44,9 +44,3 @@ def drawing(ax: Any, size: tuple[float, float] = (5.2, 4.2)) -> Iterator[Any]:
         else:  # axes the user made know nothing of our style
             ax.spines[["top", "right"]].set_visible(False)
         yield ax
-
-
-def final_step(estimator: Any) -> Any:
-    """Return a pipeline's last step, or the estimator itself."""
-    steps = getattr(estimator, "steps", None)
-    return steps[-1][1] if steps else estimator

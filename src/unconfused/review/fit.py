@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.confusion import ConfusionEstimate
 from unconfused.confusion.estimate import divide_rows
+from unconfused.metrics._fitted import final_step
 from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows
 from unconfused.review.left_out import LeftOut, judge_left_out
 
@@ -69,8 +69,7 @@ def fit_checked(
     True
     """
     model = clone(model)
-    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    final = model.steps[-1][1] if prefix else model
+    final, prefix = final_step(model)
     known = {f"{prefix}y_true": checked.y_true}
     if final.confusion is None or isinstance(final.confusion, str):  # "auto"
         features = X
@@ -94,9 +93,7 @@ def fit_checked(
         return model.fit(X, y, **known)
     sample = {f"{prefix}y_true": checked.y_random} if checked.representative.any() else {}
     first = clone(model).fit(X, y, **sample)
-    return model.set_params(**_kept(first.steps[-1][1] if prefix else first, prefix)).fit(
-        X, y, **known
-    )
+    return model.set_params(**_kept(final_step(first)[0], prefix)).fit(X, y, **known)
 
 
 def _chooses(final: Any) -> bool:

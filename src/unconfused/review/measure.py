@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.estimators._lazy import is_dask
+from unconfused.metrics._fitted import final_step
 
 BLOCK = 2**15
 """Rows looked at together."""
@@ -57,7 +58,7 @@ def measure(
     missing_label: Any = "auto",
 ) -> Measured:
     """Ask a fitted model about rows: in memory, in Dask collections, or block by block."""
-    final = _final(model)
+    final, _ = final_step(model)
     if not hasattr(final, "classes_"):
         raise NotFittedError(f"This {type(final).__name__} is not fitted yet: call fit first.")
     classes = final.classes_
@@ -82,10 +83,6 @@ def measure(
     return Measured(classes, observed, wrong, suggested, uncertain, sketch, share)
 
 
-def _final(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
 def _blocks(X: Any) -> Iterator[Any]:
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -97,7 +94,8 @@ def _numbers(
     model: Any, X: Any, codes: IntArray, classes: Labels, posterior: FloatArray | None
 ) -> Numbers:
     features = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
-    table = _posterior(_final(model), features, codes, classes) if posterior is None else posterior
+    final, _ = final_step(model)
+    table = _posterior(final, features, codes, classes) if posterior is None else posterior
     rows, seen = np.arange(len(codes)), codes != MISSING
     own = np.where(seen, table[rows, codes], 1.0)
     # A tie with the label is no reason to suggest another.
@@ -141,7 +139,7 @@ def _dask_parts(model: Any, X: Any, y: Any, missing_label: Any) -> list[Numbers]
     """Measure each block where it is; only a few numbers per row come back."""
     import dask
 
-    classes = _final(model).classes_
+    classes = final_step(model)[0].classes_
     blocks = np.asarray(X.to_delayed(), dtype=object).reshape(-1).tolist()
     if is_dask(y):
         labels = np.asarray(y.to_delayed(), dtype=object).reshape(-1).tolist()

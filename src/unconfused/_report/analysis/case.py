@@ -28,6 +28,7 @@ from unconfused.estimators.annotators.crowd import (
     collect_votes,
     refuse_other_annotators,
 )
+from unconfused.metrics._fitted import final_step
 
 Learner = UMAClassifier | UnconfusedLogisticRegression | UnconfusedClassifier
 
@@ -66,13 +67,13 @@ class Case:
     @property
     def final(self) -> Learner:
         """The learner itself."""
-        learner: Learner = final_step(self.model)
+        learner: Learner = final_step(self.model)[0]
         return learner
 
     @property
     def prefix(self) -> str:
         """What goes before the learner's parameters."""
-        return f"{self.model.steps[-1][0]}__" if isinstance(self.model, Pipeline) else ""
+        return final_step(self.model)[1]
 
     @property
     def classes(self) -> Labels:
@@ -125,14 +126,9 @@ class Case:
         return {"y_true": self.truth[rows]} if self.trusted.any() else {}
 
 
-def final_step(model: Any) -> Any:
-    """Return a pipeline's last step, or the estimator itself."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
 def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     """Check what the user passed, and encode it."""
-    final = final_step(model)
+    final, _ = final_step(model)
     if not isinstance(final, Learner):
         raise ValueError(
             "A report needs a fitted UnconfusedLogisticRegression, UnconfusedClassifier or "

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from unconfused._confusion_names import is_rectangular
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.analysis.accuracy import checked_accuracy
-from unconfused._report.analysis.case import final_step, open_case
+from unconfused._report.analysis.case import open_case
 from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
 from unconfused._report.analysis.fit import convergence_of
 from unconfused._report.analysis.headline import make_headline
@@ -35,6 +35,7 @@ from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier
 from unconfused.estimators._noisy import passed_confusion
+from unconfused.metrics._fitted import final_step
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
 """A label that occurs this many standard errors, and by this share, more or less than expected."""
@@ -60,7 +61,7 @@ def gather(
     found before.
     """
     listing = (listing or RowListing()).checked(X)
-    if is_rectangular(getattr(final_step(model), "confusion", None)):
+    if is_rectangular(getattr(final_step(model)[0], "confusion", None)):
         raise ValueError(
             "A report says which labels are wrong, but labels that are no classes are neither "
             "right nor wrong. Use label_posterior."

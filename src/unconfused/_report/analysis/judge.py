@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from unconfused._report.analysis.case import Case, final_step
+from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
@@ -31,6 +31,7 @@ from unconfused.estimators import (
 from unconfused.estimators._noisy import passed_confusion
 from unconfused.estimators.annotators.crowd import evidence_of, join_silence
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted
+from unconfused.metrics._fitted import final_step
 
 FOLDS = 5
 
@@ -178,7 +179,7 @@ def _judged_by_its_folds(case: Case, matrix: FloatArray) -> Judgement | None:
         truth = {f"{case.prefix}{k}": v for k, v in case.truth_for_fit(everything).items()}
         judge = case.with_final(make_judge(case, matrix))
         fitted = judge.fit(case.X, case.targets(everything), **truth)
-        found = vars(final_step(fitted)).get("_cross_fitted")
+        found = vars(final_step(fitted)[0]).get("_cross_fitted")
     if found is None:
         return None
     return Judgement(case, found.probability, 1.0, found.posterior)

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from unconfused._text.words import percent
 from unconfused._typing import FloatArray, IntArray
+from unconfused.metrics._fitted import final_step
 
 SURE = 0.8
 """Rows to compare with are of their class with at least this probability, if there are any."""
@@ -49,7 +50,7 @@ class Judged:
     @property
     def final(self) -> Any:
         """The learner at the end."""
-        return self.model.steps[-1][1] if isinstance(self.model, Pipeline) else self.model
+        return final_step(self.model)[0]
 
     @property
     def classes(self) -> list[str]:
