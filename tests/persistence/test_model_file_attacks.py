@@ -32,7 +32,7 @@ from sklearn.utils import all_estimators
 
 import unconfused
 from unconfused.persistence import ModelFileError
-from unconfused.persistence._table.allowed import allowed_types, full_name
+from unconfused.persistence._table.allowed import full_name, table
 
 pytestmark = pytest.mark.slow
 
@@ -221,7 +221,7 @@ ON_COLOURS = {
 
 
 UNLISTED = {
-    full_name(kind): kind for _, kind in all_estimators() if full_name(kind) not in allowed_types()
+    full_name(kind): kind for _, kind in all_estimators() if full_name(kind) not in table()
 }
 
 

@@ -216,11 +216,6 @@ def full_name(one: Any) -> str:
     return f"{one.__module__}.{one.__qualname__}"
 
 
-def allowed_types() -> frozenset[str]:
-    """Return the full names of the types and functions a file may hold."""
-    return frozenset(table()) | frozenset(FUNCTIONS)
-
-
 _EVERYWHERE: dict[str, Check] = {
     "_sklearn_version": text,
     "_sklearn_output_config": mapping(one_of("default", "pandas", "polars")),
