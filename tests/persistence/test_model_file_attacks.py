@@ -220,9 +220,7 @@ ON_COLOURS = {
 }
 
 
-UNLISTED = {
-    full_name(kind): kind for _, kind in all_estimators() if full_name(kind) not in table()
-}
+UNLISTED = {full_name(kind): kind for _, kind in all_estimators() if full_name(kind) not in table()}
 
 
 @pytest.fixture(scope="module")

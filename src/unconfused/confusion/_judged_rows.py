@@ -27,10 +27,8 @@ from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.label_quality import (
     Criterion,
     Judged,
-    clearly_likelier,
     judge_labels,
-    label_chances,
-    plain_chances,
+    matrix_helps,
     sharpened,
 )
 from unconfused.confusion.estimation.sharpness import posterior_given
@@ -105,8 +103,7 @@ class RowJudge:
         fair = sharpened(probability, evidence, self.ranked)
         if self._must_compare(model):
             direct = self._probability(_without_matrix(model))
-            believed = plain_chances(direct, self.labels.observed, self.ranked)
-            if not clearly_likelier(label_chances(fair, evidence)[self.ranked], believed):
+            if not matrix_helps(fair, evidence, direct, self.labels.observed, self.ranked):
                 return Judged(direct, "self_confidence")
         return Judged(posterior_given(fair, evidence), "posterior")
 

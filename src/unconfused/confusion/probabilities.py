@@ -22,11 +22,7 @@ from unconfused.confusion.estimation.class_probabilities import (
     estimate_counts,
     evidence_of,
 )
-from unconfused.confusion.estimation.label_quality import (
-    clearly_likelier,
-    label_chances,
-    plain_chances,
-)
+from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import CAVEAT, guess_counts
 from unconfused.confusion.ranking import LabelIssues
@@ -259,6 +255,5 @@ def _fit(
 def _explains(model: ClassProbabilities, table: ProbabilityTable) -> bool:
     """Return whether labels are clearly likelier through C than by the probabilities alone."""
     probability, observed = table.sample()
-    every = np.arange(len(observed))
-    through = label_chances(model.apply(probability), evidence_of(model.matrix, observed))
-    return clearly_likelier(through, plain_chances(probability, observed, every))
+    fair, evidence = model.apply(probability), evidence_of(model.matrix, observed)
+    return matrix_helps(fair, evidence, probability, observed, np.arange(len(observed)))

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unconfused._labels import encode_labels
-from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
 from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.confusion.estimation.class_probabilities import evidence_of
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
@@ -350,11 +350,9 @@ class UnconfusedClassifier(ScoredByTruth):
         labels = encode_labels(
             one_column(y), classes=self.classes_, missing_label=self.missing_label
         )
-        # No label says nothing of the classes; it is found at -1, the last.
-        chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
         shares = self.predict_proba(X)
         check_consistent_length(shares, labels.observed)
-        return posterior_given(shares, chances[labels.observed])
+        return posterior_given(shares, evidence_of(self.confusion_, labels.observed))
 
     def _log_vote_chances(self, y: Any) -> Any:
         """Say for scorers how likely votes are given each true class, and on which rows."""

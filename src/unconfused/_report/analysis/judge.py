@@ -17,11 +17,7 @@ from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
-from unconfused.confusion.estimation.label_quality import (
-    clearly_likelier,
-    label_chances,
-    plain_chances,
-)
+from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
 from unconfused.estimators import (
     UMAClassifier,
@@ -145,9 +141,8 @@ def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) 
     if not (guessed and cross_fit and case.votes is None and len(rows)):
         return judged
     believed = _out_of_fold(case, np.eye(case.n_classes), splits, seed)
-    evidence = evidence_for(case, source.judging, None)
-    through = label_chances(sharpen(probability, judged.power), evidence)[rows]
-    if clearly_likelier(through, plain_chances(believed, case.observed, rows)):
+    fair, evidence = sharpen(probability, judged.power), evidence_for(case, source.judging)
+    if matrix_helps(fair, evidence, believed, case.observed, rows):
         return judged
     return replace(judged, believed=believed)
 

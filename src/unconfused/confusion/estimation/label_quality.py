@@ -72,11 +72,9 @@ def judge_labels(
     # whose classes are the same; and one of which the mistakes were taken out.
     straight = sharpened(probability, evidence, counted)
     unmixed = sharpened(unmix_probabilities(probability, matrix), evidence, counted)
-    best, chances = straight, label_chances(straight, evidence)[counted]
-    if clearly_likelier(label_chances(unmixed, evidence)[counted], chances):
-        best, chances = unmixed, label_chances(unmixed, evidence)[counted]
-    believed = plain_chances(probability, observed, counted)
-    if criterion is None and not clearly_likelier(chances, believed):
+    chances = [_log_chances(table, evidence)[counted] for table in (unmixed, straight)]
+    best = unmixed if _clearly_likelier(*chances) else straight
+    if criterion is None and not matrix_helps(best, evidence, probability, observed, counted):
         return Judged(probability, "self_confidence")
     return Judged(posterior_given(best, evidence), "posterior")
 
@@ -86,18 +84,24 @@ def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) 
     return sharpen(probability, best_power(probability[counted], evidence[counted]))
 
 
-def label_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
-    """Return the logarithm of the chance of every label through a matrix."""
+def matrix_helps(
+    fair: FloatArray, evidence: FloatArray, plain: FloatArray, observed: IntArray, counted: IntArray
+) -> bool:
+    """Return whether labels are clearly likelier through a matrix than without it.
+
+    `fair` is P(true class | x), sharpened, `evidence` the chance of the label given each true
+    class, and `plain` P(label | x) of a model without the matrix. Rows `counted` are compared.
+    """
+    believed = np.eye(plain.shape[1])[observed]
+    chances = _log_chances(sharpened(plain, believed, counted), believed)
+    return _clearly_likelier(_log_chances(fair, evidence)[counted], chances[counted])
+
+
+def _log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), SMALLEST)))
 
 
-def plain_chances(probability: FloatArray, observed: IntArray, counted: IntArray) -> FloatArray:
-    """Return the same without a matrix, for some rows, from probabilities as sure as suits them."""
-    believed = np.eye(probability.shape[1])[observed]
-    return label_chances(sharpened(probability, believed, counted), believed)[counted]
-
-
-def clearly_likelier(one: FloatArray, other: FloatArray) -> bool:
+def _clearly_likelier(one: FloatArray, other: FloatArray) -> bool:
     """Return whether the first log-chances are higher by `CLEARLY` paired standard errors."""
     gain = one - other
     return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))
