@@ -19,6 +19,7 @@ from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
     Split,
     aligned_columns,
+    class_probabilities,
     in_row_order,
     make_folds,
     out_of_fold,
@@ -117,7 +118,7 @@ class RowJudge:
         return judge_labels(probability, self.labels.observed, self.ranked, self.criterion)
 
     def _probability(self, model: Any, params: dict[str, Labels] | None = None) -> FloatArray:
-        read = partial(_direct, labels=self.labels)
+        read = partial(class_probabilities, classes=self.labels.classes)
         return np.asarray(np.mean(self._asked(model, read, params), axis=0))
 
     def _asked(self, model: Any, read: Any, params: dict[str, Labels] | None = None) -> list[Any]:
@@ -212,11 +213,6 @@ def _decode(codes: IntArray, classes: Labels) -> Labels:
     labels = classes.astype(object)[codes]
     labels[codes == MISSING] = None
     return np.asarray(labels)
-
-
-def _direct(fitted: Any, X: Rows, test: IntArray, *, labels: EncodedLabels) -> FloatArray:
-    """Return a model's probabilities, (n, Q)."""
-    return aligned_columns(fitted.predict_proba(X), fitted, labels.classes)
 
 
 def _through(fitted: Any, X: Rows, test: IntArray, *, labels: EncodedLabels) -> FloatArray:

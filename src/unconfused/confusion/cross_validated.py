@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import has_fit_parameter
 
@@ -139,10 +139,16 @@ def make_folds(
             f"There is only one row of {name_classes(classes[alone])}: left out for testing, "
             "it leaves none to learn from. Add rows of that class, or leave that row out."
         )
-    # A class that cannot fill every fold is no harm here, and scikit-learn would warn of it.
-    folds = StratifiedKFold(
-        min(int(cv), int(sizes.max())), shuffle=True, random_state=make_random_state(seed)
-    )
+    return stratified_folds(codes, min(int(cv), int(sizes.max())), make_random_state(seed))
+
+
+def stratified_folds(codes: IntArray, n_folds: int, seed: Seed) -> list[Split]:
+    """Split rows into folds that hold each class alike, or at random if every class is too small.
+
+    A class that cannot fill every fold is no harm here, and scikit-learn would warn of it.
+    """
+    enough = np.bincount(codes).max() >= n_folds
+    folds = (StratifiedKFold if enough else KFold)(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return list(folds.split(np.zeros(len(codes)), codes))
@@ -205,6 +211,11 @@ def in_row_order(parts: list[Any], splits: list[Split]) -> Any:
 
 def _predictions(fitted: Any, X: Rows, test: IntArray) -> Labels:
     return np.asarray(fitted.predict(X))
+
+
+def class_probabilities(fitted: Any, X: Rows, test: IntArray, *, classes: Labels) -> FloatArray:
+    """Return a model's probabilities, (n, Q); for `out_of_fold`."""
+    return aligned_columns(fitted.predict_proba(X), fitted, classes)
 
 
 def aligned_columns(table: Any, fitted: Any, classes: Labels) -> FloatArray:

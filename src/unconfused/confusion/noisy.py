@@ -17,7 +17,7 @@ from unconfused._matrix import loses_a_class
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
     Split,
-    aligned_columns,
+    class_probabilities,
     in_row_order,
     make_folds,
     out_of_fold,
@@ -212,7 +212,7 @@ def left_out_probabilities(
             "CalibratedClassifierCV around this one."
         )
     candidates = [estimator] if estimator is not None else _default_models(X)
-    read = partial(_probabilities, classes=classes)
+    read = partial(class_probabilities, classes=classes)
     best, least = np.empty(0), np.inf
     for candidate in candidates:
         parts = out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
@@ -229,10 +229,6 @@ def _default_models(X: Rows) -> list[Any]:
         make_pipeline(scaler, LogisticRegression(C=penalty, max_iter=1000))
         for penalty in INVERSE_PENALTIES
     ]
-
-
-def _probabilities(fitted: Any, X: Rows, test: IntArray, *, classes: Labels) -> FloatArray:
-    return aligned_columns(fitted.predict_proba(X), fitted, classes)
 
 
 def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> FloatArray:

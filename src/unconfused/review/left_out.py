@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion import ConfusionEstimate
+from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimation.label_quality import Criterion, judge_labels
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import left_out_probabilities
@@ -117,13 +117,11 @@ def judge_left_out(
     best = np.where(labels.truth != MISSING, labels.truth, labels.observed)
     usable = np.flatnonzero(best != MISSING)
     codes, n_classes = best[usable], len(labels.classes)
-    folds = min(FOLDS, int(np.bincount(codes).max()))
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+    splits = stratified_folds(codes, min(FOLDS, int(np.bincount(codes).max())), random_state)
     probability = np.full((len(best), n_classes), 1.0 / n_classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a ranking need not be exact
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        splits = list(splitter.split(np.zeros(len(codes)), codes))
         probability[usable] = left_out_probabilities(
             estimator, _safe_indexing(X, usable), codes, labels.classes, splits
         )

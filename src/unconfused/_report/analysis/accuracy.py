@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
@@ -18,6 +17,7 @@ from unconfused._report.analysis.judge import known_folds, some_rows
 from unconfused._report.data import CheckedAccuracy
 from unconfused._text.words import count, percent, percent_range
 from unconfused._typing import BoolArray, IntArray
+from unconfused.confusion.cross_validated import stratified_folds
 
 FOLDS = 5
 
@@ -44,13 +44,11 @@ def checked_accuracy(
         return _compared(case, known, folds_of_fit.predicted[known] == case.truth[known])
     predicted = np.empty(len(known), dtype=np.intp)
     learner, rng = settled(case), np.random.RandomState(seed)
-    enough = np.bincount(case.truth[known]).max() >= FOLDS
-    folds = (StratifiedKFold if enough else KFold)(FOLDS, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         warnings.simplefilter("ignore", ConfusionWarning)  # said of the fit itself
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for _, test in folds.split(known, case.truth[known]):
+        for _, test in stratified_folds(case.truth[known], FOLDS, seed):
             others = np.delete(np.arange(len(case.observed)), known[test])
             train = some_rows(others, case, rng)
             try:

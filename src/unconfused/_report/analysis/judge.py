@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.cross_validated import Split, stratified_folds
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
@@ -133,7 +131,7 @@ def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) 
         if known is not None:
             return known
     everything = np.arange(len(case.observed))
-    splits = list(_folds(case, seed)) if cross_fit else [(everything, everything)]
+    splits = _folds(case, seed) if cross_fit else [(everything, everything)]
     probability = _out_of_fold(case, source.judging, splits, seed)
     judged = bring_labels_in(case, probability, source.judging)
     guessed = source.kind == "guessed" or is_guess(passed_confusion(case.final))
@@ -147,9 +145,7 @@ def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) 
     return replace(judged, believed=believed)
 
 
-def _out_of_fold(
-    case: Case, matrix: FloatArray, splits: list[tuple[IntArray, IntArray]], seed: int
-) -> FloatArray:
+def _out_of_fold(case: Case, matrix: FloatArray, splits: list[Split], seed: int) -> FloatArray:
     """Return P(true class | row) by models through a matrix, fitted on the training parts."""
     judge = case.with_final(make_judge(case, matrix))
     probability = np.empty((len(case.observed), case.n_classes))
@@ -217,15 +213,10 @@ def bring_labels_in(
     return Judgement(case, probability, power, posterior)
 
 
-def _folds(case: Case, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Split rows in folds that hold each class alike, as far as its rows go."""
+def _folds(case: Case, seed: int) -> list[Split]:
     # Trusted rows are spread over the folds: a class may have few, and a fold should not take all.
     best_known = np.where(case.trusted, case.truth + case.n_classes, case.observed)
     n_folds = min(FOLDS, len(best_known))
     if n_folds < 2:
         raise ValueError("A report needs at least two rows, to judge each by the others.")
-    enough = np.bincount(best_known).max() >= n_folds
-    folds = (StratifiedKFold if enough else KFold)(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        yield from folds.split(np.zeros(len(best_known)), best_known)
+    return stratified_folds(best_known, n_folds, seed)

@@ -14,17 +14,16 @@ than they were without any round, no round is made.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from unconfused._matrix import loses_a_class
 from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimation.balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, only_power
 from unconfused.estimators.relabel.evidence import Evidence
@@ -188,15 +187,9 @@ class Rounds(ABC, Generic[Model, Target]):
         n_folds = min(self.n_folds, int(np.bincount(codes).max()))
         if n_folds < 2:
             return []
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed + number)
-        with warnings.catch_warnings():
-            # A label that cannot fill every fold is no harm here.
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            parts = [test for _, test in splitter.split(np.zeros(len(codes)), codes)]
-        folds = [np.zeros(len(codes), dtype=bool) for _ in parts]
-        for held, part in zip(folds, parts, strict=True):
-            held[part] = True
-        return folds
+        rows = np.arange(len(codes))
+        splits = stratified_folds(codes, n_folds, self.seed + number)
+        return [np.isin(rows, test) for _, test in splits]
 
     def _all_shown(self, classes: IntArray) -> bool:
         taught = classes[(classes >= 0) & (self.seen.sample_weight > 0)]
