@@ -92,12 +92,10 @@ def _pooled(table: FloatArray, share: float) -> FloatArray:
     return np.hstack([table[:, :rare].sum(axis=1, keepdims=True), table[:, rare:]])
 
 
-def warn_unless_random(
-    counts: FloatArray, observed: IntArray, weight: FloatArray | None, stacklevel: int = 2
-) -> None:
+def warn_unless_random(counts: FloatArray, observed: IntArray, weight: FloatArray | None) -> None:
     """Warn if the rows behind counts of (class, label) are no random sample of those observed."""
     seen = observed >= 0
     everything = np.bincount(observed[seen], None if weight is None else weight[seen], len(counts))
     found = compare_with_all(counts.sum(axis=0), everything.astype(np.float64))
     if not found.random:
-        warnings.warn(found.warning, ConfusionWarning, stacklevel=stacklevel + 1)
+        warnings.warn(found.warning, ConfusionWarning, stacklevel=3)

@@ -72,9 +72,7 @@ class LikelihoodFits(SoftmaxClassifier):
     random_state: Any
     verbose: int
 
-    def _log_vote_chances(self, y: Any) -> tuple[FloatArray, BoolArray]:
-        """Say for scorers how likely votes are given each true class, and on which rows."""
-        return log_vote_chances(self, y)
+    _log_vote_chances = log_vote_chances  # for scorers
 
     def _trusted_start(
         self, data: NoisyData, known: KnownConfusion, held: BoolArray | None = None

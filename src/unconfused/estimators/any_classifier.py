@@ -354,9 +354,7 @@ class UnconfusedClassifier(ScoredByTruth):
         check_consistent_length(shares, labels.observed)
         return posterior_given(shares, evidence_of(self.confusion_, labels.observed))
 
-    def _log_vote_chances(self, y: Any) -> Any:
-        """Say for scorers how likely votes are given each true class, and on which rows."""
-        return log_vote_chances(self, y)
+    _log_vote_chances = log_vote_chances  # for scorers
 
     @property
     def cross_fitted_posterior_(self) -> FloatArray:

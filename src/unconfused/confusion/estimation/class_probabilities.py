@@ -120,12 +120,7 @@ def evidence_of(matrix: FloatArray, observed: IntArray) -> FloatArray:
 
 
 def estimate_counts(
-    probability: FloatArray,
-    observed: IntArray,
-    counts: FloatArray,
-    *,
-    of_labels: bool,
-    n_rounds: int = MOST_ROUNDS,
+    probability: FloatArray, observed: IntArray, counts: FloatArray, *, of_labels: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Estimate C and the (class, label) counts behind it, from first counts on.
 
@@ -140,7 +135,7 @@ def estimate_counts(
     """
     first, best = counts.sum(axis=1), counts
     matrix = even_out(counts)
-    for _ in range(n_rounds):
+    for _ in range(MOST_ROUNDS):
         plain = ClassProbabilities.uncalibrated(probability, matrix, of_labels)
         model = plain.calibrated(probability, observed)
         counts = np.zeros(matrix.shape)
