@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import ndtri
 
@@ -18,52 +16,39 @@ NO_ROWS = 1e-12
 """Share of the rows below which a mass is rounding error."""
 
 
-@dataclass(frozen=True)
-class PairStatistics:
-    """Statistics of every pair (predicted p, truly q); all (Q, Q)."""
-
-    significance: FloatArray
-    """Estimated mass divided by its standard error; infinite without an error."""
-
-    significant: BoolArray
-    """Whether the mass exceeds what label noise explains, at `LEVEL` over all pairs."""
-
-    squared_noise: FloatArray
-    """Expected squared norm of the sampling error of the update vector."""
-
-
-def pair_statistics(
-    tables: CellTables, norms: FloatArray, unmixing: Unmixing, total: float
-) -> PairStatistics:
-    """Test every pair against label noise.
+def pair_significance(
+    tables: CellTables, unmixing: Unmixing, total: float
+) -> tuple[FloatArray, BoolArray]:
+    """Test every pair (predicted p, truly q) against label noise.
 
     The mass of a pair is an unbiased estimate of how many rows predicted p are truly q. Its
     standard error is that of the label noise given the rows, so with clean labels a single row is
     significant. `total` is the weight of all rows, in cells or not. Tables may cover only some
     predicted classes.
+
+    Returns
+    -------
+    The masses divided by their standard errors (infinite without an error), and whether they
+    exceed what label noise explains, at `LEVEL` over all pairs.
     """
     masses, errors = unmixing.masses(tables.counts), unmixing.mass_errors(tables.counts)
     significance = np.zeros_like(masses)
     np.divide(masses, errors, out=significance, where=errors > 0)
     significance[(errors == 0) & (masses > 0)] = np.inf
     significance[masses <= NO_ROWS * total] = 0.0
-    with np.errstate(invalid="ignore"):  # overflow is reported with the norms
-        squares = tables.squares @ unmixing.coefficients**2
-        squared_noise = squares / total**2 - norms**2 / total
-    threshold = significance_threshold(norms.shape[1])
+    threshold = significance_threshold(masses.shape[1])
     # A small number of wrong labels is nearly Poisson, not normal. The next term of the
     # Cornish-Fisher expansion covers its tail, so that two of them in a small cell do not pass.
     tail = np.where(errors > 0, (threshold**2 - 1) / 6 * unmixing.largest_noise, 0.0)
-    significant = (significance > 0) & (masses > threshold * errors + tail)
-    return PairStatistics(significance, significant, np.maximum(squared_noise, 0.0))
+    return significance, (significance > 0) & (masses > threshold * errors + tail)
 
 
 def pair_noise(
     tables: CellTables, pair: tuple[int, int], norm: float, unmixing: Unmixing, total: float
 ) -> tuple[float, float]:
-    """Return the noise norm and the significance of one pair.
+    """Return the noise norm and the significance of one pair (see `pair_significance`).
 
-    Same as `pair_statistics`, without computing all other pairs.
+    The noise norm is the expected norm of the sampling error of the update vector.
     """
     p, q = pair
     counts, squares = tables.counts[p], tables.squares[p]

@@ -25,7 +25,7 @@ from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_mean
 from unconfused.solvers.uma.moments import RunningMoments
 from unconfused.solvers.uma.pair_bounds import sufficient_norms
 from unconfused.solvers.uma.regions import MOST_CLASSES
-from unconfused.solvers.uma.significance import pair_noise, pair_statistics
+from unconfused.solvers.uma.significance import pair_noise, pair_significance
 from unconfused.solvers.uma.whitening import Whitening, refined_start
 from unconfused.steps import StepRule, check_steps, snap_ties
 
@@ -271,9 +271,7 @@ class UMA:
             selectable &= self.costs > 0  # a mistake that costs nothing need not be mended
         tables = partition.tables() if self.tol is None else None
         if tables is not None:
-            # Significance does not depend on the norms, which are expensive.
-            no_norms = np.zeros((unmixing.n_classes, unmixing.n_classes))
-            selectable &= pair_statistics(tables, no_norms, unmixing, total).significant
+            selectable &= pair_significance(tables, unmixing, total)[1]
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
