@@ -260,6 +260,8 @@ def test_frames_need_pandas(monkeypatch):
 
 def test_refusals():
     X, _, y = blobs()
+    with pytest.raises(ValueError, match="not votes"):
+        rank_label_errors(LogisticRegression(), np.eye(2), [[0, 1], [1, 1]])
     with pytest.raises(ValueError, match="neither label_posterior nor predict_proba"):
         rank_label_errors(LinearSVC(), X, y)
     with pytest.raises(ValueError, match="method"):

@@ -42,6 +42,18 @@ def test_they_do_not_count_without_rounds(name, trusted, rows):
     np.testing.assert_allclose(model.class_prior_, without.class_prior_, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["logistic", "discriminant"])
+def test_truths_without_any_label_need_no_matrix(name, rows):
+    problem, bare, _ = rows
+    truth = np.where(bare, np.nan, problem.true)
+    model, alone = LEARNERS[name](None), LEARNERS[name](None)
+    if name == "logistic":
+        model.set_params(noisy_weight=1)
+    model.fit(problem.X, np.full(400, np.nan), y_true=truth)
+    alone.fit(problem.X[~bare], problem.true[~bare])
+    np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0.02, atol=0.02)
+
+
 def test_rounds_learn_from_them():
     problem = make_problem(0, n=900)
     C = noise.symmetric(4, 0.4)

@@ -164,6 +164,11 @@ def rank_label_errors(
             "A label that is no class is neither right nor wrong, so there is nothing to rank with "
             "a rectangular matrix: fit the estimator and use its label_posterior."
         )
+    if np.ndim(y) == 2:
+        raise ValueError(
+            "y must hold one label per row, not votes: for these, fit the estimator and use its "
+            "label_posterior."
+        )
     labels = encode_labels(y, y_true, missing_label=missing_label)
     (X,) = indexable(X)
     refuse_other_length(X, labels.observed, "y")

@@ -237,7 +237,8 @@ def confusion_for(
     believed = KnownConfusion(np.eye(len(classes)), source="believed")
     if counts is None:
         counts = data.pair_counts()
-        if data.known.all() or not data.trusted:
+        unlabelled = (data.labels.observed < 0).all()
+        if unlabelled or data.known.all() or not data.trusted:
             # Either no label goes through C, or all are believed as they are.
             return believed
         refuse_empty_rows(counts, classes)
