@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import KINDS, NOISE, pets, refused, succeed, succeed_json
+from pets import KINDS, NOISE, invoke, pets, refused, succeed, succeed_json
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,11 @@ def test_what_it_prints(given):
     assert "balanced accuracy" in told
     assert "hen" in told
     assert "matrix of C.csv" in told
+
+
+def test_clean_labels_passed_as_noisy_are_noticed(given):
+    assert "add --truth" not in invoke(*given).stderr
+    assert "add --truth truth" in invoke(*given[:-1], "truth").stderr
 
 
 def test_refusals(given):

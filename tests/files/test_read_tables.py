@@ -1,15 +1,19 @@
 """Tables from files: what is read, and what is said when it cannot be."""
 
 import gzip
+import io
 import os
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
+from unconfused._files.delimited import _wait_for_release
 from unconfused._files.errors import DataFileError
+from unconfused._files.quotes import CountedLines
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
 from unconfused._text.extras import pip_install
@@ -345,3 +349,13 @@ def test_a_name_that_is_broken_into_lines_is_one_name(tmp_path):
     path = put(tmp_path / "broken.csv", '"kind of\r\ntree",b\r\noak,1\r\n')
     assert read_table(path).columns.tolist() == ["kind of tree", "b"]
     assert next(iter_tables(path)).columns.tolist() == ["kind of tree", "b"]
+
+
+def test_a_stream_is_awaited_until_its_reading_thread_drops_it():
+    lines = CountedLines(io.BytesIO())
+    held, dropped = [lines], []
+    thread = threading.Timer(0.05, lambda: dropped.append(held.pop() is None))
+    thread.start()
+    _wait_for_release(lines)
+    assert dropped
+    thread.join()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -46,6 +48,7 @@ def _batches(source: TableFile, encoding: str | None, delimiter: str | None) -> 
     names = check_header(source, encoding, mark)
     block = min(max(BLOCK, BYTES_PER_COLUMN * len(names)), LONGEST_CELL)
     bad_rows: list[Any] = []
+    lines = reader = None
 
     def note(row: Any) -> str:
         bad_rows.append(row)
@@ -82,6 +85,20 @@ def _batches(source: TableFile, encoding: str | None, delimiter: str | None) -> 
         fault = quote_fault(source, encoding, mark)
         said = _explain(str(error), bad_rows, block) if fault is None else fault
         raise DataFileError(said) from error
+    finally:
+        del reader
+        _wait_for_release(lines)
+
+
+def _wait_for_release(lines: CountedLines | None) -> None:
+    """Wait until Arrow's background thread has dropped a stream, for at most a second.
+
+    Python aborts if the process ends before, as it does right after an error in a short file.
+    """
+    until = time.monotonic() + 1.0
+    ours = 3  # the caller's, the argument here, and that of getrefcount
+    while lines is not None and sys.getrefcount(lines) > ours and time.monotonic() < until:
+        time.sleep(0.001)
 
 
 def _explain(said: str, bad_rows: list[Any], block: int) -> str:

@@ -11,6 +11,7 @@ from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import console, print_json
 from unconfused.cli.input.label_options import ReadOptions
+from unconfused.cli.output.show import say_notes
 from unconfused.cli.progress import RowCount
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ EXAMPLES = [
 
 OVERALL = ("accuracy", "balanced_accuracy", "macro_precision", "macro_f1")
 BY_CLASS = ("prevalence", "precision", "recall", "f1")
+
+TOO_CLEAN = (
+    "The labels agree with the model more often than the confusion matrix allows, so these scores "
+    "are too high. If the labels are clean, add --truth {}; otherwise pass their own matrix with "
+    "--confusion."
+)
 
 
 def evaluate(
@@ -54,7 +61,8 @@ def evaluate(
 
     The noise of the labels is taken out with the matrix of --confusion, and trusted rows (--truth)
     are used with their true class. With --truth alone only the trusted rows count; with neither,
-    the confusion matrix that the model was fitted with is taken.
+    the confusion matrix that the model was fitted with is taken. If the labels of the file are
+    clean, name their column with both --label and --truth.
     """
     from unconfused import load
     from unconfused.metrics import NoisyEvaluation
@@ -73,6 +81,8 @@ def evaluate(
         missing_label=None, level=level, random_state=seed,
     )  # fmt: skip
     source = _source(confusion, truth)
+    if truth is None and found.accuracy.low >= 1:  # even a perfect model has an interval
+        say_notes([TOO_CLEAN.format(label)])
     if as_json:
         print_json(_as_dict(found, source))
     else:
