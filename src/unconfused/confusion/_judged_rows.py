@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
+from unconfused._pipelines import final_step
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
@@ -33,7 +34,6 @@ from unconfused.confusion.estimation.label_quality import (
     sharpened,
 )
 from unconfused.confusion.estimation.sharpness import posterior_given
-from unconfused.metrics._fitted import final_step
 
 
 class RowJudge:

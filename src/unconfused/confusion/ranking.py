@@ -12,12 +12,12 @@ from sklearn.utils import _safe_indexing, indexable
 from unconfused._confusion_names import is_rectangular
 from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
 from unconfused._matrix import LabelNoiseWarning
+from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._judged_rows import RowJudge
 from unconfused.confusion.cross_validated import refuse_other_length
 from unconfused.confusion.estimation.label_quality import Criterion, Judged
-from unconfused.metrics._fitted import final_step
 
 MANY_ROWS, FEW_ROWS_REPEATS = 20_000, 3
 """Sets of folds for fewer rows than these; with more, one is enough."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import encode_labels
+from unconfused._pipelines import last_step
 from unconfused._typing import FloatArray, Labels, Rows
 
 SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
@@ -47,23 +48,6 @@ def refuse_other_length(predicted: Labels, labels: Labels) -> None:
     """Raise if there are not as many labels as rows."""
     if len(predicted) != len(labels):
         raise ValueError(f"X has {len(predicted)} rows but there are {len(labels)} labels.")
-
-
-def final_step(estimator: Any) -> tuple[Any, str]:
-    """Return a pipeline's last step and the prefix of its parameters, or the estimator itself."""
-    steps = getattr(estimator, "steps", None)
-    return (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
-
-
-def last_step(estimator: Any) -> Any:
-    """Return what is fitted at the heart of searches and pipelines."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        else:
-            return estimator
 
 
 def classes_of(estimator: Any) -> Labels:

@@ -15,12 +15,12 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from unconfused._labels import MISSING, encode_labels, known_truth, label_array, sorted_classes
 from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 from unconfused.metrics._confusion_rate import _check_weight
 from unconfused.metrics._corrected import corrected_accuracy
 from unconfused.metrics._fitted import (
     classes_of,
-    last_step,
     mean_of,
     probabilities_of,
     refuse_other_length,

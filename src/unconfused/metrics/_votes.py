@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from unconfused._labels import label_array
+from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, Rows
 from unconfused.metrics._confusion_rate import _check_weight
 from unconfused.metrics._fitted import (
     classes_of,
-    last_step,
     mean_of,
     probabilities_of,
     refuse_other_length,

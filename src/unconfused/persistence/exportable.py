@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._pipelines import final_step
 from unconfused.estimators import UnconfusedClassifier
 from unconfused.estimators._noisy_classifier import SoftmaxClassifier
-from unconfused.metrics._fitted import final_step
 
 
 def export_obstacle(model: Any) -> str | None:

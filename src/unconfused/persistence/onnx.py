@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._atomic import refuse_target, whole_file
+from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
-from unconfused.metrics._fitted import final_step
 from unconfused.persistence.errors import ExportError
 from unconfused.persistence.exportable import export_obstacle
 from unconfused.persistence.onnx_check import check_graph

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray, IntArray, Labels
-from unconfused.metrics._fitted import final_step
 from unconfused.plot._style import BLUE, ORANGE, drawing
 
 MOST_PAIRS = 6

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._labels import MISSING, encode_labels
+from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
@@ -28,7 +29,6 @@ from unconfused.estimators.annotators.crowd import (
     collect_votes,
     refuse_other_annotators,
 )
-from unconfused.metrics._fitted import final_step
 
 Learner = UMAClassifier | UnconfusedLogisticRegression | UnconfusedClassifier
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from unconfused._confusion_names import is_rectangular
 from unconfused._matrix import ConfusionWarning
+from unconfused._pipelines import final_step
 from unconfused._report.analysis.accuracy import checked_accuracy
 from unconfused._report.analysis.case import open_case
 from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
@@ -35,7 +36,6 @@ from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier
 from unconfused.estimators._noisy import passed_confusion
-from unconfused.metrics._fitted import final_step
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
 """A label that occurs this many standard errors, and by this share, more or less than expected."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from unconfused._pipelines import final_step
 from unconfused._report.analysis.case import Case
 from unconfused._report.analysis.confusion_source import ConfusionSource
 from unconfused._typing import FloatArray, IntArray
@@ -25,7 +26,6 @@ from unconfused.estimators import (
 from unconfused.estimators._noisy import passed_confusion
 from unconfused.estimators.annotators.crowd import evidence_of, join_silence
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted
-from unconfused.metrics._fitted import final_step
 
 FOLDS = 5
 

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from unconfused._pipelines import final_step
 from unconfused._text.words import percent
 from unconfused._typing import FloatArray, IntArray
-from unconfused.metrics._fitted import final_step
 
 SURE = 0.8
 """Rows to compare with are of their class with at least this probability, if there are any."""
