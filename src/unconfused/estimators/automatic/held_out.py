@@ -20,9 +20,10 @@ from unconfused.estimators.relabel.out_of_fold import log_chances
 
 FOLDS = 5
 
-MOST_JUDGED = 5_000
-"""Rows candidates are judged by, at most: more would not tell penalties apart much better, and they
-are copied. With more rows a sample is drawn, truths first. Set by reasoning, not on data."""
+MOST_JUDGED = 10_000
+"""Rows candidates are judged by, and a confusion matrix is guessed from, at most: more would hardly
+do better, and they are copied. With more rows a sample is drawn, truths first. Set by reasoning,
+not on data."""
 
 BLOCK = 250_000
 """Entries of rows looked at together."""
