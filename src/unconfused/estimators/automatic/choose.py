@@ -21,7 +21,6 @@ from unconfused.estimators.automatic.average import (
     average,
     shares_of,
 )
-from unconfused.estimators.automatic.calibrated import calibrate_by
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
     CLEAR_ENOUGH_TO_WARN,
@@ -161,7 +160,7 @@ class Choice:
             except KeyboardInterrupt:
                 state.interrupted = True
         if state.calibration is None:
-            calibrate_by(search, state, model.fit_intercept)
+            search.calibrate(state)
         model.choice_ = search.table()
         return state
 

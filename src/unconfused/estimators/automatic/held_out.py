@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,10 +13,11 @@ from sklearn.utils import check_random_state
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion.estimation.sharpness import best_power
+from unconfused.confusion.estimation.sharpness import best_power, log_chances
 from unconfused.estimators._array_input import rows_at, to_numpy
-from unconfused.estimators._noisy import NoisyData
-from unconfused.estimators.relabel.out_of_fold import log_chances
+
+if TYPE_CHECKING:
+    from unconfused.estimators._noisy import NoisyData
 
 FOLDS = 5
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine
+from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
@@ -252,6 +253,14 @@ class Search:
             if weights:
                 self.walk([begin._replace(noisy_weight=w) for w in weights], truth, reached)
         return self.largest_weight([c for c in self.scores if c.l2 in (best.l2, alone.l2)])
+
+    def calibrate(self, state: LikelihoodState) -> None:
+        """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
+        assert self.chosen is not None and state.posterior is not None
+        rows = self.rows.through(state.matrix)
+        shares = state.posterior.sum(axis=0) / state.posterior.sum() if self.intercept else None
+        found = calibration_of(rows, self.scores[self.chosen], shares)
+        state.calibrate(found.power, found.shift, self.intercept)
 
     def table(self) -> dict[str, FloatArray]:
         """Return what was tried, and the losses: on trusted rows if any are judged by."""
