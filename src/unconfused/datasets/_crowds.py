@@ -171,7 +171,7 @@ training comments no rule says anything.
 
 MEDICAL = SuppliedSet(
     "medical_relations",
-    "id sentence term1 term2 distant_label crowd_label crowd_score truth".split(),
+    ["id", "sentence", "term1", "term2", "distant_label", "crowd_label", "crowd_score", "truth"],
     {"cause": "0f24ae0aee08fc8f6f277c2229216d5bc8b1a3c0f25cd85257242576c7f7b624"},
     "No licence is stated. It comes from the CrowdTruth project's medical relation extraction.",
     """\
