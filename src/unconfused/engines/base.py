@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 TIE = 1e-12
 """Relative tolerance below which two scores of a row are tied; the lowest class wins."""

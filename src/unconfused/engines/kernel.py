@@ -12,14 +12,16 @@ label), and a block of the Gram matrix. Only its rows that change their cell are
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import TIE, CellTables, ExactNorms
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 Gram: TypeAlias = Callable[[IntArray], FloatArray]
 """From row indices to their kernel values with all rows, (indices, n)."""

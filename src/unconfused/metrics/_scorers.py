@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from unconfused._confusion_names import confusion_classes
 from unconfused._labels import MISSING, encode_labels, known_truth, label_array, sorted_classes
-from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._matrix import align_confusion
 from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 from unconfused.metrics._confusion_rate import _check_weight

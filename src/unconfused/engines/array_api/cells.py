@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.namespace import blocks
 from unconfused.engines.base import TIE, CellTables, ExactNorms
 
 if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
     from unconfused.engines.array_api.engine import ArrayEngine
 
 REBUILD_AFTER = 8
