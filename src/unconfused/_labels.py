@@ -42,8 +42,7 @@ def is_missing(labels: Labels) -> BoolArray:
     array([False,  True,  True])
     """
     if labels.dtype.kind == "f":
-        missing: BoolArray = np.isnan(labels)
-        return missing
+        return np.asarray(np.isnan(labels))
     if labels.dtype.kind != "O":
         return np.zeros(labels.shape, dtype=bool)
     # pandas' NA cannot be compared, and NaN differs from itself.
@@ -116,13 +115,11 @@ def _without_object_dtype(array: Labels, missing: BoolArray, name: str) -> Label
 
 
 def _kind(entry: Any) -> str:
-    kinds: dict[str, Any] = {
-        "boolean": (bool, np.bool_),
-        "number": (int, float, np.number),
-        "string": str,
-    }
-    named = (name for name, types in kinds.items() if isinstance(entry, types))
-    return next(named, type(entry).__name__)
+    if isinstance(entry, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(entry, (int, float, np.number)):
+        return "number"
+    return "string" if isinstance(entry, str) else type(entry).__name__
 
 
 def _holds_integers(array: Labels) -> bool:
@@ -319,8 +316,7 @@ def _union(first: Labels, second: Labels) -> Labels:
 
 
 def _family(labels: Labels) -> str:
-    kind = labels.dtype.kind
-    return "number" if kind in "iufb" else kind
+    return "number" if labels.dtype.kind in "iufb" else labels.dtype.kind
 
 
 def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:

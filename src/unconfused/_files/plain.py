@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files.errors import DataFileError, reading
+from unconfused._files.errors import DataFileError
 from unconfused._files.formats import TableFile
 from unconfused._files.formulas import unescape_cell
 from unconfused._files.quotes import quote_fault
@@ -41,15 +41,14 @@ def iter_plain(
     as_text: Collection[str],
 ) -> Iterator[Any]:
     """Yield the file as frames of so many rows; None for one frame of all."""
-    with reading(source.path, source.name):
-        mark, encoding = delimiter_of(source, delimiter), find_encoding(source, encoding)
-        check_header(source, encoding, mark)
-        try:
-            with open_text(source, encoding) as stream:
-                yield from _frames(stream, mark, rows, as_text)
-        except csv.Error as error:
-            fault = quote_fault(source, encoding, mark)
-            raise DataFileError(fault or f"it is not well formed ({error}).") from None
+    mark, encoding = delimiter_of(source, delimiter), find_encoding(source, encoding)
+    check_header(source, encoding, mark)
+    try:
+        with open_text(source, encoding) as stream:
+            yield from _frames(stream, mark, rows, as_text)
+    except csv.Error as error:
+        fault = quote_fault(source, encoding, mark)
+        raise DataFileError(fault or f"it is not well formed ({error}).") from None
 
 
 def _frames(stream: Any, mark: str, rows: int | None, as_text: Collection[str]) -> Iterator[Any]:
