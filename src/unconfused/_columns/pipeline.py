@@ -109,7 +109,9 @@ def column_transformer(plan: ColumnPlan, *, for_trees: bool = False) -> ColumnTr
         (DATES, DateParts() if for_trees else make_pipeline(DateParts(), _numbers()), plan.dates),
         (CATEGORIES, _categories(plan, for_trees), plan.categories),
     ]
-    parts = [(name, step, Named(columns)) for name, step, columns in steps if columns]
+    parts: list[tuple[str, Any, Any]] = [
+        (name, step, Named(columns)) for name, step, columns in steps if columns
+    ]
     if not for_trees:
         parts += [
             (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text

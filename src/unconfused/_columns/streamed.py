@@ -165,8 +165,8 @@ def _stand_in(
     import pandas as pd
 
     most = None if encoder is None else encoder.max_categories
-    columns: dict[str, list[Any]] = dict.fromkeys(plan.numbers, [0.0, 1.0])
-    columns |= dict.fromkeys(plan.dates, [np.datetime64(0, "us"), np.datetime64(1, "us")])
+    columns: dict[str, list[Any]] = {name: [0.0, 1.0] for name in plan.numbers}
+    columns |= {name: [np.datetime64(0, "us"), np.datetime64(1, "us")] for name in plan.dates}
     columns |= {name: _levels(summaries[name], most) for name in plan.categories}
     columns |= {name: [" ".join(words[name]), ""] for name in plan.text}
     longest, plain = max(map(len, columns.values())), {*plan.numbers, *plan.dates}
