@@ -206,7 +206,7 @@ def test_music_says_which_files_and_columns_are_expected(small_music, name):
     (small_music / "music_genre" / name).unlink()
     with pytest.raises(FileNotFoundError, match="cannot be downloaded") as caught:
         fetch_music_genre(data_home=small_music)
-    for part in ("train.csv", "answers.csv", "feature123", "annotator, song, label"):
+    for part in ("train.csv", "answers.csv", "feature123", "``annotator``, ``song``"):
         assert part in str(caught.value)
     assert fetch_music_genre(data_home=small_music, subset="test").target.tolist() == ["rock"]
 

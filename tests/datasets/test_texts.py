@@ -92,7 +92,7 @@ def test_medical_knows_some_truths(small_medical):
 @pytest.mark.parametrize(
     ("fetch", "words"),
     [
-        (fetch_sentiment_polarity, ["Rodrigues", "answers.csv", "annotator, item, label"]),
+        (fetch_sentiment_polarity, ["Rodrigues", "answers.csv", "``annotator``, ``item``"]),
         (fetch_youtube_spam, ["UCI", "WRENCH", "train.csv"]),
         (fetch_medical_relations, ["CrowdTruth", "cause.csv", "distant_label"]),
     ],

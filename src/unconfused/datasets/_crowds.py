@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from unconfused.datasets._home import (
     DataHome,
     Subset,
     TableFile,
+    about,
     as_numbers,
     documented,
     find_data_home,
@@ -36,20 +38,21 @@ class SuppliedSet:
     folder : its folder in the data home
     columns : header of the files of rows
     checksums : SHA-256 of the files (part.csv) that published results come from, by part
-    origin : where the set comes from
-    description : text for people
     item : name of the item in the header of the answers, which are by annotator, item and label
     """
 
     folder: str
     columns: list[str]
     checksums: dict[str, str]
-    origin: str
-    description: str
     item: str = "item"
 
     def read(
-        self, data_home: DataHome, parts: list[str], *, as_frame: bool = False
+        self,
+        loader: Callable[..., Any],
+        data_home: DataHome,
+        parts: list[str],
+        *,
+        as_frame: bool = False,
     ) -> tuple[dict[str, list[str]], dict[str, Any]]:
         """Return the columns of some parts, and the answers if training rows are among them."""
         folder = find_data_home(data_home) / self.folder
@@ -57,11 +60,7 @@ class SuppliedSet:
         names = [f"{part}.csv" for part in (*parts, *[ANSWERS] * answered)]
         missing = what_is_missing(folder, names)
         if missing is not None:
-            by_answer = f"; {', '.join(self._answer_columns)} in answers.csv"
-            raise FileNotFoundError(
-                f"{missing} It cannot be downloaded. {self.origin} Expected columns: "
-                f"{', '.join(self.columns)}{by_answer if ANSWERS in self.checksums else ''}."
-            )
+            raise FileNotFoundError(f"{missing} It cannot be downloaded.\n\n{about(loader)}")
         tables = [self._read(folder, part, self.columns) for part in parts]
         columns = {name: [cell for one in tables for cell in one[name]] for name in self.columns}
         # Parts may number their rows alike; only training rows, which come first, have answers.
@@ -120,17 +119,8 @@ MUSIC = SuppliedSet(
         "test": "952b423483bef4e0aa38b628815232b600a745d028fc8dfe8addd49e616931b8",
         ANSWERS: "b23dfbde216ce7a36d143ec6c1619d396cbf85b2b076dcfc84a8e1bd1511ef6e",
     },
-    "No licence is stated. It comes from F. Rodrigues, F. Pereira and B. Ribeiro (2013).",
-    """\
-Music genres labelled by a crowd (F. Rodrigues, F. Pereira and B. Ribeiro, 2013). No licence is
-stated, so the set is neither shipped nor downloaded.
-
-Songs described by 124 features of their sound, in 10 genres: 700 training songs, each labelled by
-1 to 7 of 44 people besides its true genre, and 300 test songs with the true genre alone.
-""",
     item="song",
 )
-
 SENTIMENT = SuppliedSet(
     "sentiment_polarity",
     ["id", "text", "class"],
@@ -139,17 +129,7 @@ SENTIMENT = SuppliedSet(
         "test": "cbcf61c816a09d615811f4a167f8b683a4dfc5e9f5e02e4894ea229c3ae94076",
         ANSWERS: "984aa13bdd4c3f5383df35919546ad514d14bfa1f67808875f62b62df79a515c",
     },
-    "No licence is stated. It comes from F. Rodrigues, F. Pereira and B. Ribeiro (2013).",
-    """\
-Polarity of sentences from film reviews, labelled by a crowd (F. Rodrigues, F. Pereira and
-B. Ribeiro, 2013, on sentences of B. Pang and L. Lee). No licence is stated, so the set is neither
-shipped nor downloaded.
-
-Sentences, positive or negative: 4,999 training sentences, each labelled by some of 203 people
-besides its true polarity, and 3,999 test sentences with the true polarity alone.
-""",
 )
-
 YOUTUBE = SuppliedSet(
     "youtube_spam",
     ["id", "text", "class", *RULES],
@@ -157,31 +137,11 @@ YOUTUBE = SuppliedSet(
         "train": "ba63d2f3a2e7d22ff3efd34b074ee9608a455a7216470ec1abf3b4f3339ef4ba",
         "test": "2d47873f34fe6a71f8b0779bc5dd5730337e5b0ad187f63e80061d314de93d52",
     },
-    "The texts are UCI's 'YouTube Spam Collection' (CC BY 4.0), the rules those of the WRENCH "
-    "collection (data set 'youtube'), empty where a rule abstains.",
-    """\
-Comments under YouTube videos, spam or ham (T. C. Alberto, J. V. Lochter and T. A. Almeida, 2015;
-UCI, CC BY 4.0), with the answers of ten rules written for them (the WRENCH collection of weak
-supervision, J. Zhang and others, 2021).
-
-1,586 training and 250 test comments. A rule says "spam" or "ham", or abstains; of 12 % of the
-training comments no rule says anything.
-""",
 )
-
 MEDICAL = SuppliedSet(
     "medical_relations",
     ["id", "sentence", "term1", "term2", "distant_label", "crowd_label", "crowd_score", "truth"],
     {"cause": "0f24ae0aee08fc8f6f277c2229216d5bc8b1a3c0f25cd85257242576c7f7b624"},
-    "No licence is stated. It comes from the CrowdTruth project's medical relation extraction.",
-    """\
-Sentences with two medical terms: does one cause the other? (CrowdTruth, A. Dumitrache, L. Aroyo
-and C. Welty.) No licence is stated, so the set is neither shipped nor downloaded.
-
-3,984 sentences, "cause" or "none", with a label by distant supervision (the terms are so related
-in a knowledge base) and one by a crowd, with the crowd's score. The truth, by experts, is known for
-929 of them.
-""",
 )
 
 
@@ -195,10 +155,14 @@ def fetch_music_genre(
 ) -> Any:
     """Load the music genres labelled by a crowd, 124 features and 10 classes.
 
-    Nothing is downloaded: the set has no public home with a licence. The sub-folder
-    ``music_genre`` should hold ``train.csv`` and ``test.csv`` with the columns ``id``,
-    ``feature0`` to ``feature123`` and ``class`` (the truth), and ``answers.csv`` with the columns
-    ``annotator``, ``song`` (an ``id`` of ``train.csv``) and ``label``.
+    Songs described by 124 features of their sound (F. Rodrigues, F. Pereira and B. Ribeiro, 2013):
+    700 training songs, each labelled by 1 to 7 of 44 people besides its true genre, and 300 test
+    songs with the true genre alone.
+
+    Nothing is downloaded, as no licence is stated. The sub-folder ``music_genre`` should hold
+    ``train.csv`` and ``test.csv`` with the columns ``id``, ``feature0`` to ``feature123`` and
+    ``class`` (the truth), and ``answers.csv`` with the columns ``annotator``, ``song`` (an ``id``
+    of ``train.csv``) and ``label``.
 
     Parameters
     ----------
@@ -224,14 +188,14 @@ def fetch_music_genre(
     >>> music.votes.shape  # doctest: +SKIP
     (700, 44)
     """
-    columns, votes = MUSIC.read(data_home, parts_of(subset), as_frame=as_frame)
+    columns, votes = MUSIC.read(fetch_music_genre, data_home, parts_of(subset), as_frame=as_frame)
     songs = np.array(columns["id"])
     if len(np.unique(songs)) != len(songs):
         raise ValueError(f"A song is listed twice in the files of {MUSIC.folder}.")
     return hand_over(
+        fetch_music_genre,
         as_numbers(MUSIC.folder, np.array([columns[name] for name in SOUNDS]).T),
         np.array(columns["class"]),
-        MUSIC.description,
         feature_names=SOUNDS,
         return_X_y=return_X_y,
         as_frame=as_frame,
@@ -246,10 +210,14 @@ def fetch_sentiment_polarity(
 ) -> Any:
     """Load sentences of film reviews whose polarity was labelled by a crowd.
 
-    Nothing is downloaded: the set has no public home with a licence. The sub-folder
-    ``sentiment_polarity`` should hold ``train.csv`` and ``test.csv`` with the columns ``id``,
-    ``text`` and ``class`` (the truth), and ``answers.csv`` with the columns ``annotator``, ``item``
-    (an ``id`` of ``train.csv``) and ``label``.
+    Sentences of B. Pang and L. Lee, positive or negative, with labels collected by F. Rodrigues,
+    F. Pereira and B. Ribeiro (2013): 4,999 training sentences, each labelled by some of 203 people
+    besides its true polarity, and 3,999 test sentences with the true polarity alone.
+
+    Nothing is downloaded, as no licence is stated. The sub-folder ``sentiment_polarity`` should
+    hold ``train.csv`` and ``test.csv`` with the columns ``id``, ``text`` and ``class`` (the truth),
+    and ``answers.csv`` with the columns ``annotator``, ``item`` (an ``id`` of ``train.csv``) and
+    ``label``.
 
     Parameters
     ----------
@@ -273,9 +241,9 @@ def fetch_sentiment_polarity(
     >>> reviews.votes.shape  # doctest: +SKIP
     (4999, 203)
     """
-    columns, votes = SENTIMENT.read(data_home, parts_of(subset))
+    columns, votes = SENTIMENT.read(fetch_sentiment_polarity, data_home, parts_of(subset))
     texts, truth = np.array(columns["text"], dtype=object), np.array(columns["class"])
-    return hand_over(texts, truth, SENTIMENT.description, return_X_y=return_X_y, **votes)
+    return hand_over(fetch_sentiment_polarity, texts, truth, return_X_y=return_X_y, **votes)
 
 
 @documented
@@ -284,9 +252,14 @@ def fetch_youtube_spam(
 ) -> Any:
     """Load comments on videos, with the answers of ten rules that may abstain.
 
-    Nothing is downloaded: the texts are public at UCI, but not together with the rules. The
-    sub-folder ``youtube_spam`` should hold ``train.csv`` and ``test.csv`` with the columns ``id``,
-    ``text``, ``class`` (the truth) and ``rule_1`` to ``rule_10``, empty where a rule abstains.
+    Comments under YouTube videos, spam or ham (UCI's "YouTube Spam Collection" of T. C. Alberto,
+    J. V. Lochter and T. A. Almeida, 2015; CC BY 4.0), with the answers of ten rules written for
+    them (data set "youtube" of the WRENCH collection of weak supervision, J. Zhang and others,
+    2021): 1,586 training and 250 test comments. On 12 % of the training comments all rules abstain.
+
+    Nothing is downloaded, as the texts are not public together with the rules. The sub-folder
+    ``youtube_spam`` should hold ``train.csv`` and ``test.csv`` with the columns ``id``, ``text``,
+    ``class`` (the truth) and ``rule_1`` to ``rule_10``, empty where a rule abstains.
 
     Parameters
     ----------
@@ -311,11 +284,11 @@ def fetch_youtube_spam(
     >>> comments.votes.shape  # doctest: +SKIP
     (1586, 10)
     """
-    columns, _ = YOUTUBE.read(data_home, parts_of(subset))
+    columns, _ = YOUTUBE.read(fetch_youtube_spam, data_home, parts_of(subset))
     return hand_over(
+        fetch_youtube_spam,
         np.array(columns["text"], dtype=object),
         np.array(columns["class"]),
-        YOUTUBE.description,
         return_X_y=return_X_y,
         votes=np.stack([_empty_as_none(columns[rule]) for rule in RULES], axis=1),
         annotators=np.array(RULES),
@@ -326,10 +299,14 @@ def fetch_youtube_spam(
 def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = False) -> Any:
     """Load sentences about medical terms with distant labels, crowd labels and some truths.
 
-    Nothing is downloaded: the set has no public home with a licence. The sub-folder
-    ``medical_relations`` should hold ``cause.csv`` with the columns ``id``, ``sentence``,
-    ``term1``, ``term2``, ``distant_label``, ``crowd_label``, ``crowd_score`` and ``truth`` (empty
-    where unknown).
+    Does one of two medical terms in a sentence cause the other? (CrowdTruth, A. Dumitrache,
+    L. Aroyo and C. Welty.) 3,984 sentences, "cause" or "none", with a label by distant supervision
+    (the terms are so related in a knowledge base) and one by a crowd, with the crowd's score. The
+    truth, by experts, is known for 929 of them.
+
+    Nothing is downloaded, as no licence is stated. The sub-folder ``medical_relations`` should hold
+    ``cause.csv`` with the columns ``id``, ``sentence``, ``term1``, ``term2``, ``distant_label``,
+    ``crowd_label``, ``crowd_score`` and ``truth`` (empty where unknown).
 
     Parameters
     ----------
@@ -352,12 +329,12 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
     >>> medical.data.shape  # doctest: +SKIP
     (3984,)
     """
-    columns, _ = MEDICAL.read(data_home, ["cause"])
+    columns, _ = MEDICAL.read(fetch_medical_relations, data_home, ["cause"])
     distant, crowd = np.array(columns["distant_label"]), np.array(columns["crowd_label"])
     return hand_over(
+        fetch_medical_relations,
         np.array(columns["sentence"], dtype=object),
         _empty_as_none(columns["truth"]),
-        MEDICAL.description,
         target_names=np.union1d(distant, crowd),
         return_X_y=return_X_y,
         distant_labels=distant,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import io
 import os
 import sys
@@ -60,9 +61,13 @@ SHARED_DOCS = {
 
 def documented(loader: Loader) -> Loader:
     """Fill in `SHARED_DOCS` where a docstring names its parts, as in ``$data_home``."""
-    if loader.__doc__ is not None:  # python -OO
-        loader.__doc__ = Template(loader.__doc__).substitute(SHARED_DOCS)
+    loader.__doc__ = Template(loader.__doc__ or "").substitute(SHARED_DOCS)
     return loader
+
+
+def about(loader: Callable[..., Any]) -> str:
+    """Return what the docstring of a loader says about the data set."""
+    return inspect.cleandoc(loader.__doc__ or "").partition("\n\nParameters\n")[0]
 
 
 @dataclass(frozen=True)
@@ -206,9 +211,9 @@ def import_pandas() -> Any:
 
 
 def hand_over(
+    loader: Callable[..., Any],
     data: Any,
     target: Labels,
-    description: str,
     *,
     return_X_y: bool,
     as_frame: bool = False,
@@ -231,6 +236,6 @@ def hand_over(
         frame=frame,
         feature_names=feature_names,
         target_names=names,
-        DESCR=description,
+        DESCR=about(loader),
         **more,
     )

@@ -30,15 +30,6 @@ CLASSES_FILE = "classes.json"
 N_FEATURES = 47_236
 ROOTS = ("CCAT", "ECAT", "GCAT", "MCAT")
 
-DESCRIPTION = """\
-Reuters Corpus Volume 1, version 2 (D. D. Lewis, Y. Yang, T. G. Rose and F. Li, 2004), with one
-class per document. For research use.
-
-News stories as 47,236 sparse weights of terms, each row of norm 1. The class is the story's topic
-on the second level of the hierarchy of topics (such as C15, GSPO or M14); stories with several
-topics on that level, or with none, are left out.
-"""
-
 
 @documented
 def fetch_reuters(
@@ -50,6 +41,11 @@ def fetch_reuters(
     download_if_missing: bool = True,
 ) -> Any:
     """Load the Reuters news as a problem of one topic per document.
+
+    Reuters Corpus Volume 1, version 2 (D. D. Lewis, Y. Yang, T. G. Rose and F. Li, 2004), for
+    research use. News stories as 47,236 sparse weights of terms, each row of norm 1. The class is
+    the story's topic on the second level of the hierarchy of topics (such as C15, GSPO or M14);
+    stories with several topics on that level, or with none, are left out.
 
     The files ``rcv1_train.multiclass.bz2`` and ``rcv1_test.multiclass.bz2``, in the format and
     under the names of LIBSVM's collection, are read from the sub-folder ``rcv1``; a list of topics
@@ -103,9 +99,9 @@ def fetch_reuters(
     data = [parts[part][0][rows] for part, rows in zip(wanted, kept, strict=True)]
     target = [parts[part][1][rows] for part, rows in zip(wanted, kept, strict=True)]
     return hand_over(
+        fetch_reuters,
         sparse.vstack(data, format="csr"),
         np.concatenate(target),
-        DESCRIPTION,
         target_names=classes,
         return_X_y=return_X_y,
     )

@@ -58,20 +58,6 @@ LETTER_FEATURES = [
     "y2bar", "xybar", "x2ybr", "xy2br", "x-ege", "xegvy", "y-ege", "yegvx",
 ]  # fmt: skip
 
-ABOUT_DIGITS = """\
-Optical recognition of handwritten digits (E. Alpaydin and C. Kaynak, UCI, 1998; CC BY 4.0).
-
-Bitmaps of digits reduced to 8 x 8 counts of inked pixels, each from 0 to 16. 3,823 training rows
-written by 30 people and 1,797 test rows written by 13 others; 10 classes.
-"""
-
-ABOUT_LETTER = """\
-Letter recognition (P. W. Frey and D. J. Slate, UCI, 1991; CC BY 4.0).
-
-Images of the 26 capital letters in 20 fonts, randomly distorted and described by 16 integers from
-0 to 15 (moments and counts of edges). 20,000 rows, about 770 of each letter, in random order.
-"""
-
 
 @documented
 def fetch_optdigits(
@@ -84,6 +70,10 @@ def fetch_optdigits(
 ) -> Any:
     """Load the UCI handwritten digits, 64 features and 10 classes.
 
+    Optical recognition of handwritten digits (E. Alpaydin and C. Kaynak, UCI, 1998; CC BY 4.0).
+    Bitmaps of digits reduced to 8 x 8 counts of inked pixels, each from 0 to 16: 3,823 training
+    rows written by 30 people and 1,797 test rows written by 13 others.
+
     The files ``optdigits.tra`` and ``optdigits.tes`` of UCI are read from the sub-folder
     ``optdigits``. Without them the test rows are those that scikit-learn ships as ``load_digits``,
     and the training rows are the others of OpenML's ``optdigits``, downloaded once.
@@ -92,7 +82,7 @@ def fetch_optdigits(
     ----------
     $data_home
     subset : {"train", "test", "all"}, default="train"
-        3,823 training rows, 1,797 test rows written by other people, or the first then the second.
+        The training rows, the test rows, or the first then the second.
     $return_X_y
     $as_frame
     $download_if_missing
@@ -115,9 +105,9 @@ def fetch_optdigits(
     folder = find_data_home(data_home) / "optdigits"
     parts = [_digits(part, folder, download_if_missing) for part in parts_of(subset)]
     return hand_over(
+        fetch_optdigits,
         np.concatenate([data for data, _ in parts]),
         np.concatenate([target for _, target in parts]),
-        ABOUT_DIGITS,
         feature_names=[f"pixel_{row}_{column}" for row in range(8) for column in range(8)],
         target_names=np.arange(10),
         return_X_y=return_X_y,
@@ -166,6 +156,10 @@ def fetch_letter(
 ) -> Any:
     """Load the UCI letters, 16 features and 26 classes.
 
+    Letter recognition (P. W. Frey and D. J. Slate, UCI, 1991; CC BY 4.0). Images of the 26 capital
+    letters in 20 fonts, randomly distorted and described by 16 integers from 0 to 15 (moments and
+    counts of edges): 20,000 rows, about 770 of each letter, in random order.
+
     The file ``letter-recognition.data`` of UCI is read from the sub-folder ``letter``. Without it
     the set is downloaded once from OpenML, where it is called ``letter``.
 
@@ -208,9 +202,9 @@ def fetch_letter(
         None if "test" in parts else N_TRAINING_LETTERS,
     )
     return hand_over(
+        fetch_letter,
         data[chosen],
         target[chosen].astype("U1"),
-        ABOUT_LETTER,
         feature_names=LETTER_FEATURES,
         target_names=letters,
         return_X_y=return_X_y,

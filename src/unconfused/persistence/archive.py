@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
@@ -76,6 +78,17 @@ class Archive:
         return part
 
 
+@contextmanager
+def damage_in_words() -> Iterator[None]:
+    """Turn the dozen ways in which zipfile does not understand a file into a ModelFileError."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
+
+
 def with_header(payload: bytes, header: bytes) -> bytes:
     """Return a zip file with the header as one more member."""
     buffer = io.BytesIO(payload)
@@ -95,12 +108,8 @@ def open_archive(content: bytes) -> Archive:
         )
     if content[:2] != b"PK":
         raise ModelFileError("it is not a saved model")
-    try:
+    with damage_in_words():
         archive = Archive(content, MOST_INFLATION * len(content))
-    except ModelFileError:
-        raise
-    except Exception as error:  # zipfile has a dozen ways of not understanding a file
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
     if HEADER not in archive.names:
         raise ModelFileError("it is a zip file, but not one that unconfused.save wrote")
     return archive
@@ -108,15 +117,11 @@ def open_archive(content: bytes) -> Archive:
 
 def header_of(archive: Archive) -> tuple[ModelHeader, str]:
     """Return what a file says of itself, and the checksum it gives for the rest."""
-    try:
-        # Stored, so that text from a small file is small too.
-        if not archive.is_stored(HEADER):
-            raise ModelFileError(TOO_LARGE)
+    # Stored, so that text from a small file is small too.
+    if not archive.is_stored(HEADER):
+        raise ModelFileError(TOO_LARGE)
+    with damage_in_words():
         text = archive.read(HEADER)
-    except ModelFileError:
-        raise
-    except Exception as error:  # as in open_archive
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
     if len(text) > LONGEST:
         raise ModelFileError(TOO_LARGE)
     return read_header_bytes(text)
@@ -131,14 +136,9 @@ def inflation(content: bytes) -> float:
 def digest_of(content: bytes) -> str:
     """Return a checksum of all members but the header, by name and bytes."""
     digest = hashlib.sha256()
-    try:
-        with Archive(content, MOST_INFLATION * len(content)) as archive:
-            for name in sorted(set(archive.names) - {HEADER}):
-                part = archive.read(name)
-                digest.update(f"{name}\0{len(part)}\0".encode())
-                digest.update(part)
-    except ModelFileError:
-        raise
-    except Exception as error:  # as in open_archive
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
+    with damage_in_words(), Archive(content, MOST_INFLATION * len(content)) as archive:
+        for name in sorted(set(archive.names) - {HEADER}):
+            part = archive.read(name)
+            digest.update(f"{name}\0{len(part)}\0".encode())
+            digest.update(part)
     return digest.hexdigest()

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from unconfused.persistence._table.checks import NUMBERS, SIMPLE
 from unconfused.persistence.archive import Archive
 from unconfused.persistence.errors import ModelFileError
 
-NUMBERS = "biuf"
-SIMPLE = "biufSUMm"
 LAST_CODE_POINT = 0x10FFFF
 LONGEST_HEADER = 10_000
 

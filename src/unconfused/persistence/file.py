@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._text.extras import import_extra
 from unconfused._text.printable import printable
+from unconfused.persistence._table.allowed import table
 from unconfused.persistence.archive import (
     MOST_INFLATION,
     Archive,
@@ -200,7 +201,7 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
         raise ModelFileError(f"{refused}{in_words(error)}.") from error
     content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
     with open_archive(content) as archive:
-        unknown = unknown_types(parse_schema(archive, len(content)), allow)
+        unknown = unknown_types(parse_schema(archive, len(content)), table(), allow)
         if unknown:
             raise ModelFileError(
                 f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
@@ -259,7 +260,7 @@ def _unpack(content: bytes, allow: frozenset[str]) -> Any:
 def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
     try:
         schema = parse_schema(archive, file_size)
-        unknown = unknown_types(schema, allow)
+        unknown = unknown_types(schema, table(), allow)
         if unknown:
             names = [printable(name) for name in unknown]
             raise ModelFileError(
@@ -267,7 +268,8 @@ def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
                 "may have been made to do harm. If you know them, and who made the file, load it "
                 f"in Python with {_as_argument(names)}"
             )
-        return Reader(archive, MOST_INFLATION * file_size, allow, schema).read(schema)
+        budget = MOST_INFLATION * file_size
+        return Reader(archive, budget, table(), allow, schema).read(schema)
     except (ModelFileError, ImportError):
         raise
     except Exception as error:  # a description that does not fit together fails anywhere

@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
+from unconfused.estimators import UnconfusedClassifier
+from unconfused.estimators._noisy_classifier import SoftmaxClassifier
 from unconfused.persistence.errors import ExportError
-from unconfused.persistence.exportable import export_obstacle
 from unconfused.persistence.onnx_check import check_graph
 
 WORDS = r"[\p{L}\p{N}_]{2,}"
@@ -82,7 +83,7 @@ def to_onnx(
     last, _ = final_step(core)
     if (why := export_obstacle(last)) is not None:
         raise ExportError(why)
-    from unconfused.persistence.onnx_linear import register_converters
+    from unconfused.persistence.onnx_converters import register_converters
 
     register_converters()
     outputs = ["label", "probabilities" if hasattr(last, "predict_proba") else "scores"]
@@ -105,6 +106,43 @@ def to_onnx(
     if path is not None:
         _write(graph, path, force)
     return graph
+
+
+def export_obstacle(model: Any) -> str | None:
+    """Return why a fitted classifier, or pipeline, cannot be exported; None if it may be.
+
+    This needs none of the packages that make the graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UMAClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> export_obstacle(UMAClassifier().fit(X, y))
+    >>> export_obstacle(UMAClassifier().fit(X, y.astype(float)))
+    'ONNX takes labels that are integers or text; these are [0.0, 1.0, 2.0]. Convert ...
+    """
+    classifier, _ = final_step(model)
+    if isinstance(classifier, UnconfusedClassifier):
+        return (
+            f"{type(classifier.estimator).__name__} through a confusion matrix cannot be exported "
+            "to ONNX; a logistic regression can."
+        )
+    classes = np.asarray(classifier.classes_)
+    text = classes.dtype.kind == "U" or all(isinstance(one, str) for one in classes.tolist())
+    if not text and classes.dtype.kind not in "iub":
+        return (
+            f"ONNX takes labels that are integers or text; these are {classes.tolist()[:5]}. "
+            "Convert the labels before you fit."
+        )
+    weighted = getattr(classifier, "class_weight", None) is not None
+    if weighted and isinstance(classifier, SoftmaxClassifier):
+        return (
+            "With class_weight the predicted class is the cheapest, not the likeliest one, which "
+            "an ONNX graph cannot express. Export with set_params(class_weight=None), and decide "
+            "by the probabilities."
+        )
+    return None
 
 
 def _options(model: Any, classifier: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:

@@ -7,15 +7,24 @@ the same object that names them must agree.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from unconfused.persistence.arrays import NUMBERS, SIMPLE
+from unconfused._text.printable import printable
+from unconfused.persistence.errors import ModelFileError
+
+NUMBERS = "biuf"
+SIMPLE = "biufSUMm"
+"""Kinds of NumPy types: numbers, and all that need no pickle."""
 
 LARGEST_INTEGER = 2**128
 """The state of a random generator is this large; nothing else in a model is."""
@@ -218,3 +227,67 @@ SCALAR_TYPES = frozenset(
     | {getattr(np, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 """Types that may be named in a file: as a dtype, as that of a key, as that of one number."""
+
+Types = Mapping[str, tuple[type, Kind]]
+"""Every type a file may hold, with what it may hold, by its full name."""
+
+
+def full_name(one: Any) -> str:
+    """Return the name of a type or function, with the module it is in."""
+    return f"{one.__module__}.{one.__qualname__}"
+
+
+_EVERYWHERE: dict[str, Check] = {
+    "_sklearn_version": text,
+    "_sklearn_output_config": mapping(one_of("default", "pandas", "polars")),
+}
+
+
+def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset[str]) -> None:
+    """Raise if an object of the type of this name may not hold these attributes.
+
+    Parameters after which nothing was saved (a file by an older version) get their default.
+    """
+
+    def is_value(value: Any) -> bool:
+        name = full_name(value if inspect.isroutine(value) else type(value))
+        if name in allow or isinstance(value, np.random.RandomState):
+            return True
+        return name in types and not types[name][1].is_part
+
+    (made, kind), known = types[name], Held(is_value)
+    settings = _settings(made)
+    for name, parameter in settings.items():
+        if parameter.default is not parameter.empty:
+            held.setdefault(name, parameter.default)
+    for name, value in held.items():
+        if not _check_for(name, kind, made, settings)(value, known):
+            raise ModelFileError(
+                f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
+                "model that was fitted, or is of another kind or size there"
+            )
+    given = {name: held[name] for name in settings if name in held}
+    try:
+        constraints = getattr(made, "_parameter_constraints", {})
+        validate_parameter_constraints(constraints, given, caller_name=made.__name__)
+    except InvalidParameterError as error:
+        raise ModelFileError(printable(" ".join(str(error).split()))[:300].rstrip(".")) from None
+    if kind.agree is not None and not kind.agree(held):
+        raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
+
+
+def _check_for(name: str, kind: Kind, made: type, settings: Mapping[str, Any]) -> Check:
+    listed = {**_EVERYWHERE, **kind.fitted, **kind.settings}.get(name)
+    if listed is not None:
+        return listed
+    if name in settings or (kind.any_setting and not hasattr(made, name)):
+        return setting
+    return lambda value, held: False
+
+
+@cache
+def _settings(made: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of an estimator's constructor."""
+    if not issubclass(made, BaseEstimator):
+        return {}
+    return dict(inspect.signature(made).parameters)
