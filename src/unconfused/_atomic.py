@@ -73,6 +73,15 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
         scratch.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def os_errors_as(kind: type[Exception]) -> Iterator[None]:
+    """Raise OS errors, whose messages say what to do, as errors of another kind."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(str(error)) from None
+
+
 def refuse_target(target: Path, *, force: bool) -> None:
     """Raise if a file could not, or should not, be written here."""
     try:

@@ -17,10 +17,8 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
-from unconfused._atomic import refuse_target, whole_file
+from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._text.extras import import_extra
 from unconfused._text.printable import printable
 from unconfused.persistence._table.allowed import table
@@ -33,7 +31,7 @@ from unconfused.persistence.archive import (
     open_archive,
     with_header,
 )
-from unconfused.persistence.errors import ModelFileError, in_words
+from unconfused.persistence.errors import ModelFileError, in_words, refuse_unfitted
 from unconfused.persistence.header import ModelHeader, describe, estimator_name, write_header
 from unconfused.persistence.labelled import without_frames
 from unconfused.persistence.nodes import Reader, parse_schema, unknown_types
@@ -84,23 +82,12 @@ def save(
     True
     """
     target = Path(path)
-    if not isinstance(model, BaseEstimator):
-        raise ModelFileError(
-            f"Only scikit-learn estimators can be saved; this is a {type(model).__name__}."
-        )
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ModelFileError(
-            f"This {type(model).__name__} is not fitted; fit it before you save it."
-        ) from None
-    try:
+    refuse_unfitted(model, ModelFileError, "saved")
+    with os_errors_as(ModelFileError):
         refuse_target(target, force=force)  # before the work, not after it
         content = _pack(model, metadata, _names(allow))
         with whole_file(target, force=force) as scratch:
             scratch.write_bytes(content)
-    except OSError as error:
-        raise ModelFileError(str(error)) from None
     return target
 
 

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from unconfused._atomic import refuse_target, whole_file
+from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
 from unconfused.estimators import UnconfusedClassifier
 from unconfused.estimators._noisy_classifier import SoftmaxClassifier
-from unconfused.persistence.errors import ExportError
+from unconfused.persistence.errors import ExportError, refuse_unfitted
 from unconfused.persistence.onnx_check import check_graph
 
 WORDS = r"[\p{L}\p{N}_]{2,}"
@@ -78,7 +75,8 @@ def to_onnx(
     skl2onnx = import_extra("skl2onnx", "onnx", "Exporting to ONNX")
     onnx = import_extra("onnx", "onnx", "Exporting to ONNX")
     if path is not None:
-        _refuse(path, force)
+        with os_errors_as(ExportError):
+            refuse_target(Path(path), force=force)
     core = _exportable(model)
     last, _ = final_step(core)
     if (why := export_obstacle(last)) is not None:
@@ -97,14 +95,13 @@ def to_onnx(
         )
         onnx.checker.check_model(graph)
         check_graph(core, graph, example)
-    except (ExportError, ImportError) as error:
-        if isinstance(error, ImportError) or not str(error).startswith("the graph"):
-            raise
-        raise ExportError(_why(core, error)) from None
+    except (ExportError, ImportError):
+        raise
     except Exception as error:  # every converter has its own way of giving up
         raise ExportError(_why(core, error)) from error
     if path is not None:
-        _write(graph, path, force)
+        with os_errors_as(ExportError), whole_file(path, force=force) as scratch:
+            scratch.write_bytes(graph.SerializeToString())
     return graph
 
 
@@ -168,12 +165,7 @@ def _vectorizers(part: Any) -> list[CountVectorizer]:
 
 def _exportable(model: Any) -> Any:
     """Return the part that predicts; refuse what is not a fitted classifier."""
-    if not isinstance(model, BaseEstimator):
-        raise ExportError(f"Only scikit-learn estimators can be exported, not {type(model)}.")
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ExportError(f"This {type(model).__name__} is not fitted; fit it first.") from None
+    refuse_unfitted(model, ExportError, "exported")
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         inner = _exportable(last)
@@ -241,18 +233,3 @@ def _why(model: Any, error: Exception) -> str:
         f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections and "
         "functions of your own have no counterpart there; unconfused.save keeps them."
     )
-
-
-def _refuse(path: str | os.PathLike[str], force: bool) -> None:
-    try:
-        refuse_target(Path(path), force=force)
-    except OSError as error:
-        raise ExportError(str(error)) from None
-
-
-def _write(graph: Any, path: str | os.PathLike[str], force: bool) -> None:
-    try:
-        with whole_file(path, force=force) as scratch:
-            scratch.write_bytes(graph.SerializeToString())
-    except OSError as error:
-        raise ExportError(str(error)) from None

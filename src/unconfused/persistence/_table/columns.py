@@ -133,6 +133,26 @@ def _inside(places: Any, width: int) -> bool:
     return len(places) == 0 or bool(places.min() >= 0 and places.max() < width)
 
 
+_LEVELS: dict[str, Check] = WIDTH | {
+    "categories_": several(labels("*"), "d"),
+    "_infrequent_enabled": flag,
+    "_infrequent_indices": several(optional(indices("*")), "d"),
+    "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
+}
+
+_COMPONENTS: dict[str, Check] = WIDTH | {
+    "components_": numbers("k", "d"),
+    "explained_variance_": numbers("k"),
+    "explained_variance_ratio_": numbers("k"),
+    "singular_values_": numbers("k"),
+}
+
+_KERNEL: dict[str, Check] = {
+    "kernel": one_of(*KERNELS),
+    "kernel_params": nothing,
+    "n_jobs": jobs,
+}
+
 COLUMNS: dict[type, Kind] = {
     pipeline.Pipeline: Kind(settings={"steps": named_steps, "memory": nothing}),
     compose.ColumnTransformer: Kind(
@@ -177,37 +197,18 @@ COLUMNS: dict[type, Kind] = {
     preprocessing.Normalizer: Kind(WIDTH),
     preprocessing.FunctionTransformer: Kind(
         WIDTH,
-        {
-            "func": nothing,
-            "inverse_func": nothing,
-            "feature_names_out": one_of(None, "one-to-one"),
-            "kw_args": nothing,
-            "inv_kw_args": nothing,
-        },
+        dict.fromkeys(("func", "inverse_func", "kw_args", "inv_kw_args"), nothing)
+        | {"feature_names_out": one_of(None, "one-to-one")},
     ),
     preprocessing.OneHotEncoder: Kind(
-        WIDTH
-        | {
-            "categories_": several(labels("*"), "d"),
-            "_infrequent_enabled": flag,
-            "_infrequent_indices": several(optional(indices("*")), "d"),
-            "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
-            "_n_features_outs": several(count, "d"),
-            "_drop_idx_after_grouping": nothing,
-            "drop_idx_": nothing,
-        },
+        _LEVELS
+        | {"_n_features_outs": several(count, "d")}
+        | {"_drop_idx_after_grouping": nothing, "drop_idx_": nothing},
         {"drop": nothing, "dtype": scalar_type, "feature_name_combiner": one_of("concat")},
         _levels_agree,
     ),
     preprocessing.OrdinalEncoder: Kind(
-        WIDTH
-        | {
-            "categories_": several(labels("*"), "d"),
-            "_infrequent_enabled": flag,
-            "_infrequent_indices": several(optional(indices("*")), "d"),
-            "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
-            "_missing_indices": mapping(count),
-        },
+        _LEVELS | {"_missing_indices": mapping(count)},
         {"dtype": scalar_type},
         _levels_agree,
     ),
@@ -219,20 +220,11 @@ COLUMNS: dict[type, Kind] = {
         WIDTH | {"K_fit_rows_": numbers("n"), "K_fit_all_": number}, is_part=True
     ),
     decomposition.PCA: Kind(
-        WIDTH
-        | {"components_": numbers("k", "d"), "mean_": numbers("d"), "noise_variance_": number}
-        | {"n_components_": size("k"), "n_samples_": count, "_fit_svd_solver": text}
-        | dict.fromkeys(
-            ("explained_variance_", "explained_variance_ratio_", "singular_values_"), numbers("k")
-        )
+        _COMPONENTS
+        | {"mean_": numbers("d"), "noise_variance_": number, "n_components_": size("k")}
+        | {"n_samples_": count, "_fit_svd_solver": text}
     ),
-    decomposition.TruncatedSVD: Kind(
-        WIDTH
-        | {"components_": numbers("k", "d")}
-        | dict.fromkeys(
-            ("explained_variance_", "explained_variance_ratio_", "singular_values_"), numbers("k")
-        )
-    ),
+    decomposition.TruncatedSVD: Kind(_COMPONENTS),
     decomposition.KernelPCA: Kind(
         WIDTH
         | {
@@ -242,7 +234,7 @@ COLUMNS: dict[type, Kind] = {
             "X_fit_": matrix("n", "d"),
             "gamma_": number,
         },
-        {"kernel": one_of(*KERNELS), "kernel_params": nothing, "n_jobs": jobs},
+        _KERNEL,
     ),
     kernel_approximation.Nystroem: Kind(
         WIDTH
@@ -252,7 +244,7 @@ COLUMNS: dict[type, Kind] = {
             "normalization_": numbers("k", "k"),
             "_n_features_out": count,
         },
-        {"kernel": one_of(*KERNELS), "kernel_params": nothing, "n_jobs": jobs},
+        _KERNEL,
     ),
 }
 
