@@ -96,10 +96,10 @@ class ColumnsInBlocks:
         columns.fit(_stand_in(plan, self._summaries, kept, parts.get(CATEGORIES)))
         fitted = columns.named_transformers_
         if plan.numbers:
-            self._put_right(fitted[NUMBERS], plan.numbers)
+            self._correct(fitted[NUMBERS], plan.numbers)
         if plan.dates:
             names = [_part_name(n, k) for n in plan.dates for k in range(N_DATE_PARTS)]
-            self._put_right(fitted[DATES][-1], names)
+            self._correct(fitted[DATES][-1], names)
         for name in plan.text:
             fitted[f"{TEXT}{name}"].idf_ = self._words[name].inverse_frequencies()
         columns.sparse_output_ = self._is_sparse(columns, plan)
@@ -116,7 +116,7 @@ class ColumnsInBlocks:
         density = self.n_nonzero(plan) / (self._n_rows * width)
         return bool(plan.categories or plan.text) and density < columns.sparse_threshold
 
-    def _put_right(self, part: Pipeline, names: list[str]) -> None:
+    def _correct(self, part: Pipeline, names: list[str]) -> None:
         """Give a fitted imputer and scaler the medians, means and scales of the columns."""
         imputer, scaler = part[-2], part[-1]
         scalers = []
@@ -159,7 +159,7 @@ def _stand_in(
     """Return a small frame that shows what a large one holds: every level and every word.
 
     Fitted on it, a column transformer has all its parts in their right widths. Only numbers that
-    depend on all rows (medians, means, scales, inverse frequencies) have to be put right
+    depend on all rows (medians, means, scales, inverse frequencies) have to be corrected
     afterwards. The encoder of the categories says whether rare levels go together.
     """
     import pandas as pd

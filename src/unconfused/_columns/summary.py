@@ -1,4 +1,4 @@
-"""What is to be known of a column before it is decided what it is; blocks of rows add up."""
+"""Summary of a column, from which its kind is decided; additive over blocks of rows."""
 
 from __future__ import annotations
 

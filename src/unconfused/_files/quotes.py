@@ -1,4 +1,4 @@
-"""Quotes in delimited text that are not closed, or closed by another: `quote_fault`."""
+"""Quotes in delimited text that are not closed, or closed too late: `quote_fault`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REST_OF_QUOTED = re.compile(r'(?:[^"]++|"")*+"')
 
 
 class CountedLines:
-    """A stream of bytes that counts the lines and the quotes it hands out, as a parser reads it."""
+    """A stream of bytes that counts lines and quotes while a parser reads it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream, self.closed = stream, False

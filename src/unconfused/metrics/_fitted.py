@@ -1,4 +1,4 @@
-"""What scores ask of a fitted model, in whatever searches and pipelines it sits."""
+"""Predictions of fitted models, inside searches and pipelines, as scores need them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
 
 
 def probabilities_of(estimator: Any, X: Rows, classes: Labels) -> FloatArray:
-    """Return the model's probabilities, a column per class; 0 for one it never met."""
+    """Return the model's probabilities, a column per class; 0 for classes unknown to it."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"{type(last_step(estimator)).__name__} has no predict_proba, which this score needs; "

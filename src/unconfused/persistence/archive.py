@@ -1,8 +1,8 @@
-"""The zip file a model is in: read within bounds, and checked before any of it is understood.
+"""The zip file of a model, read within limits and checked before it is interpreted.
 
-Nothing is believed that a zip file says of itself. Only stored and deflated members are read, since
-those can be decompressed up to a limit; together they may not be larger than `MOST_INFLATION` times
-the file, and each is read once, however many parts of the model name it.
+No claim of a zip file about itself is trusted. Only stored and deflated members are read, since
+those can be decompressed up to a limit. Together they may not be larger than `MOST_INFLATION` times
+the file, and each is read once, however many parts of the model refer to it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENCRYPTED = 0x1
 
 
 class Archive:
-    """A zip file in memory, whose members cannot be larger than they are said to be.
+    """A zip file in memory, whose members cannot be larger than it declares.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class Archive:
         return list(self._members)
 
     def is_stored(self, name: str) -> bool:
-        """Return whether a member is kept as it is."""
+        """Return whether a member is not compressed."""
         return self._members[name].compress_type == ZIP_STORED
 
     def read(self, name: str) -> bytes:
-        """Return a member, which must be as long as it is said to be and have its checksum."""
+        """Return a member, which must have the declared length and checksum."""
         member = self._members[name]
         with self._zip.open(member) as stream:
             # One more, so that the end is seen and the checksum compared.
@@ -116,7 +116,7 @@ def open_archive(content: bytes) -> Archive:
 
 
 def header_of(archive: Archive) -> tuple[ModelHeader, str]:
-    """Return what a file says of itself, and the checksum it gives for the rest."""
+    """Return the header of a file, and the checksum in it of the rest."""
     # Stored, so that text from a small file is small too.
     if not archive.is_stored(HEADER):
         raise ModelFileError(TOO_LARGE)

@@ -1,4 +1,4 @@
-"""What can go wrong with files of models."""
+"""Errors about model files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ExportError(ValueError):
 
 
 def in_words(error: BaseException) -> str:
-    """Return what an error is and says, on one line."""
+    """Return type and message of an error, on one line."""
     text = printable(" ".join(str(error).split()))
     return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
 

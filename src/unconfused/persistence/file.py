@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import stat
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
@@ -123,10 +124,8 @@ def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
     """
     allowed = _names(allow)
     content = _read(Path(path))
-    try:
+    with _naming(path):
         return _unpack(content, allowed)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
 
 def read_header(path: str | os.PathLike[str]) -> ModelHeader:
@@ -152,11 +151,8 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
     ('UMAClassifier', [0, 1, 2], {'by': 'Ann'})
     """
     content = _read(Path(path))
-    try:
-        with open_archive(content) as archive:
-            return header_of(archive)[0]
-    except ModelFileError as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+    with _naming(path), open_archive(content) as archive:
+        return header_of(archive)[0]
 
 
 def _names(allow: Collection[str]) -> frozenset[str]:
@@ -208,19 +204,16 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
 
 def _read(path: Path) -> bytes:
     """Return the content of an ordinary file; a pipe or a device might have no end."""
+    # Opening a pipe would otherwise wait until someone writes to it.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
     try:
-        # Opening a pipe would otherwise wait until someone writes to it.
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        try:
-            found = os.fstat(opened)
-            if stat.S_ISDIR(found.st_mode):
-                raise ModelFileError(f"{path} is a folder, not a saved model.")
+        if path.is_dir():
+            raise ModelFileError(f"{path} is a folder, not a saved model.")
+        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+            found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ModelFileError(f"{path} is not an ordinary file.")
-            with open(opened, "rb", closefd=False) as file:
-                return file.read(found.st_size)
-        finally:
-            os.close(opened)
+            return file.read(found.st_size)
     except FileNotFoundError:
         raise ModelFileError(f"There is no file {path}.") from None
     except OSError as error:
@@ -229,6 +222,15 @@ def _read(path: Path) -> bytes:
         raise
     except ValueError as error:  # a NUL in the name
         raise ModelFileError(f"{str(path)!r} cannot be a file name ({error}).") from None
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
 
 def _unpack(content: bytes, allow: frozenset[str]) -> Any:

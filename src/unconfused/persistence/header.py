@@ -1,4 +1,4 @@
-"""The header of a saved model: what a file says of itself before anything in it is built."""
+"""The header of a saved model, read before anything in the file is built."""
 
 from __future__ import annotations
 

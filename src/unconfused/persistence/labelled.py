@@ -1,4 +1,4 @@
-"""Frames and the like inside a model, turned into what a file can well hold."""
+"""Conversion of frames inside a model to types that a file can hold."""
 
 from __future__ import annotations
 

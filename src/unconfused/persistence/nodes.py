@@ -1,9 +1,8 @@
-"""From the description in a file to objects: `read_model`.
+"""From the description in a file to objects: `Reader`.
 
-The description is that of skops: a tree of nodes in JSON, each with the type of what it stands for,
-the reader skops has for it, and its content. The readers here are few, and know what they build.
-Each node is read where it stands; none can name another, so that the work is in proportion to the
-text.
+The description is that of skops: a tree of nodes in JSON, each with a type, the reader that skops
+has for it, and its content. There are few readers here, and each builds certain types only. A node
+cannot refer to another, so the work is proportional to the text.
 """
 
 from __future__ import annotations

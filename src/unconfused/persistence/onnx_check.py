@@ -1,4 +1,4 @@
-"""Whether a graph says what the model says: converters can be wrong without a word."""
+"""Comparison of a graph with its model: converters can be wrong without an error."""
 
 from __future__ import annotations
 

@@ -79,19 +79,16 @@ class Answer:
     vectors: FloatArray
     """Unmixed sums (not means) of the requested pairs, (pairs, features)."""
 
-    products: FloatArray | None = None
-    """Inner products of the unmixed sums with their references, (Q, Q); 0 without one."""
-
-    distances: FloatArray | None = None
-    """Change of the own unmixed sums since requested, orthogonal to the references, (Q, Q)."""
+    drift: FloatArray | None = None
+    """Inner products of the unmixed sums with their references (0 without one), and the change of
+    the own unmixed sums since requested, orthogonal to the references, (2, Q, Q)."""
 
     def __add__(self, other: Answer) -> Answer:
         """Add the answers of two parts."""
         return Answer(
             _plus(self.tables, other.tables),
             self.vectors + other.vectors,
-            _plus(self.products, other.products),
-            _plus(self.distances, other.distances),
+            _plus(self.drift, other.drift),
         )
 
 
@@ -161,11 +158,9 @@ class DaskPartition:
         return tables
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        answer = self._query(drift=True)
-        products, distances = answer.products, answer.distances
-        assert products is not None
-        assert distances is not None
-        norms = self._lengths
+        drift, norms = self._query(drift=True).drift, self._lengths
+        assert drift is not None
+        products, distances = drift
         along = np.abs(np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0))
         slack = ROUNDING * (norms + along + distances)
         lower = np.maximum(along - slack, 0.0)
@@ -220,12 +215,12 @@ class DaskPartition:
         self._lengths.fill(0.0)
         self._vectors = {}
         if self._answer is not None:  # distances from dropped references are void
-            self._answer = replace(self._answer, products=None, distances=None)
+            self._answer = replace(self._answer, drift=None)
 
     def _query(self, drift: bool = False, pairs: tuple[Pair, ...] = ()) -> Answer:
         """Have all parts assign their rows by the current weights, and sum their answers."""
         known = self._answer
-        if known is not None and not pairs and (known.products is not None or not drift):
+        if known is not None and not pairs and (known.drift is not None or not drift):
             return known
         if drift and not (self._pool.kept and self._references_fit()):
             self._forget()

@@ -211,9 +211,8 @@ def carry_out(part: Part, command: Command) -> Answer | None:
         if held is None:
             return None
         own = held.ask(command.pairs)
-        products, distances = held.drift() if command.drift else (None, None)
         tables = held.local.tables() if command.drift or not command.pairs else None
-        return Answer(tables, own, products, distances)
+        return Answer(tables, own, held.drift() if command.drift else None)
 
 
 def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:

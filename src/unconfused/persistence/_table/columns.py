@@ -1,8 +1,8 @@
 """The types of scikit-learn that a saved model may hold, and what each may hold itself.
 
-What a type may hold is what its `fit` sets and its `predict` reads without looking. Add a type only
-after reading what it does with every attribute: one that calls, opens or imports what it is told
-to, or hands indices to compiled code, needs a check that rules that out.
+What a type may hold is what its `fit` sets and its `predict` reads without checks. Add a type only
+after reading what it does with every attribute: one that is called, opened or imported, or passed
+to compiled code as an index, needs a check that rules out any harm.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WIDTH: dict[str, Check] = {"n_features_in_": size("d"), "feature_names_in_": lab
 
 
 def named_steps(value: Any, held: Any) -> bool:
-    """Take the steps of a pipeline."""
+    """Accept the steps of a pipeline."""
     return (
         type(value) in (list, tuple)
         and len(value) > 0
@@ -68,7 +68,7 @@ def named_steps(value: Any, held: Any) -> bool:
 
 
 def column_steps(value: Any, held: Any) -> bool:
-    """Take the parts of a column transformer: name, step, columns."""
+    """Accept the parts of a column transformer: name, step, columns."""
     columns = either(plain, instance(compose.make_column_selector, Named))
     return type(value) is list and all(
         type(one) is tuple
@@ -81,7 +81,7 @@ def column_steps(value: Any, held: Any) -> bool:
 
 
 def ngram_range(value: Any, held: Any) -> bool:
-    """Take two small numbers: from how many words, to how many."""
+    """Accept two small numbers: from how many words, to how many."""
     return (
         type(value) in (list, tuple)
         and len(value) == 2
@@ -90,7 +90,7 @@ def ngram_range(value: Any, held: Any) -> bool:
 
 
 def vocabulary(value: Any, held: Any) -> bool:
-    """Take words with each column once: the columns of words go into a sparse matrix unseen."""
+    """Accept words with each column once: the columns of words go into a sparse matrix unseen."""
     if type(value) is not dict or not all(isinstance(word, str) for word in value):
         return False
     columns = list(value.values())
