@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from unconfused._files.errors import WRONG_ENCODING, DataFileError
-from unconfused._files.formats import TableFile
+from unconfused._files.formats import TableFile, find_encoding, open_utf8
 from unconfused._files.formulas import unescape_cell
-from unconfused._files.plain import LONGEST_CELL, check_header, delimiter_of, wrong_length
-from unconfused._files.quotes import CountedLines, quote_fault
-from unconfused._files.text import find_encoding, open_utf8
+from unconfused._files.quotes import (
+    LONGEST_CELL,
+    CountedLines,
+    check_header,
+    delimiter_of,
+    quote_fault,
+    wrong_length,
+)
 from unconfused._files.types import column_names
 
 BLOCK = 2 * 2**20

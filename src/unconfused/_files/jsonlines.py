@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from unconfused._files.errors import DataFileError
-from unconfused._files.formats import TableFile
+from unconfused._files.formats import TableFile, find_encoding, open_text
 from unconfused._files.plain import as_words, dates_of
-from unconfused._files.text import find_encoding, open_text
 from unconfused._files.types import column_names
 
 NESTED = {dict, list}
