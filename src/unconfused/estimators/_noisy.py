@@ -9,14 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._confusion_names import confusion_labels, is_rectangular
+from unconfused._confusion_names import confusion_classes, confusion_labels, is_rectangular
 from unconfused._labels import EncodedLabels, encode_labels, split_missing
 from unconfused._matrix import (
     ConfusionWarning,
     Unmixing,
     align_confusion,
     aligned_counts,
-    confusion_classes,
     make_unmixing,
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows

@@ -99,7 +99,7 @@ def _run(source: TaskSource) -> FitResult:
     from unconfused.cli.output.show import show_columns, suspicious_columns
     from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
     from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
-    from unconfused.persistence.exportable import export_obstacle
+    from unconfused.persistence.onnx import export_obstacle
 
     known, settings, stage = source.known, source.settings, source.stage
     notes: list[str] = []

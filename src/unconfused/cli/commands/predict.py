@@ -49,8 +49,7 @@ def predict(
     column `probability`: that of the label. DATA must have the columns the model was fitted on;
     others are ignored.
     """
-    from unconfused._files.append import open_table
-    from unconfused._files.write import check_table_target
+    from unconfused._files.write import check_table_target, open_table
 
     refuse_same_target(data, output, model)
     check_table_target(output, force=force)
