@@ -15,9 +15,9 @@ import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._html import element, escape
 from unconfused._report import write
-from unconfused._report.analysis.gather import gather
-from unconfused._report.analysis.tables import RowListing
+from unconfused._report.gather import gather
 from unconfused._report.html.page import render
+from unconfused._report.tables import RowListing
 
 pytestmark = pytest.mark.slow
 

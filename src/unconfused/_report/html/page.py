@@ -5,15 +5,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from unconfused._atomic import whole_file
 from unconfused._html import Markup, element
 from unconfused._report.data import ReportData
 from unconfused._report.html import checks, rows, sections
 
 DIGITS = 5
 """Digits of the numbers in the embedded JSON."""
+
+
+def write_page(data: ReportData, path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Write the page of a report."""
+    with whole_file(path, force=force) as scratch:
+        scratch.write_text(render(data), encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 def render(data: ReportData) -> str:

@@ -146,7 +146,7 @@ def audit(
         rows = _frame(task, plan, page, source, kept)
     write_table(rows, output, force=force, escape=escape)
     if report is not None:
-        from unconfused._report.write import write_page
+        from unconfused._report.html.page import write_page
 
         shown = replace(page, rows=page.rows[:MOST_SHOWN])
         write_page(shown, report, force=force)
@@ -175,8 +175,8 @@ def _names(source: TaskSource, task: Task, identity: str) -> Any:
 def _judge(
     source: TaskSource, top: int | None, kept: list[str], details: bool
 ) -> tuple[Task, Plan, ReportData, list[str]]:
-    from unconfused._report.analysis.gather import gather
-    from unconfused._report.analysis.tables import RowListing
+    from unconfused._report.gather import gather
+    from unconfused._report.tables import RowListing
     from unconfused.cli import model as modelling
     from unconfused.cli.output.fit_result import open_and_measure
     from unconfused.cli.output.row_contents import row_contents

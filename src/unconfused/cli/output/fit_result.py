@@ -11,9 +11,9 @@ import numpy as np
 from unconfused.cli.console import console
 
 if TYPE_CHECKING:
-    from unconfused._report.analysis.case import Case
-    from unconfused._report.analysis.confusion_source import ConfusionSource
+    from unconfused._report.case import Case
     from unconfused._report.data import CheckedAccuracy
+    from unconfused._report.source import ConfusionSource
     from unconfused.cli.input.label_options import LabelOptions
     from unconfused.cli.input.source import TaskSource
     from unconfused.cli.input.task import Task
@@ -33,7 +33,7 @@ class FitVerdict:
 
 def judge_fit(task: Task, plan: Plan, known: LabelOptions, seed: int) -> FitVerdict:
     """Measure both, for the terminal, the metadata of the model and the report alike."""
-    from unconfused._report.analysis.confusion_source import find_source
+    from unconfused._report.source import find_source
     from unconfused.cli.output.noise_summary import (
         NoiseSummary,
         not_counted,
@@ -53,8 +53,8 @@ def judge_fit(task: Task, plan: Plan, known: LabelOptions, seed: int) -> FitVerd
 
 def open_and_measure(task: Task, plan: Plan, seed: int) -> tuple[Case, CheckedAccuracy | None]:
     """Measure the model on the checked rows, of verdicts on those drawn by chance."""
-    from unconfused._report.analysis.accuracy import checked_accuracy
-    from unconfused._report.analysis.case import open_case
+    from unconfused._report.accuracy import checked_accuracy
+    from unconfused._report.case import open_case
 
     model = plan.model if plan.sample is None else plan.learner
     case = open_case(model, plan.rows, task.y, task.y_true)
@@ -84,9 +84,9 @@ class FitResult:
 
     def write_report(self, path: Path, force: bool, seed: int) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""
-        from unconfused._report.analysis.gather import gather
-        from unconfused._report.analysis.tables import RowListing
-        from unconfused._report.write import write_page
+        from unconfused._report.gather import gather
+        from unconfused._report.html.page import write_page
+        from unconfused._report.tables import RowListing
         from unconfused.cli.output.row_contents import row_contents
 
         task, sample, identity = self.task, self.plan.sample, self.known.identity
@@ -159,7 +159,7 @@ class FitResult:
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print a summary."""
-        from unconfused._report.analysis.accuracy import accuracy_words
+        from unconfused._report.accuracy import accuracy_words
         from unconfused.cli.output.show import describe_columns, say_notes
 
         out = console()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from unconfused.cli.input.verdict_truth import left_out
 
 if TYPE_CHECKING:
-    from unconfused._report.analysis.contents import RowContents
+    from unconfused._report.tables import RowContents
     from unconfused.cli.input.source import TaskSource
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
@@ -30,7 +30,7 @@ def row_contents(
     shown : columns to show; None for the first few
     of_sample : whether rows are numbered within the sample of a plan
     """
-    from unconfused._report.analysis.contents import RowContents
+    from unconfused._report.tables import RowContents
 
     known = source.known
     text = [] if plan.columns is None else plan.columns.text[:1]

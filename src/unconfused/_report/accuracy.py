@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincinv
@@ -12,12 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
-from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.judge import known_folds, some_rows
 from unconfused._report.data import CheckedAccuracy
 from unconfused._text.words import count, percent, percent_range
 from unconfused._typing import BoolArray, IntArray
 from unconfused.confusion.cross_validated import stratified_folds
+
+if TYPE_CHECKING:
+    from unconfused._report.case import Case
 
 FOLDS = 5
 
@@ -39,7 +40,7 @@ def checked_accuracy(
     known = np.flatnonzero(case.trusted if drawn is None else case.trusted & drawn)
     if len(known) < FEWEST_CHECKED:
         return None
-    folds_of_fit = known_folds(case)
+    folds_of_fit = case.known_folds()
     if folds_of_fit is not None and folds_of_fit.predicted is not None:
         return _compared(case, known, folds_of_fit.predicted[known] == case.truth[known])
     predicted = np.empty(len(known), dtype=np.intp)
@@ -50,13 +51,8 @@ def checked_accuracy(
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _, test in stratified_folds(case.truth[known], FOLDS, seed):
             others = np.delete(np.arange(len(case.observed)), known[test])
-            train = some_rows(others, case, rng)
             try:
-                fitted = clone(learner).fit(
-                    _safe_indexing(case.features, train),
-                    case.targets(train),
-                    **case.truth_for_fit(train),
-                )
+                fitted = case.fit(clone(learner), case.features, case.some_rows(others, rng))
             except ValueError:  # a class that only the rows left out show
                 return None
             predicted[test] = fitted.predict(_safe_indexing(case.features, known[test]))
