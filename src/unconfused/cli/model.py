@@ -19,12 +19,13 @@ from unconfused._columns.kinds import ColumnPlan
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
+from unconfused._report.source import guess_confusion
 from unconfused._typing import IntArray
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Task
-from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
+from unconfused.confusion import ConfusionEstimate, from_annotators, from_trusted
 from unconfused.confusion.estimate import is_guess
 from unconfused.estimators import (
     UMAClassifier,
@@ -39,9 +40,6 @@ BELIEVED = (
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
-
-ROWS_TO_GUESS_FROM = 10_000
-"""Rows used to estimate the matrix without trusted rows; more are slower, and no better."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEst
     if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
         return None
     if task.kind == "nothing" and (settings.learner == "uma" or settings.smoothing > 0):
-        return guess_confusion(task, plan, settings.seed, settings.smoothing)
+        return _guess(task, plan, settings)
     if task.kind == "trusted" and settings.smoothing > 0:
         return count_confusion(task, settings.smoothing)
     return None
@@ -264,21 +262,25 @@ def confusion_with_verdicts(task: Task, plan: Plan, settings: Settings) -> Confu
     )
 
 
-def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> ConfusionEstimate:
-    """Estimate the matrix from features and labels alone, on a sample if there are many rows."""
-    features, y = plan.features(), np.asarray(task.y)
-    if len(y) > ROWS_TO_GUESS_FROM:
-        rows = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
-        features, y = features[np.sort(rows)], y[np.sort(rows)]
-    classes = np.unique(np.asarray(task.y)) if task.classes is None else task.classes
-    given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
-    try:
-        return from_noisy(features, y, smoothing=smoothing, **given)
-    except ValueError:
-        if smoothing > 0:
-            raise
-        # A class without a single confident row: smooth rather than fail.
-        return from_noisy(features, y, smoothing=1.0, **given)
+def estimate_labels(task: Task, plan: Plan | None, settings: Settings) -> ConfusionEstimate:
+    """Estimate the matrix by what is known; from features and labels alone if nothing is."""
+    if task.kind == "votes":
+        return from_annotators(
+            task.y,
+            y_true=task.y_true,
+            classes=task.classes,
+            smoothing=settings.smoothing,
+            missing_label=None,
+        )
+    if task.kind == "trusted":
+        return count_confusion(task, settings.smoothing)
+    return _guess(task, make_plan(task, settings) if plan is None else plan, settings)
+
+
+def _guess(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
+    y = np.asarray(task.y)
+    classes = np.unique(y) if task.classes is None else task.classes
+    return guess_confusion(plan.features(), y, classes, settings.seed, settings.smoothing)
 
 
 def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:

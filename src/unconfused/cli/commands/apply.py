@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-from unconfused.cli.output.targets import refuse_same_target
+from unconfused.cli.output.targets import refuse_clash, refuse_same_target
 
 EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
@@ -49,7 +49,6 @@ def apply(
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused._files.sparse import LabelledRows
     from unconfused._files.write import check_table_target, write_table
-    from unconfused.cli.output.output_columns import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
 
     if label is None:
@@ -119,8 +118,6 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
 
 def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
-    from unconfused.cli.output.show import say_notes
-
     out = console()
     out.print(
         f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed.",

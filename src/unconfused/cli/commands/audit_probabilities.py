@@ -10,7 +10,7 @@ import typer
 
 from unconfused._files.errors import DataFileError
 from unconfused._typing import Labels
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import common_labels, present_labels
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
@@ -102,8 +102,6 @@ def read_probabilities(path: Path) -> tuple[Any, Labels | None]:
 
 def tell_ranked(told: dict[str, Any], rows: Any, output: Path, as_json: bool) -> None:
     """Print what was found."""
-    from unconfused.cli.output.show import say_notes
-
     if as_json:
         print_json({**told, "rows": len(rows), "output": str(output)})
         return

@@ -10,10 +10,9 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import RowCount, console, print_json, say_notes
 from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
-from unconfused.cli.output.targets import refuse_same_target
-from unconfused.cli.progress import RowCount
+from unconfused.cli.output.targets import refuse_clash, refuse_same_target
 
 EXAMPLES = [
     "predict model.skops new.csv -o labels.csv",
@@ -84,8 +83,6 @@ class Prediction:
 
     def refuse_clash(self) -> None:
         """Raise if a column to keep has the name of one that is made."""
-        from unconfused.cli.output.output_columns import refuse_clash
-
         refuse_clash("--keep", self.keep, self._made())
 
     def _made(self) -> list[str]:
@@ -163,8 +160,6 @@ class Prediction:
 
 
 def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
-    from unconfused.cli.output.show import say_notes
-
     total = sum(asked.shares.values())
     if as_json:
         found = {"output": str(output), "rows": total, "labels": asked.shares}

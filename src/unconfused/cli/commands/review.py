@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import console
+from unconfused.cli.console import Stages, console
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-from unconfused.cli.option_groups import without
-from unconfused.cli.progress import Stages
+from unconfused.cli.options import without
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
@@ -137,7 +136,6 @@ def open_session(
 ) -> Session:
     """Return a session on a task."""
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.verdict_truth import left_out
     from unconfused.review.serve.rows import ReviewRows
     from unconfused.review.serve.session import Session
 
@@ -150,7 +148,7 @@ def open_session(
         if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
     fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
-    outside = left_out(known) if task.is_frame else []
+    outside = known.label_column() if task.is_frame else []
     # The key is the row's title, and answers are shown as votes.
     named = [] if known.identity is None else [known.identity]
     hidden = [*(hidden or []), *named, *known.annotators]

@@ -103,6 +103,10 @@ class LabelOptions:
         """Return the options with the names of columns that wildcards match."""
         return replace(self, annotators=reading.names(path, self.annotators))
 
+    def label_column(self) -> list[str]:
+        """Return the columns that are no part of a row's content: that of the labels."""
+        return [] if self.label is None else [self.label]
+
     def refuse_other_labels(self) -> None:
         """Raise if the matrix has labels that are not classes: none of them is right or wrong."""
         if self.confusion is not None:

@@ -26,7 +26,7 @@ def checked_in_table(table: Any, known: LabelOptions) -> CheckedRows:
         table,
         _texts(None if known.label is None else table.get(known.label), len(table)),
         keys=None if known.identity is None else _texts(table[known.identity], len(table)),
-        leave_out=left_out(known),
+        leave_out=known.label_column(),
     )
 
 
@@ -53,18 +53,13 @@ def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedR
         numbers = [int(one) for one in part.index]
         keys = list(map(str, numbers)) if named is None else label_texts(part[named])
         here = [spot for spot, key in enumerate(keys) if key in verdicts.by_key]
-        found = row_hashes(part.iloc[here].reindex(columns=parts.names), left_out(known))
+        found = row_hashes(part.iloc[here].reindex(columns=parts.names), known.label_column())
         for spot, digest in zip(here, found, strict=True):
             key = str(keys[spot])
             if key in place:
                 raise ValueError(f"{key!r} occurs more than once in the column {named!r}.")
             place[key], hashes[numbers[spot]] = numbers[spot], digest
     return place_verdicts(verdicts, _texts(labels, parts.n_rows), place, hashes)
-
-
-def left_out(known: LabelOptions) -> list[str]:
-    """Return the columns that are no part of a row's content: that of the labels."""
-    return [] if known.label is None else [known.label]
 
 
 def _texts(column: Any, n_rows: int) -> Any:
