@@ -103,6 +103,15 @@ class LabelOptions:
         """Return the options with the names of columns that wildcards match."""
         return replace(self, annotators=reading.names(path, self.annotators))
 
+    def columns(self) -> list[str]:
+        """Return the columns that are named; those of --votes may be in another file."""
+        names = [self.label, self.truth, self.identity, self.item, *self.annotators]
+        return [name for name in names if name is not None]
+
+    def class_names(self) -> list[str]:
+        """Return the classes that are named."""
+        return names_in([self.classes] if self.classes is not None else [])
+
     def label_column(self) -> list[str]:
         """Return the columns that are no part of a row's content: that of the labels."""
         return [] if self.label is None else [self.label]

@@ -17,12 +17,7 @@ from unconfused._files.errors import DataFileError
 from unconfused._files.formats import find_source
 from unconfused._files.sparse import LabelledRows, iter_svmlight, plain_labels
 from unconfused._typing import IntArray
-from unconfused.cli.input.open_task import (
-    label_columns,
-    refuse_unknown_columns,
-    task_of_rows,
-    task_of_table,
-)
+from unconfused.cli.input.open_task import refuse_unknown_columns, task_of_rows, task_of_table
 from unconfused.cli.input.parts import FirstPass, Parts
 from unconfused.cli.input.task import Task
 from unconfused.cli.input.verdict_truth import checked_in_parts
@@ -77,7 +72,7 @@ class Stream:
             # A line of JSON may lack a name that others have; elsewhere the first row tells all.
             self._refuse_names(parts.first_row())
         self.stage(f"Reading the labels of {self.path.name}")
-        names = label_columns(known)
+        names = known.columns()
         # Names of rows are many, and needed here only to find the answers that belong to them.
         wanted = [n for n in names if known.votes is not None or n != known.identity]
         first = FirstPass(parts, wanted, [*names, *chosen])
