@@ -83,13 +83,8 @@ def _compared(case: Case, known: IntArray, model_right: BoolArray) -> CheckedAcc
     if not both.any():
         return CheckedAccuracy(len(known), _share(model_right), None)
     gains = model_right[both].astype(float) - labels_right
-    return CheckedAccuracy(
-        len(known),
-        _share(model_right),
-        _share(labels_right),
-        float(gains.mean()),
-        float(gains.std() / np.sqrt(len(gains))),
-    )
+    gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
+    return CheckedAccuracy(len(known), _share(model_right), _share(labels_right), gain, error)
 
 
 def _share(right: BoolArray) -> tuple[float, float, float]:

@@ -137,34 +137,26 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
     case = judged.case
     if source.kind == "assumed":
         return "Rows cannot be ranked without a confusion matrix."
-    who = (
-        "UMA has no probabilities of its own, so rows are ranked by a logistic regression through "
-        "the same confusion matrix"
-        if isinstance(case.final, UMAClassifier)
-        else "Rows are ranked by the probability that their label is wrong, given the features and "
-        "the label"
-    )
+    who = "Rows are ranked by the probability that their label is wrong, given the features and "
+    who += "the label"
     if judged.believed is not None:
-        who = (
-            "Rows are ranked by self-confidence, 1 minus the probability of their label given the "
-            "features"
-        )
+        who = "Rows are ranked by self-confidence, 1 minus the probability of their label given "
+        who += "the features"
+    elif isinstance(case.final, UMAClassifier):
+        who = "UMA has no probabilities of its own, so rows are ranked by a logistic regression "
+        who += "through the same confusion matrix"
     fitted = (
         "every row is judged by a model that was fitted without it"
         if cross_fit
         else "the model was fitted to these labels, so it finds too few of them wrong"
     )
-    votes = ""
+    words = f"{who}; {fitted}."
     if case.votes is not None:
-        votes = f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
-    sure = ""
+        words += f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
-        direction = "sharper" if judged.power > 1 else "less sharp"
-        sure = (
-            f" Probabilities were made {direction} (raised to the power {judged.power:.2g}), as "
-            "that predicts held-out labels best."
-        )
-    return f"{who}; {fitted}.{votes}{sure}"
+        words += f" Probabilities were made {'sharper' if judged.power > 1 else 'less sharp'} "
+        words += f"(raised to the power {judged.power:.2g}), as that predicts held-out labels best."
+    return words
 
 
 def _notes(

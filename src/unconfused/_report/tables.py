@@ -98,10 +98,8 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
     before = np.bincount(judged.case.observed[labelled], minlength=n_classes)
     after = judged.posterior[labelled].sum(axis=0)
     total = max(1, int(labelled.sum()))
-    shares = [
-        ClassShare(code, float(before[code] / total), float(after[code] / total))
-        for code in range(n_classes)
-    ]
+    columns = (range(n_classes), (before / total).tolist(), (after / total).tolist())
+    shares = [ClassShare(*one) for one in zip(*columns, strict=True)]
     if n_classes <= MOST_SHARES:
         return shares
     shares.sort(key=lambda one: -abs(one.labels - one.estimated))
@@ -133,18 +131,12 @@ class RowContents:
             return [(one, []) for one in hashes]
         left_out = {*self.leave_out, *self.hidden}
         names = [str(name) for name in found.columns if str(name) not in left_out]
+        shown = names[:MOST_COLUMNS]
         if self.shown is not None:
-            names = [name for name in self.shown if name in names]
-        else:
-            names = names[:MOST_COLUMNS]
-        columns = [_texts(found[name]) for name in names]
-        return [
-            (
-                hashes[place],
-                [(n, c[place]) for n, c in zip(names, columns, strict=True) if c[place]],
-            )
-            for place in range(len(rows))
-        ]
+            shown = [name for name in self.shown if name in names]
+        lines = zip(*(_texts(found[name]) for name in shown), strict=True) if shown else []
+        cells = [[(n, c) for n, c in zip(shown, line, strict=True) if c] for line in lines]
+        return list(zip(hashes, cells or [[] for _ in rows], strict=True))
 
 
 def _texts(column: Any) -> list[str]:
@@ -158,37 +150,35 @@ def _texts(column: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class RowListing:
-    """Which rows a report lists, and what it shows of them."""
+    """Which rows a report lists, and what it shows of them.
+
+    Attributes
+    ----------
+    max_rows : most rows to list
+    names : a name for each row
+    texts : something to read for each row
+    contents : access to the rows' own columns
+    """
 
     max_rows: int = 1000
     names: Any = None
-    """A name for each row."""
-
     texts: Any = None
-    """Something to read for each row."""
-
     contents: RowContents | None = None
-    """Access to the rows' own columns."""
 
     def checked(self, X: Any) -> RowListing:
         """Return the listing with names and texts as lists, one entry per row of X."""
         if self.max_rows < 0:
             raise ValueError(f"max_rows must not be negative; got {self.max_rows}.")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        names = self.names if self.names is not None else _index(X)
+        names, index = self.names, getattr(X, "index", None)
+        # A frame's row labels, if they say more than the row's number.
+        if names is None and not callable(index) and type(index).__name__ != "RangeIndex":
+            names = index
         return replace(
             self,
             names=_per_row(names, n_rows, "row_names"),
             texts=_per_row(self.texts, n_rows, "row_text"),
         )
-
-
-def _index(X: Any) -> Any:
-    """Return a frame's row labels if they say more than the row's number."""
-    index = getattr(X, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return index
 
 
 def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
@@ -209,17 +199,12 @@ def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
     if listing.contents is None:
         return rows
     found = listing.contents.of([one.row for one in rows[:MOST_DETAILED]])
-    detailed = [
-        replace(
-            one,
-            # A name as long as a text is no key to find a row by.
-            row_hash=digest if len(one.key) <= LONGEST_KEY else "",
-            cells=cells,
-            votes=_votes_on(case, int(place)),
-        )
-        for one, (digest, cells), place in zip(rows, found, order, strict=False)
-    ]
-    return detailed + rows[MOST_DETAILED:]
+    for number, (digest, cells) in enumerate(found):
+        # A name as long as a text is no key to find a row by.
+        row_hash = digest if len(rows[number].key) <= LONGEST_KEY else ""
+        votes = _votes_on(case, int(order[number]))
+        rows[number] = replace(rows[number], row_hash=row_hash, cells=cells, votes=votes)
+    return rows
 
 
 def _row(judged: Judgement, place: int, listing: RowListing) -> SuspectRow:

@@ -15,13 +15,7 @@ from unconfused._report.case import Case, open_case
 from unconfused._report.source import find_source
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
-from unconfused.cli.model import (
-    BELIEVED,
-    believed_without_knowing,
-    estimate_for_fit,
-    fit_plan,
-    warnings_as_notes,
-)
+from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
 from unconfused.cli.output.summary import (
     columns_as_dict,
     describe_columns,
@@ -29,6 +23,7 @@ from unconfused.cli.output.summary import (
     summarize,
     suspicious_columns,
 )
+from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 from unconfused.persistence.exportable import export_obstacle
@@ -38,17 +33,17 @@ if TYPE_CHECKING:
     from unconfused._report.tables import RowContents
     from unconfused.cli.input.source import TaskSource
 
+BELIEVED = (
+    "The model took the labels as right: held-out labels are not predicted better through the "
+    "estimated confusion matrix."
+)
+
 MOST_STREAMED = 100_000
 """Rows that `audit --stream` lists, unless --top is given."""
 
 
 class FittedTask:
-    """A task with a fitted model.
-
-    Parameters
-    ----------
-    source : the data file; it is read and fitted here
-    """
+    """A task with a fitted model: the source is opened, read and fitted here."""
 
     def __init__(self, source: TaskSource) -> None:
         self.source, self.known, self.seed = source, source.known, source.settings.seed
@@ -86,7 +81,8 @@ class FittedTask:
                     self.confusion = find_source(case, self.seed)
                     wrong = self.confusion.wrong
         self.noise = summarize(self.task, self.known, self.learner.classes_, wrong)
-        if believed_without_knowing(self.task, self.learner):
+        guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
+        if self.task.kind == "nothing" and not guessed:
             self._caught.insert(0, BELIEVED)
         self.notes = [*self._notes([]), *self.noise.doubts()]
         rounds = self.learner.history_.get("relabelled")
@@ -136,13 +132,7 @@ class FittedTask:
         return table[columns.text[0]].fillna("").astype(str).to_numpy()
 
     def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
-        """Return access to rows as they are in the file; None where it cannot give single rows.
-
-        Parameters
-        ----------
-        places : row numbers of the rows that can be asked for
-        shown : columns to show; None for the first few
-        """
+        """Return access to the rows at these places of the file; None if it has none by number."""
         from unconfused._report.tables import RowContents
 
         known, table = self.known, self.task.table
@@ -194,7 +184,7 @@ class FittedTask:
         weight = getattr(self.learner, "noisy_weight_", None)
         if weight is None or self.task.kind == "votes":
             return []
-        if not 0 < self.task.n_trusted < len(self.task.place):
+        if self.task.trusted.all() or not self.task.trusted.any():
             return []
         if weight == 1:
             return ["Noisy and trusted rows have the same weight."]
@@ -219,13 +209,9 @@ class FittedTask:
         say_notes(self.notes)
 
     def judge_rows(self, top: int | None, kept: list[str], details: bool) -> ReportData:
-        """Rank the rows by how likely their label is wrong, with what a report shows if `details`.
+        """Rank the `top` rows by how likely their label is wrong.
 
-        Parameters
-        ----------
-        top : number of rows to list
-        kept : columns of the data to show
-        details : whether rows are listed with their names and columns
+        With `details` they have their names and columns, of which those `kept` are shown.
         """
         from unconfused._report.gather import gather
         from unconfused._report.tables import RowListing
@@ -240,7 +226,8 @@ class FittedTask:
                 if identity and self.sample is None:
                     named = task.table[identity]
                 elif identity:
-                    named = self.source.parts().cells(identity, task.place.tolist())
+                    rows = self.source.parts().rows(task.place.tolist(), [identity], [identity])
+                    named = rows[identity].tolist()
                 contents = self._contents(task.place, kept or None)
             self._measure()
             page = gather(
@@ -261,13 +248,10 @@ class FittedTask:
         return page
 
     def frame_of(self, page: ReportData, columns: tuple[str, ...], kept: list[str]) -> Any:
-        """Return the rows of a page as a frame: the columns named, those to keep after the first.
+        """Return the rows of a page as a frame.
 
-        Parameters
-        ----------
-        page : the rows
-        columns : names for row number, label, suggestion and probability
-        kept : columns of the data to copy
+        `columns` are the names for row number, label, suggestion and probability; columns of the
+        data that are `kept` stand after the first.
         """
         import pandas as pd
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -22,20 +20,13 @@ from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.source import guess_confusion
 from unconfused._typing import IntArray
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Task
 from unconfused.confusion import ConfusionEstimate, from_annotators, from_trusted
-from unconfused.confusion.estimate import is_guess
 from unconfused.estimators import (
     UMAClassifier,
     UnconfusedClassifier,
     UnconfusedLogisticRegression,
-)
-
-BELIEVED = (
-    "The model took the labels as right: held-out labels are not predicted better through the "
-    "estimated confusion matrix."
 )
 
 ROWS_TO_CHOOSE_FROM = 10_000
@@ -44,28 +35,25 @@ ROWS_TO_CHOOSE_FROM = 10_000
 
 @dataclass(frozen=True)
 class Sample:
-    """A random sample of the rows on disk, for what needs rows in memory."""
+    """A random sample of the rows on disk: their places in the task, and the columns to show."""
 
     rows: IntArray
-    """Indices into the rows of the task."""
-
     table: Any
-    """The columns shown in a report; None if there are none."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An unfitted pipeline, its input rows, and the kind of each column."""
+    """An unfitted pipeline, its input rows, and the kind of each column.
+
+    With a `sample` the rows are on disk: they are features then, and all steps but the learner are
+    fitted. `notes` tell of the choice of the learner.
+    """
 
     model: Pipeline
     rows: Any
     columns: ColumnPlan | None
     sample: Sample | None = None
-    """Set if the rows are on disk: they are features then, and all steps but the learner are
-    fitted."""
-
     notes: list[str] = field(default_factory=list)
-    """What to tell the user of the choice of the learner."""
 
     @property
     def learner(self) -> Any:
@@ -118,10 +106,11 @@ def make_plan(task: Task, settings: Settings) -> Plan:
 def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:
     """Build the pipeline that ends in a learner."""
     if not task.is_frame:
+        from unconfused.cli.scaling import plain_pipeline
+
         refuse_column_options(settings)
-        if for_trees:  # gaps are as good as any value to them, and scales do not matter
-            return Plan(_unscaled_pipeline(learner), task.table, None)
-        return Plan(_plain_pipeline(task.table, learner, settings.as_is), task.table, None)
+        model = plain_pipeline(task.table, learner, as_is=settings.as_is, for_trees=for_trees)
+        return Plan(model, task.table, None)
     refuse_as_is(settings)
     model, columns = build_pipeline(
         task.table,
@@ -181,26 +170,14 @@ def make_learner(task: Task, settings: Settings) -> Any:
     return UMAClassifier(task.confusion, **shared)
 
 
-def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
-    from unconfused.cli.scaling import scaler_for
-
-    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
-    if issparse(rows):
-        return Pipeline(steps)
-    fill = SimpleImputer(strategy="median", keep_empty_features=True)
-    return Pipeline([("fill", fill), *steps])
-
-
-def _unscaled_pipeline(learner: Any) -> Pipeline:
-    from unconfused.cli.scaling import as_they_are
-
-    return Pipeline([("scale", as_they_are()), ("learner", learner)])
-
-
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
     """Return the matrix to pass to the learner; None if the learner determines it."""
     if task.checked is not None and task.kind == "trusted":
-        return confusion_with_verdicts(task, plan, settings)
+        from unconfused.review.fit import confusion_of_checked
+
+        # From verdicts on rows drawn by chance, and a guess beside them.
+        given: dict[str, Any] = {"classes": task.classes, "random_state": settings.seed}
+        return confusion_of_checked(plan.features(), task.y, task.verdicts(), **given)
     if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
         return None
     if task.kind == "nothing" and (settings.learner == "uma" or settings.smoothing > 0):
@@ -224,9 +201,7 @@ def choose_on_sample(task: Task, plan: Plan) -> None:
     settings = (learner.l2, learner.noisy_weight, learner.confusion)
     if not any(isinstance(one, str) for one in settings):
         return
-    known = np.zeros(len(task.place), dtype=bool)
-    if task.y_true is not None:
-        known = present_labels(task.y_true)
+    known = task.trusted
     order = np.random.RandomState(learner.random_state).permutation(len(known))
     rows = np.sort(order[np.argsort(~known[order], kind="stable")][:ROWS_TO_CHOOSE_FROM])
     y = task.y.take_items(rows) if task.kind == "votes" else task.y[rows]
@@ -237,12 +212,6 @@ def choose_on_sample(task: Task, plan: Plan) -> None:
         learner.set_params(confusion=getattr(chosen, "guessed_confusion_", None))
 
 
-def believed_without_knowing(task: Task, learner: Any) -> bool:
-    """Return whether a fit that knew nothing of the noise took the labels as right."""
-    guessed = hasattr(learner, "guessed_confusion_") or is_guess(learner.confusion)
-    return task.kind == "nothing" and not guessed
-
-
 def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
     """Count the labels of the trusted rows."""
     assert task.y_true is not None
@@ -250,15 +219,6 @@ def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
         return task.verdicts().confusion(task.y, classes=task.classes, smoothing=smoothing)
     return from_trusted(
         task.y_true, task.y, classes=task.classes, smoothing=smoothing, missing_label=None
-    )
-
-
-def confusion_with_verdicts(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
-    """Estimate the matrix from verdicts on rows drawn by chance, and a guess beside them."""
-    from unconfused.review.fit import confusion_of_checked
-
-    return confusion_of_checked(
-        plan.features(), task.y, task.verdicts(), classes=task.classes, random_state=settings.seed
     )
 
 
@@ -302,13 +262,8 @@ def _fit_verdicts(task: Task, plan: Plan) -> Pipeline:
     """Fit with verdicts: all are learnt from, those on rows drawn by chance are counted."""
     from unconfused.review.fit import fit_checked
 
-    checked = task.verdicts()
-    if plan.sample is not None:
-        plan.model.steps[-1] = (
-            "learner",
-            fit_checked(plan.learner, plan.rows, task.y, checked),
-        )
-        return plan.model
-    fitted = fit_checked(plan.model, plan.rows, task.y, checked)
-    plan.model.steps = fitted.steps
+    alone = plan.model if plan.sample is None else plan.learner
+    fitted = fit_checked(alone, plan.rows, task.y, task.verdicts())
+    before = plan.model.steps[:-1]
+    plan.model.steps = fitted.steps if plan.sample is None else [*before, ("learner", fitted)]
     return plan.model

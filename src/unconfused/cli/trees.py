@@ -79,7 +79,7 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
     likely each held-out label was, at the temperature that suits them best.
     """
     y = np.asarray(task.y)
-    known = np.zeros(len(y), dtype=bool) if task.y_true is None else present_labels(task.y_true)
+    known = task.trusted
     noisy = np.flatnonzero(~known & present_labels(y))
     some = np.random.RandomState(seed).permutation(noisy)[:MOST_ROWS]
     names = y[some].astype(str)

@@ -43,7 +43,7 @@ def render(data: ReportData) -> str:
         ("sensitivity", "Sensitivity", checks.sensitivity(data)),
         ("settings", "Settings", checks.settings(data)),
     ]
-    present = [(anchor, title, part) for anchor, title, part in shown if part is not None]
+    present = [one for one in shown if one[2] is not None]
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -55,14 +55,19 @@ def render(data: ReportData) -> str:
         element("title", f"{data.verdict.number} {data.verdict.sentence}: {data.title}"),
         element("style", Markup(style)),
     )
+    links = (element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in present)
     body = element(
         "body",
         element("a", "Skip to the verdict", href="#main", class_="skip"),
-        _header(data),
+        element(
+            "header",
+            element("p", element("bdi", data.title), class_="title"),
+            element("button", "Dark", type="button", id="theme", hidden=True),
+        ),
         element(
             "main",
             sections.verdict(data),
-            _contents(present),
+            element("nav", element("ul", *links), aria_label="Sections", class_="contents"),
             *(part for _, _, part in present),
             id="main",
             tabindex="-1",
@@ -72,19 +77,6 @@ def render(data: ReportData) -> str:
         element("script", Markup(script)),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _header(data: ReportData) -> Markup:
-    return element(
-        "header",
-        element("p", element("bdi", data.title), class_="title"),
-        element("button", "Dark", type="button", id="theme", hidden=True),
-    )
-
-
-def _contents(present: list[tuple[str, str, Markup]]) -> Markup:
-    links = (element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in present)
-    return element("nav", element("ul", *links), aria_label="Sections", class_="contents")
 
 
 def static_text(name: str) -> str:

@@ -126,21 +126,11 @@ def confusion(data: ReportData) -> Markup:
     part = ""
     if len(shown.shown) < n_classes:
         part = f"{len(shown.shown)} of {n_classes:,} classes, those mixed up most. "
-    return section(
-        "confusion",
-        "How labels go wrong",
-        paragraph(
-            "Each row is a true class; its cells say which labels it gets, in percent. "
-            f"{part}Blue is right, orange is wrong."
-        ),
-        element(
-            "div",
-            _matrix(data),
-            _mix_ups(data),
-            # Long names need the whole width.
-            class_="split" if _short_names(data) else None,
-        ),
-    )
+    words = "Each row is a true class; its cells say which labels it gets, in percent. "
+    words += f"{part}Blue is right, orange is wrong."
+    split = "split" if _short_names(data) else None  # long names need the whole width
+    both = element("div", _matrix(data), _mix_ups(data), class_=split)
+    return section("confusion", "How labels go wrong", paragraph(words), both)
 
 
 def _heat_style(data: ReportData) -> str:
@@ -266,19 +256,13 @@ def label_mix(data: ReportData) -> Markup:
         )
         for one in data.mix
     ]
+    words = "Grey: share of each class among the labels. Blue: its estimated true share among the "
+    head = ["class", "", NUM("labels, %"), NUM("estimated, %"), NUM("change")]
     return section(
         "mix",
         "Class shares before and after correction",
-        paragraph(
-            "Grey: share of each class among the labels. Blue: its estimated true share among the "
-            f"same rows.{part}"
-        ),
-        table(
-            ["class", "", NUM("labels, %"), NUM("estimated, %"), NUM("change")],
-            body,
-            "Class shares",
-            "mix",
-        ),
+        paragraph(f"{words}same rows.{part}"),
+        table(head, body, "Class shares", "mix"),
     )
 
 

@@ -60,19 +60,10 @@ class Parts:
                 # Names that no line of this part has are those of other lines (JSON).
                 yield part.reindex(columns=self.names)[rows]
 
-    def cells(self, name: str, rows: Collection[int]) -> list[Any]:
-        """Return the cells of a column at these row numbers."""
-        wanted = np.unique(np.asarray(rows, dtype=np.int64))
-        found: dict[int, Any] = {}
-        for part in self([name]):
-            here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
-            # A line of JSON may lack a name that others have.
-            cells = part.reindex(columns=[name])[name].loc[here]
-            found.update(zip(here.tolist(), cells.tolist(), strict=True))
-        return [found[int(row)] for row in rows]
-
-    def rows(self, rows: Collection[int], as_text: Collection[str] = ()) -> Any:
-        """Return the rows with these numbers as a frame, in this order."""
+    def rows(
+        self, rows: Collection[int], as_text: Collection[str] = (), columns: Any = None
+    ) -> Any:
+        """Return the rows with these numbers as a frame, in this order; all columns, or some."""
         import pandas as pd
 
         wanted = np.unique(np.asarray(rows, dtype=np.int64))
@@ -80,7 +71,9 @@ class Parts:
         for part in self(as_text):
             here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
             if len(here):
-                found.append(part.loc[here].astype(object))
+                # A line of JSON may lack a name that others have.
+                some = part if columns is None else part.reindex(columns=columns)
+                found.append(some.loc[here].astype(object))
         return pd.concat(found).loc[list(rows)]
 
     def first_row(self) -> Any:

@@ -51,9 +51,11 @@ class Task:
         return is_rectangular(self.confusion)
 
     @property
-    def n_trusted(self) -> int:
-        """Number of trusted rows."""
-        return 0 if self.y_true is None else int(present_labels(self.y_true).sum())
+    def trusted(self) -> BoolArray:
+        """Which rows' truth is known."""
+        if self.y_true is None:
+            return np.zeros(len(self.place), dtype=bool)
+        return present_labels(self.y_true)
 
     def verdicts(self) -> CheckedRows:
         """Return how trusted rows were drawn, with truths in the type of the labels."""
