@@ -7,18 +7,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray
+from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.cross_validated import Split, stratified_folds
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators._noisy import passed_confusion
-from unconfused.estimators.annotators.crowd import evidence_of, join_silence
+from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of, join_silence
 
 if TYPE_CHECKING:
     from unconfused._report.case import Case
@@ -28,6 +32,15 @@ FOLDS = 5
 
 JUDGED_ROWS = 2**16
 """Rows that are judged at a time."""
+
+STEPS = 5
+"""Turns between truth and annotators' matrices after votes were left out."""
+
+LARGEST_POWER = 4.0
+"""Powers of votes lie between this and its inverse."""
+
+ENOUGH_VOTES, MOST_VOTES = 100, 50_000
+"""Votes from which powers are chosen, and the held-out ones they are chosen on."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +180,6 @@ def bring_labels_in(case: Case, probability: FloatArray, matrices: FloatArray) -
     """
     evidence = _evidence(case, matrices)
     if case.votes is not None:
-        from unconfused._report.vote_powers import vote_powers
-
         known = case.final.annotator_confusion_
         power, evidence_power = vote_powers(case.crowd, probability, known)
         evidence = evidence**evidence_power
@@ -196,3 +207,50 @@ def _folds(case: Case, seed: int) -> list[Split]:
     if n_folds < 2:
         raise ValueError("A report needs at least two rows, to judge each by the others.")
     return stratified_folds(best_known, n_folds, seed)
+
+
+def vote_powers(crowd: Crowd, probability: FloatArray, matrices: FloatArray) -> tuple[float, float]:
+    """Return powers for the model's probabilities and for the evidence of the votes.
+
+    Dawid and Skene's model takes votes for independent given the true class. They are not: some
+    rows are hard for everyone, so a few agreeing votes prove less than the model says, and it finds
+    too few wrong answers. Votes are therefore left out, the matrices counted again without them,
+    and the two powers chosen that predict the votes left out best.
+
+    Parameters
+    ----------
+    crowd : the votes
+    probability : (n, Q), by models that have not seen the row
+    matrices : (A, Q, Q), of the annotators
+    """
+    votes = crowd.indicators.tocoo()
+    unknown = crowd.truth[votes.row] < 0
+    if unknown.sum() < ENOUGH_VOTES or crowd.n_labels > crowd.n_classes:  # silence is an answer
+        return 1.0, 1.0
+    rng = np.random.RandomState(0)
+    fold = np.where(unknown, rng.randint(FOLDS, size=votes.nnz), -1)
+    logs, ones = np.log(np.maximum(probability, 1e-12)), np.ones(crowd.n_classes)
+    parts = []
+    for one in range(FOLDS):
+        kept = fold != one
+        cells = (votes.data[kept], (votes.row[kept], votes.col[kept]))
+        seen = replace(crowd, indicators=csr_matrix(cells, shape=votes.shape))
+        found = matrices
+        for _ in range(STEPS):
+            posterior = softmax(logs + seen.log_joint(found, ones), axis=1)
+            found = annotator_matrices(seen, seen.fix_truth(posterior))
+        left = rng.permutation(np.flatnonzero(~kept))[: MOST_VOTES // FOLDS]
+        row, (who, what) = votes.row[left], np.divmod(votes.col[left], crowd.n_labels)
+        parts.append((logs[row], seen.log_joint(found, ones)[row], found[who, :, what]))
+    own, others, chance = (np.concatenate(some) for some in zip(*parts, strict=True))
+
+    def loss(log_powers: FloatArray) -> float:
+        model, evidence = np.exp(log_powers)
+        posterior = softmax(model * own + evidence * others, axis=1)
+        return -float(np.log(np.maximum((posterior * chance).sum(axis=1), 1e-12)).mean())
+
+    limit = np.log(LARGEST_POWER)
+    bounds = [(-limit, limit)] * 2
+    found_powers = minimize(loss, np.zeros(2), method="Nelder-Mead", bounds=bounds)
+    model, evidence = np.exp(found_powers.x).tolist()
+    return model, evidence

@@ -19,15 +19,12 @@ from unconfused._columns.prepare import prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.source import guess_confusion
 from unconfused._typing import IntArray
+from unconfused.cli import learners
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Task
 from unconfused.confusion import ConfusionEstimate, from_annotators, from_trusted
-from unconfused.estimators import (
-    UMAClassifier,
-    UnconfusedClassifier,
-    UnconfusedLogisticRegression,
-)
+from unconfused.estimators import UnconfusedClassifier, UnconfusedLogisticRegression
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
@@ -84,22 +81,20 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
 
 def make_plan(task: Task, settings: Settings) -> Plan:
     """Build the pipeline for the task's columns; where the learner is left open, compare two."""
-    from unconfused.cli import trees
-
     linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
-    plan = _plan_for(task, settings, make_learner(task, linear))
+    plan = _plan_for(task, settings, learners.make_learner(task, linear))
     if settings.learner not in ("auto", "trees"):
         return plan
-    why_not = trees.refusal(task, plan)
+    why_not = learners.refusal(task, plan)
     if settings.learner == "trees" and why_not is not None:
         way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
         raise ValueError(f"{why_not}. Use --learner logistic{way_out}.")
-    if settings.learner == "auto" and (why_not is not None or not trees.enough_rows(task)):
+    if settings.learner == "auto" and (why_not is not None or not learners.enough_rows(task)):
         return plan
-    boosted = _plan_for(task, settings, trees.make_trees(task, settings), for_trees=True)
+    boosted = _plan_for(task, settings, learners.make_trees(task, settings), for_trees=True)
     if settings.learner == "trees":
         return boosted
-    words = trees.comparison(task, plan, boosted, settings.seed)
+    words = learners.comparison(task, plan, boosted, settings.seed)
     return plan if words is None else replace(boosted, notes=[words])
 
 
@@ -141,33 +136,6 @@ def refuse_as_is(settings: Settings) -> None:
             "--as-is is for files without column names (.svm, .npz); drop it: scaling columns that "
             "are scaled already is harmless."
         )
-
-
-def make_learner(task: Task, settings: Settings) -> Any:
-    """Return the linear classifier, not fitted."""
-    shared: dict[str, Any] = {
-        "classes": None if task.classes is None else task.classes.tolist(),
-        "missing_label": None,
-        "random_state": settings.seed,
-    }
-    if settings.max_iter is not None:
-        shared["max_iter"] = settings.max_iter
-    if settings.learner == "trees":
-        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
-    if settings.learner != "uma":
-        return UnconfusedLogisticRegression(
-            "auto" if task.kind == "nothing" else task.confusion,
-            l2="auto" if settings.l2 is None else settings.l2,
-            relabel="auto" if settings.relabel is None else settings.relabel,
-            **shared,
-        )
-    if settings.relabel:
-        raise ValueError("--relabel needs probabilities: use --learner logistic.")
-    if task.kind == "votes":
-        raise ValueError(
-            "UMA takes one label per row: with several annotators use --learner logistic."
-        )
-    return UMAClassifier(task.confusion, **shared)
 
 
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:

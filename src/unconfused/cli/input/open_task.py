@@ -13,7 +13,16 @@ from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
 from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-from unconfused.cli.input.task import Kind, Task, kept_rows, make_task, narrow, truth_of
+from unconfused.cli.input.task import (
+    Kind,
+    Task,
+    checked_in_rows,
+    checked_in_table,
+    kept_rows,
+    make_task,
+    narrow,
+    truth_of,
+)
 
 if TYPE_CHECKING:
     from unconfused.review.checked import CheckedRows
@@ -25,11 +34,7 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    checked = None
-    if known.verdicts is not None:
-        from unconfused.cli.input.verdict_truth import checked_in_table
-
-        checked = checked_in_table(table, known)
+    checked = None if known.verdicts is None else checked_in_table(table, known)
     return task_of_table(path, table, known, reading, checked)
 
 
@@ -74,11 +79,7 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    checked = None
-    if known.verdicts is not None:
-        from unconfused.cli.input.verdict_truth import checked_in_rows
-
-        checked = checked_in_rows(rows, known)
+    checked = None if known.verdicts is None else checked_in_rows(rows, known)
     return _with_matrix(_labelled(rows.X, rows.y, known, checked), known)
 
 

@@ -8,31 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files.formats import find_source
 from unconfused.cli.input.label_columns import code_labels
 from unconfused.cli.input.label_options import ReadOptions
-
-STREAM_ABOVE = 512 * 2**20
-"""File size in bytes above which files are streamed by default."""
 
 CELLS = 2**22
 """Cells per chunk, roughly: 32 MB of numbers."""
 
 FEWEST_ROWS, MOST_ROWS = 2**8, 2**16
 """Bounds on the rows per chunk."""
-
-WHOLE_FORMATS = ("npz",)
-"""Formats that cannot be streamed."""
-
-
-def is_streamed(path: Path, reading: ReadOptions, wanted: bool | None) -> bool:
-    """Decide whether to stream a file: as the user says, else by its size."""
-    found = find_source(path, reading.format)
-    if wanted and found.format in WHOLE_FORMATS:
-        raise ValueError(f"{path}: {found.name} cannot be read in parts; drop --stream.")
-    if wanted is not None:
-        return wanted
-    return found.format not in WHOLE_FORMATS and found.path.stat().st_size > STREAM_ABOVE
 
 
 class Parts:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from unconfused._files.formats import find_source
 from unconfused.cli.console import Stages
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from unconfused.cli.input.parts import Parts
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
+
+STREAM_ABOVE = 512 * 2**20
+"""File size in bytes above which files are streamed by default."""
 
 PASSES = 2
 """Stages of a fit in parts, besides those of a fit in memory."""
@@ -74,9 +78,14 @@ class TaskSource:
         return Parts(self.data, self.reading)
 
     def _is_streamed(self) -> bool:
-        from unconfused.cli.input.parts import is_streamed
-
-        return is_streamed(self.data, self.reading, self.stream)
+        """Return whether the file is read in chunks: as the user says, else by its size."""
+        found = find_source(self.data, self.reading.format)
+        whole = found.format == "npz"
+        if self.stream and whole:
+            raise ValueError(f"{self.data}: {found.name} cannot be read in parts; drop --stream.")
+        if self.stream is not None:
+            return self.stream
+        return not whole and found.path.stat().st_size > STREAM_ABOVE
 
     def _open_stream(self) -> tuple[Task, Plan]:
         from unconfused.cli.input.stream import Stream

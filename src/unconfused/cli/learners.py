@@ -1,4 +1,4 @@
-"""Gradient-boosted trees in place of a linear model: when they are offered, and when better."""
+"""The learners: a linear model, UMA, or boosted trees where these are better."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unconfused._typing import FloatArray
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.confusion.cross_validated import aligned_columns
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
-from unconfused.estimators import UnconfusedClassifier
+from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 if TYPE_CHECKING:
@@ -38,6 +38,29 @@ CLEARLY = 2.0
 """Standard errors by which trees must predict held-out labels better."""
 
 
+def make_learner(task: Task, settings: Settings) -> Any:
+    """Return the linear classifier, not fitted."""
+    shared = _shared(task, settings)
+    if settings.max_iter is not None:
+        shared["max_iter"] = settings.max_iter
+    if settings.learner == "trees":
+        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
+    if settings.learner != "uma":
+        return UnconfusedLogisticRegression(
+            "auto" if task.kind == "nothing" else task.confusion,
+            l2="auto" if settings.l2 is None else settings.l2,
+            relabel="auto" if settings.relabel is None else settings.relabel,
+            **shared,
+        )
+    if settings.relabel:
+        raise ValueError("--relabel needs probabilities: use --learner logistic.")
+    if task.kind == "votes":
+        raise ValueError(
+            "UMA takes one label per row: with several annotators use --learner logistic."
+        )
+    return UMAClassifier(task.confusion, **shared)
+
+
 def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
     """Return boosted trees that learn through the confusion matrix, not fitted."""
     boosting = HistGradientBoostingClassifier(random_state=settings.seed)
@@ -47,10 +70,13 @@ def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
         boosting,
         "auto" if task.kind == "nothing" else task.confusion,
         max_rounds="auto" if settings.relabel is None else settings.relabel,
-        classes=None if task.classes is None else task.classes.tolist(),
-        missing_label=None,
-        random_state=settings.seed,
+        **_shared(task, settings),
     )
+
+
+def _shared(task: Task, settings: Settings) -> dict[str, Any]:
+    classes = None if task.classes is None else task.classes.tolist()
+    return {"classes": classes, "missing_label": None, "random_state": settings.seed}
 
 
 def refusal(task: Task, plan: Plan) -> str | None:
