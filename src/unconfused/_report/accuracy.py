@@ -44,7 +44,7 @@ def checked_accuracy(
     if folds_of_fit is not None and folds_of_fit.predicted is not None:
         return _compared(case, known, folds_of_fit.predicted[known] == case.truth[known])
     predicted = np.empty(len(known), dtype=np.intp)
-    learner, rng = settled(case), np.random.RandomState(seed)
+    learner, rng = _settled(case), np.random.RandomState(seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         warnings.simplefilter("ignore", ConfusionWarning)  # said of the fit itself
@@ -59,22 +59,15 @@ def checked_accuracy(
     return _compared(case, known, predicted == case.truth[known])
 
 
-def settled(case: Case) -> Any:
-    """Return the learner, not fitted, with what its fit found as its settings; labels are codes."""
-    final = case.final
-    learner = clone(final).set_params(classes=np.arange(case.n_classes), missing_label=-1)
-    settings: dict[str, Any] = {"warm_start": False, "verbose": 0}
-    for name in ("l2", "noisy_weight"):
-        if hasattr(final, f"{name}_"):
-            settings[name] = getattr(final, f"{name}_")
-    if isinstance(getattr(final, "relabel", None), str):
-        settings["relabel"] = int(final.relabel_)
+def _settled(case: Case) -> Any:
+    """Return the learner, not fitted, with what its fit found as its settings."""
+    final, names = case.final, ("l2", "noisy_weight")
+    found = {name: getattr(final, f"{name}_") for name in names if hasattr(final, f"{name}_")}
     if hasattr(final, "n_rounds_"):
-        settings["max_rounds"] = min(1, final.n_rounds_)  # each costs several fits
+        found["max_rounds"] = min(1, final.n_rounds_)  # each costs several fits
     if case.votes is None:
-        settings |= {"confusion": np.asarray(final.confusion_, dtype=np.float64), "refine": False}
-    known = learner.get_params(deep=False)
-    return learner.set_params(**{k: v for k, v in settings.items() if k in known})
+        found |= {"confusion": np.asarray(final.confusion_, dtype=np.float64), "refine": False}
+    return case.learner(**found)
 
 
 def _compared(case: Case, known: IntArray, model_right: BoolArray) -> CheckedAccuracy:

@@ -112,6 +112,16 @@ class Case:
             return self.X
         return self.model[:-1].transform(self.X)
 
+    def learner(self, **settings: Any) -> Any:
+        """Return an unfitted copy of the learner that takes codes, with these settings it has."""
+        given: dict[str, Any] = {"classes": np.arange(self.n_classes), "missing_label": -1}
+        given |= {"warm_start": False, "verbose": 0}
+        if isinstance(getattr(self.final, "relabel", None), str):
+            given["relabel"] = int(self.final.relabel_)
+        fresh = clone(self.final)
+        known = fresh.get_params(deep=False)
+        return fresh.set_params(**{k: v for k, v in (given | settings).items() if k in known})
+
     def with_final(self, learner: Any) -> Any:
         """Return an unfitted copy of the model with another learner at its end."""
         if not isinstance(self.model, Pipeline):

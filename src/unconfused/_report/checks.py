@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
@@ -207,7 +206,9 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
         wrong = bring_labels_in(asked, probability, matrix).wrong_share
         if not isinstance(train.final, UMAClassifier):
             return probability.argmax(axis=1), wrong
-        return train.fit(_uma(train, matrix), train.X, everything).predict(asked.X), wrong
+        return train.fit(train.learner(confusion=matrix), train.X, everything).predict(
+            asked.X
+        ), wrong
 
     baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
     words = (
@@ -218,11 +219,6 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
     found = source.wrong.share
     moved = [replace(one, wrong=found + one.wrong - baseline) for one in scenarios]
     return Sensitivity(words, found, moved)
-
-
-def _uma(case: Case, matrix: FloatArray) -> Any:
-    learner = clone(case.final).set_params(classes=np.arange(case.n_classes), missing_label=-1)
-    return learner.set_params(confusion=matrix, warm_start=False, verbose=0)
 
 
 def _weighed_again(

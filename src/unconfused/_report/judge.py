@@ -94,30 +94,21 @@ class Judgement:
 
 def make_judge(case: Case, matrix: Any) -> Any:
     """Return an unfitted learner with probabilities through this matrix; it takes codes."""
-    codes: dict[str, Any] = {"classes": np.arange(case.n_classes), "missing_label": -1}
-    if isinstance(case.final, UMAClassifier):
-        learner = UnconfusedLogisticRegression(
-            matrix, refine=False, fit_intercept=case.final.fit_intercept, **codes
-        )
-        return learner.set_params(n_jobs=case.final.n_jobs, noisy_weight=1.0)
-    learner = clone(case.final).set_params(verbose=0, **codes)
-    if isinstance(case.final, UnconfusedClassifier):
-        return learner if case.votes is not None else learner.set_params(confusion=matrix)
-    learner.set_params(warm_start=False)
-    if isinstance(case.final.relabel, str):
-        learner.set_params(relabel=int(case.final.relabel_))
+    final, codes = case.final, np.arange(case.n_classes)
+    if isinstance(final, UMAClassifier):
+        learner = UnconfusedLogisticRegression(matrix, refine=False, noisy_weight=1.0)
+        learner.set_params(fit_intercept=final.fit_intercept, n_jobs=final.n_jobs)
+        return learner.set_params(classes=codes, missing_label=-1)
     if case.votes is not None:
-        return learner
-    passed = passed_confusion(case.final)
+        return case.learner()
+    if isinstance(final, UnconfusedClassifier):
+        return case.learner(confusion=matrix)
+    passed = passed_confusion(final)
     if is_guess(passed):
-        matrix = ConfusionEstimate(matrix, matrix, codes["classes"], caveat=passed.caveat)
+        matrix = ConfusionEstimate(matrix, matrix, codes, caveat=passed.caveat)
     # Matrix, weight and penalty stay as the fit found them: they are a few numbers for all rows.
-    return learner.set_params(
-        confusion=matrix,
-        refine=False,
-        noisy_weight=case.final.noisy_weight_,
-        l2=getattr(case.final, "l2_", case.final.l2),
-    )
+    found = {"noisy_weight": final.noisy_weight_, "l2": getattr(final, "l2_", final.l2)}
+    return case.learner(confusion=matrix, refine=False, **found)
 
 
 def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:

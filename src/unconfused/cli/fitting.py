@@ -103,13 +103,13 @@ class FittedTask:
         task, sample, identity = self.task, self.sample, self.known.identity
         rows = np.arange(len(task.place)) if sample is None else sample.rows
         table = task.table if sample is None else sample.table
-        title = None
+        title, text = None, self._text_column()
         if len(rows) < len(task.place):
             total = f"{len(rows):,} of {len(task.place):,} rows, drawn at random"
             title = f"Are these labels right? ({total})"
         listing = RowListing(
             names=table[identity] if identity else task.place[rows],
-            texts=self._text(table),
+            texts=table[text[0]].fillna("").astype(str).to_numpy() if text else None,
             contents=self._contents(task.place[rows]),
         )
         page = gather(
@@ -125,23 +125,16 @@ class FittedTask:
         )
         write_page(page, path, force=force)
 
-    def _text(self, table: Any) -> Any:
-        columns = self.plan.columns
-        if columns is None or not columns.text:
-            return None
-        return table[columns.text[0]].fillna("").astype(str).to_numpy()
-
     def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
         """Return access to the rows at these places of the file; None if it has none by number."""
         from unconfused._report.tables import RowContents
 
         known, table = self.known, self.task.table
-        text = [] if self.plan.columns is None else self.plan.columns.text[:1]
-        hidden = [one for one in (known.identity, known.truth, *text) if one is not None]
+        hidden = [known.identity, known.truth, *self._text_column()]
         given: dict[str, Any] = {
             "shown": shown,
             "leave_out": known.label_column(),
-            "hidden": [] if shown is not None else [*hidden, *known.annotators],
+            "hidden": [] if shown is not None else [*filter(None, hidden), *known.annotators],
         }
         if self.sample is None:
             fetch = table.iloc.__getitem__ if self.task.is_frame else table.__getitem__
@@ -154,6 +147,9 @@ class FittedTask:
             return self.source.parts().rows([int(places[row]) for row in rows], names)
 
         return RowContents(read, **given)
+
+    def _text_column(self) -> list[str]:
+        return [] if self.plan.columns is None else self.plan.columns.text[:1]
 
     def save(self, path: Path, force: bool) -> None:
         """Save the model, with the verdict as metadata."""
