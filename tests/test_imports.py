@@ -10,7 +10,7 @@ import pytest
 from pets import pets_csv
 
 CORE = ("engines", "solvers", "estimators", "confusion", "_compilation")
-LONGEST, LONGEST_OF_ALL = 16, 27
+LONGEST, LONGEST_OF_ALL = 13, 23
 
 
 def longest_chain(graph):
@@ -60,4 +60,4 @@ def test_a_fit_loads_neither_report_nor_other_commands(tmp_path, monkeypatch):
     assert report <= {f"unconfused._report{part}" for part in shared}
     assert not [name for name in loaded if name.startswith("unconfused.plot")]
     outer = [name for name in loaded if name.split(".")[1] not in CORE]
-    assert len(outer) <= 80, sorted(outer)
+    assert len(outer) <= 73, sorted(outer)

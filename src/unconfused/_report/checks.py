@@ -206,9 +206,8 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
         wrong = bring_labels_in(asked, probability, matrix).wrong_share
         if not isinstance(train.final, UMAClassifier):
             return probability.argmax(axis=1), wrong
-        return train.fit(train.learner(confusion=matrix), train.X, everything).predict(
-            asked.X
-        ), wrong
+        uma = train.fit(train.learner(confusion=matrix), train.X, everything)
+        return uma.predict(asked.X), wrong
 
     baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
     words = (

@@ -85,7 +85,7 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.task import checked_in_table
+    from unconfused.cli.input.open_task import checked_in_table
     from unconfused.review.verdicts import read_verdicts
 
     assert known.verdicts is not None and known.label is not None

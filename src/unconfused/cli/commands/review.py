@@ -189,7 +189,7 @@ def tell_when_to_stop(
     from rich.table import Table
 
     from unconfused.cli.input.label_columns import common_labels
-    from unconfused.cli.input.task import checked_in_rows, checked_in_table
+    from unconfused.cli.input.open_task import checked_in_rows, checked_in_table
     from unconfused.cli.model import make_plan, warnings_as_notes
     from unconfused.review.stopping import when_to_stop
 

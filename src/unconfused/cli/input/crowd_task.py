@@ -14,11 +14,11 @@ from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
 from unconfused.cli.input.label_columns import common_labels, label_texts, present_labels
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 from unconfused.cli.input.task import Task, kept_rows, make_task, truth_of
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
+    from unconfused.cli.input.label_options import LabelOptions, ReadOptions
     from unconfused.review.checked import CheckedRows
 
 FIRST = 3

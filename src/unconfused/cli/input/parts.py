@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unconfused.cli.input.label_columns import code_labels
-from unconfused.cli.input.label_options import ReadOptions
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.label_options import ReadOptions
 
 CELLS = 2**22
 """Cells per chunk, roughly: 32 MB of numbers."""

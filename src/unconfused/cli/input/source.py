@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 from unconfused._files.formats import find_source
 from unconfused.cli.console import Stages
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 
 if TYPE_CHECKING:
+    from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
     from unconfused.cli.input.parts import Parts
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
