@@ -19,8 +19,6 @@ def _contents(X: Any, row_columns: Any) -> RowContents | None:
     if row_columns is False:
         return None
     rows = X if row_columns is None else row_columns
-    if isinstance(rows, RowContents):
-        return rows
     (rows,) = indexable(rows)
     if row_columns is not None and len(rows) != (X.shape[0] if hasattr(X, "shape") else len(X)):
         raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")

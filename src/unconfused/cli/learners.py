@@ -16,7 +16,6 @@ from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
 from unconfused.cli.input.label_columns import present_labels
-from unconfused.confusion.cross_validated import aligned_columns
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
@@ -144,20 +143,14 @@ def _log_chances(
         # The labels themselves, and the truth where it is known.
         labels = y[train] if truth is None else np.where(present_labels(truth), truth, y[train])
         model.steps[-1] = ("learner", clone(plan.learner.estimator))
-        labels = labels.astype(y.dtype)
-        model.fit(_safe_indexing(plan.rows, train), labels)
-        classes = model.classes_
-        chances = np.eye(len(classes))
+        model.fit(_safe_indexing(plan.rows, train), labels.astype(y.dtype))
+        chances = np.eye(len(model.classes_))
     else:
         model.set_params(**{f"learner__{name}": value for name, value in settings.items()})
         given = {} if truth is None else {"learner__y_true": truth}
         model.fit(_safe_indexing(plan.rows, train), y[train], **given)
-        classes = model.classes_
         chances = label_chances(model[-1].confusion_)
-    probability = aligned_columns(
-        model.predict_proba(_safe_indexing(plan.rows, test)), model, classes
-    )
-    codes = encode_labels(y[test], classes=classes, missing_label=None).observed
-    evidence = chances[codes]
+    probability = model.predict_proba(_safe_indexing(plan.rows, test))
+    evidence = chances[encode_labels(y[test], classes=model.classes_, missing_label=None).observed]
     fair = sharpen(probability, best_power(probability, evidence))
     return model, np.log(np.maximum((fair * evidence).sum(axis=1), 1e-12))
