@@ -128,12 +128,13 @@ class FittedTask:
     def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
         """Return access to the rows at these places of the file; None if it has none by number."""
         from unconfused._report.tables import RowContents
+        from unconfused.cli.input.verdict_truth import left_out
 
         known, table = self.known, self.task.table
         hidden = [known.identity, known.truth, *self._text_column()]
         given: dict[str, Any] = {
             "shown": shown,
-            "leave_out": known.label_column(),
+            "leave_out": left_out(known),
             "hidden": [] if shown is not None else [*filter(None, hidden), *known.annotators],
         }
         if self.sample is None:

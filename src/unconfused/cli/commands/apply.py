@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json, say_notes
+from unconfused.cli.console import console, print_json
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-from unconfused.cli.output.targets import refuse_clash, refuse_same_target
+from unconfused.cli.output.targets import refuse_same_target
 
 EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
@@ -49,6 +49,7 @@ def apply(
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused._files.sparse import LabelledRows
     from unconfused._files.write import check_table_target, write_table
+    from unconfused.cli.output.targets import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
 
     if label is None:
@@ -85,7 +86,7 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.open_task import checked_in_table
+    from unconfused.cli.input.verdict_truth import checked_in_table
     from unconfused.review.verdicts import read_verdicts
 
     assert known.verdicts is not None and known.label is not None
@@ -118,6 +119,8 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
 
 def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
+    from unconfused.cli.console import say_notes
+
     out = console()
     out.print(
         f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed.",

@@ -136,6 +136,7 @@ def open_session(
 ) -> Session:
     """Return a session on a task."""
     from unconfused.cli.input.label_columns import label_texts
+    from unconfused.cli.input.verdict_truth import left_out
     from unconfused.review.serve.rows import ReviewRows
     from unconfused.review.serve.session import Session
 
@@ -148,7 +149,7 @@ def open_session(
         if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
     fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
-    outside = known.label_column() if task.is_frame else []
+    outside = left_out(known) if task.is_frame else []
     # The key is the row's title, and answers are shown as votes.
     named = [] if known.identity is None else [known.identity]
     hidden = [*(hidden or []), *named, *known.annotators]
@@ -189,7 +190,7 @@ def tell_when_to_stop(
     from rich.table import Table
 
     from unconfused.cli.input.label_columns import common_labels
-    from unconfused.cli.input.open_task import checked_in_rows, checked_in_table
+    from unconfused.cli.input.verdict_truth import checked_in_rows, checked_in_table
     from unconfused.cli.model import make_plan, warnings_as_notes
     from unconfused.review.stopping import when_to_stop
 

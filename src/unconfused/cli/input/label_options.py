@@ -112,10 +112,6 @@ class LabelOptions:
         """Return the classes that are named."""
         return names_in([self.classes] if self.classes is not None else [])
 
-    def label_column(self) -> list[str]:
-        """Return the columns that are no part of a row's content: that of the labels."""
-        return [] if self.label is None else [self.label]
-
     def refuse_other_labels(self) -> None:
         """Raise if the matrix has labels that are not classes: none of them is right or wrong."""
         if self.confusion is not None:

@@ -1,4 +1,4 @@
-"""A task from a file that fits into memory, and the verdicts on its rows: `open_task`."""
+"""A task from a file that fits into memory: `open_task`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
-from unconfused.cli.input.label_columns import (
-    common_labels,
-    label_texts,
-    present_labels,
-    refuse_measurements,
-)
+from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
 from unconfused.cli.input.task import Kind, Task, kept_rows, make_task, narrow, truth_of
 
 if TYPE_CHECKING:
     from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-    from unconfused.cli.input.parts import Parts
     from unconfused.review.checked import CheckedRows
 
 
@@ -32,7 +25,11 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    checked = None if known.verdicts is None else checked_in_table(table, known)
+    checked = None
+    if known.verdicts is not None:
+        from unconfused.cli.input.verdict_truth import checked_in_table
+
+        checked = checked_in_table(table, known)
     return task_of_table(path, table, known, reading, checked)
 
 
@@ -77,7 +74,11 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    checked = None if known.verdicts is None else checked_in_rows(rows, known)
+    checked = None
+    if known.verdicts is not None:
+        from unconfused.cli.input.verdict_truth import checked_in_rows
+
+        checked = checked_in_rows(rows, known)
     return _with_matrix(_labelled(rows.X, rows.y, known, checked), known)
 
 
@@ -128,55 +129,3 @@ def _with_matrix(task: Task, known: LabelOptions) -> Task:
         confusion=labelled(matrix, rows, columns) if len(rows) else matrix,
         classes=classes if given else None,
     )
-
-
-def checked_in_table(table: Any, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a table."""
-    return _matched(table, None if known.label is None else table.get(known.label), known)
-
-
-def checked_in_rows(rows: LabelledRows, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a file without column names."""
-    return _matched(rows.X, rows.y, known)
-
-
-def _matched(rows: Any, labels: Any, known: LabelOptions) -> CheckedRows:
-    from unconfused.review.checked import match_verdicts
-    from unconfused.review.verdicts import read_verdicts
-
-    assert known.verdicts is not None
-    n_rows = rows.shape[0]
-    return match_verdicts(
-        read_verdicts(known.verdicts),
-        rows,
-        _texts(labels, n_rows),
-        keys=None if known.identity is None else _texts(rows[known.identity], n_rows),
-        leave_out=known.label_column(),
-    )
-
-
-def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a file that is read in chunks."""
-    from unconfused._columns.row_hash import row_hashes
-    from unconfused.review.checked import place_verdicts
-    from unconfused.review.verdicts import read_verdicts
-
-    assert known.verdicts is not None
-    verdicts = read_verdicts(known.verdicts)
-    named, place, hashes = known.identity, dict[str, int](), dict[int, str]()
-    for part in parts([one for one in (known.label, named) if one is not None]):
-        numbers = [int(one) for one in part.index]
-        keys = list(map(str, numbers)) if named is None else label_texts(part[named])
-        here = [spot for spot, key in enumerate(keys) if key in verdicts.by_key]
-        found = row_hashes(part.iloc[here].reindex(columns=parts.names), known.label_column())
-        for spot, digest in zip(here, found, strict=True):
-            key = str(keys[spot])
-            if key in place:
-                raise ValueError(f"{key!r} occurs more than once in the column {named!r}.")
-            place[key], hashes[numbers[spot]] = numbers[spot], digest
-    return place_verdicts(verdicts, _texts(labels, parts.n_rows), place, hashes)
-
-
-def _texts(column: Any, n_rows: int) -> Any:
-    cells = [None] * n_rows if column is None else label_texts(column)
-    return np.array(["" if one is None else one for one in cells], dtype=object)
