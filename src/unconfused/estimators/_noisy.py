@@ -219,12 +219,15 @@ def confusion_for(
     confusion: Any,
     order: ArrayLike | None,
     counts: FloatArray | None = None,
+    *,
+    needs_all: bool = True,
 ) -> KnownConfusion:
     """Find C: what is passed comes first, then the trusted rows, then labels as they are.
 
     "auto" is left to the caller where there are no trusted rows: labels are believed here.
     `counts` are those of the trusted rows gathered so far, if not of these rows alone; a class
-    that has none yet is believed as labelled.
+    that has none yet is believed as labelled. `needs_all` says whether every class needs a trusted
+    row, or the caller mends what is missing.
     """
     classes = data.labels.classes
     if not is_open(confusion):
@@ -241,7 +244,8 @@ def confusion_for(
         if unlabelled or data.known.all() or not data.trusted:
             # Either no label goes through C, or all are believed as they are.
             return believed
-        refuse_empty_rows(counts, classes)
+        if needs_all:
+            refuse_empty_rows(counts, classes)
         warn_unless_random(counts, data.labels.observed, data.sample_weight)
     if not counts.any():
         return believed

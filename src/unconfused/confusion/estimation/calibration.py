@@ -40,10 +40,13 @@ class Calibration:
     shift: FloatArray
     floor: float = 0.0
 
+    def scores(self, logs: FloatArray) -> FloatArray:
+        """Return logarithms of calibrated probabilities, each row up to a constant."""
+        return np.asarray(self.power * raise_to(self.floor, logs) + self.shift)
+
     def apply(self, logs: FloatArray) -> FloatArray:
         """Return calibrated probabilities, given log-probabilities."""
-        raised = self.power * raise_to(self.floor, logs) + self.shift
-        return np.asarray(softmax(raised, axis=1))
+        return np.asarray(softmax(self.scores(logs), axis=1))
 
 
 def raise_to(floor: float, logs: FloatArray) -> FloatArray:

@@ -76,6 +76,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     first : what it learns before any round: the labels, or what votes alone say
     mixing : the matrix between true classes and what `first` teaches; None where these are one
     crowd : who voted what, where labels are votes
+    recounts : whether annotators' matrices are counted again by what the models say
     n_jobs : folds at a time
     splits : rows held out by each fold, if these were passed; None to deal rows by chance
     """
@@ -85,6 +86,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     first: Taught
     mixing: FloatArray | None = None
     crowd: Crowd | None = None
+    recounts: bool = True
     n_jobs: int | None = None
     splits: list[BoolArray] | None = None
 
@@ -148,7 +150,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     def _count_matrix(
         self, judged: Judged, first_rows: FloatArray, calibration: Calibration | None = None
     ) -> Judged:
-        if self.crowd is None:
+        if self.crowd is None or not self.recounts:
             return super()._count_matrix(judged, first_rows, calibration)
         for _ in range(COUNTS):
             weight = judged.seen.sample_weight[:, np.newaxis]
