@@ -282,22 +282,21 @@ class UnconfusedClassifier(ScoredByTruth):
         for name in STALE:
             self.__dict__.pop(name, None)
         n_classes, weight = len(task.classes), task.seen.sample_weight
-        if pool is None:
-            self.shares_, self._readings, taught = {"labels": 1.0}, None, [rounds.first]
-            posterior = np.eye(n_classes)[task.first.classes]
-            matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
-        else:
-            self.shares_, taught = pool.shares, pool.training_sets
-            self._readings = pool.readings
-            posterior, matrix = pool.found.posterior, pool.seen.matrix
+        self.shares_, self._readings, taught = {"labels": 1.0}, None, [rounds.first]
+        posterior = np.eye(n_classes)[task.first.classes]
+        matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
+        if pool is not None:
             self._cross_fitted = pool.found
+        if pool is not None and pool.members:
+            self.shares_, self._readings, taught = pool.shares, pool.readings, pool.training_sets
+            posterior, matrix = pool.found.posterior, pool.seen.matrix
             if rounds.guessed_counts is not None and matrix is not None:
                 self.guessed_confusion_ = ConfusionEstimate(
                     matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
                 )
         self.estimators_ = [rounds.base.fit(rounds.X, one) for one in taught]
         self.estimator_ = self.estimators_[0]
-        self.taught_ = "labels" if pool is None else pool.members[0].name
+        self.taught_ = max(self.shares_, key=self.shares_.__getitem__)
         if task.crowd is not None and task.annotators is not None:
             said = task.crowd.majority() if task.rules else posterior
             counted = weight[:, np.newaxis] * said

@@ -93,7 +93,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Pool:
-    """The models of an average, that of the largest weight first, and what it says of the rows."""
+    """The models of an average, the largest share first, and what it says of the rows."""
 
     members: list[Member]
     shares: dict[str, float]
@@ -112,17 +112,19 @@ class Pool:
         return [Reading(places[id(m.taught)], m.calibration, m.from_labels) for m in self.members]
 
 
-def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool | None:
-    """Average the models that rounds have found, and simple ones; None to believe the labels.
+def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool:
+    """Average the models that rounds have found, and simple ones.
 
-    `complete` says whether models that are not there yet may be fitted.
+    `complete` says whether models that are not there yet may be fitted. Where held-out labels do
+    not support a guessed C there is no member: labels are believed. The guess still ranks rows
+    better than plain confidence does, with the classes that the classifier of labels predicts.
     """
     assert rounds.judged is not None
     seen, known = rounds.judged.seen, rounds.seen.known
     members = _members(rounds, complete)
     counted = seen.trust * seen.sample_weight
     if rounds.believed is not None and not _supports_guess(rounds, members, seen, counted):
-        return None
+        return Pool([], {"labels": 1.0}, seen, _cross_fitted(members[-1:], seen))
     if known.sum() >= FEWEST_TRUTHS * seen.evidence.shape[1]:
         counted = np.where(known, counted, 0.0)
     judging = counted > 0
@@ -134,13 +136,19 @@ def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool | None:
     shares = dict.fromkeys((m.name for m in members), 0.0)
     for member, part in zip(members, parts.tolist(), strict=True):
         shares[member.name] += part
-    order = np.argsort(-parts, kind="stable").tolist()
-    kept = [members[k].weighted(float(weights[k])) for k in order if parts[k] > 0]
-    probability = softmax(sum(m.calibration.scores(m.latest) for m in kept), axis=1)
-    unaware = sum(m.calibration.scores(m.logs) for m in kept)
+    kept = [
+        m.weighted(float(w)) for m, w, part in zip(members, weights, parts, strict=True) if part
+    ]
+    kept.sort(key=lambda member: -shares[member.name])
+    return Pool(kept, shares, seen, _cross_fitted(kept, seen))
+
+
+def _cross_fitted(members: Sequence[Member], seen: Evidence) -> CrossFitted:
+    """Return what an average of models says of the training rows."""
+    probability = softmax(sum(m.calibration.scores(m.latest) for m in members), axis=1)
+    unaware = sum(m.calibration.scores(m.logs) for m in members)
     posterior = seen.posterior(probability)
-    found = CrossFitted(seen.codes, probability, posterior, np.argmax(unaware, axis=1))
-    return Pool(kept, shares, seen, found)
+    return CrossFitted(seen.codes, probability, posterior, np.argmax(unaware, axis=1))
 
 
 def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> FloatArray:
