@@ -2,9 +2,8 @@
 
 A classifier that believes the labels, one that has learnt what they probably stand for, and one of
 the trusted rows alone are wrong on different rows: their average is better than each of them, and
-no harm is done where one is bad, as its weight becomes small. Logarithms of probabilities are
-averaged, with the weights that make held-out truths likeliest or, without truths, held-out labels
-through C (stacking, as a logarithmic pool).
+no harm is done where one is bad, as its weight becomes small. Weights are those that make held-out
+truths likeliest or, without truths, held-out labels through C.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
+from unconfused.confusion.estimation.stacking import stacked
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import log_chances
@@ -26,12 +25,6 @@ from unconfused.estimators.relabel.rounds import SMALLEST
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.estimators.wrapping.base import Taught, hard
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, FromLabels, SoftRounds
-
-PRECISION_OF_WEIGHTS = 10.0
-"""Precision of the normal prior on the weights, around even ones. (Digits, Music and generated
-problems: 3 and 30 do as well, none is worse with a dozen truths.)"""
-
-LARGEST_WEIGHT = 20.0
 
 NEGLIGIBLE = 0.01
 """A model with a smaller share is left out, and need not be fitted."""
@@ -149,42 +142,6 @@ def _cross_fitted(members: Sequence[Member], seen: Evidence) -> CrossFitted:
     unaware = sum(m.calibration.scores(m.logs) for m in members)
     posterior = seen.posterior(probability)
     return CrossFitted(seen.codes, probability, posterior, np.argmax(unaware, axis=1))
-
-
-def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return weights of models, (M,), that make the evidence likeliest.
-
-    Parameters
-    ----------
-    logs : (M, n, Q), log-probabilities of classes, out of fold
-    evidence : (n, Q), P(observation | true class)
-    weight : (n,), weights of the rows
-
-    Examples
-    --------
-    The first is right on every row, the second no better than chance:
-
-    >>> truth = np.eye(2)[np.arange(40) % 2]
-    >>> good, bad = np.log(0.1 + 0.8 * truth), np.log(0.1 + 0.8 * np.eye(2)[np.arange(40) // 2 % 2])
-    >>> weights = stacked(np.array([good, bad]), truth, np.ones(40))
-    >>> bool(weights[0] > 1.0), bool(weights[1] < 0.1)
-    (True, True)
-    """
-    even = np.full(len(logs), 1.0 / len(logs))
-    # Weights of any scale mean the same: as many rows as there are.
-    weight = weight / max(float(weight.mean()), SMALLEST)
-
-    def loss(at: FloatArray) -> tuple[float, FloatArray]:
-        probability = softmax(np.tensordot(at, logs, 1), axis=1)
-        joint = probability * evidence
-        chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        slope = weight[:, np.newaxis] * (probability - joint / chance)
-        away = PRECISION_OF_WEIGHTS * (at - even)
-        value = float(away @ (at - even)) / 2 - float(weight @ np.log(chance[:, 0]))
-        return value, np.tensordot(logs, slope, 2) + away
-
-    limits = [(0.0, LARGEST_WEIGHT)] * len(logs)
-    return np.asarray(minimize(loss, even, jac=True, method="L-BFGS-B", bounds=limits).x)
 
 
 def _members(rounds: SoftRounds, complete: bool) -> list[Member]:
