@@ -118,7 +118,7 @@ def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool:
     counted = seen.trust * seen.sample_weight
     if rounds.believed is not None and not _supports_guess(rounds, members, seen, counted):
         return Pool([], {"labels": 1.0}, seen, _cross_fitted(members[-1:], seen))
-    if known.sum() >= FEWEST_TRUTHS * seen.evidence.shape[1]:
+    if _truths_can_judge(rounds):
         counted = np.where(known, counted, 0.0)
     judging = counted > 0
     logs = np.array([log_softmax(m.calibration.scores(m.logs[judging]), axis=1) for m in members])
@@ -134,6 +134,15 @@ def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool:
     ]
     kept.sort(key=lambda member: -shares[member.name])
     return Pool(kept, shares, seen, _cross_fitted(kept, seen))
+
+
+def _truths_can_judge(rounds: SoftRounds) -> bool:
+    """Whether there are enough truths to judge models by, of more than half of the classes.
+
+    Truths of few classes would favour models that predict these everywhere.
+    """
+    truths, n_classes = rounds.first.classes[rounds.seen.known], rounds.seen.evidence.shape[1]
+    return len(truths) >= FEWEST_TRUTHS * n_classes and 2 * len(np.unique(truths)) > n_classes
 
 
 def _cross_fitted(members: Sequence[Member], seen: Evidence) -> CrossFitted:

@@ -18,7 +18,7 @@ from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.cross_validated import tested_once
-from unconfused.confusion.estimation.pooled import steadied_counts
+from unconfused.confusion.estimation.pooled import drawn_counts, steadied_counts
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.estimators._base import one_column
 from unconfused.estimators._likelihood_fits import FEW_COUNTS, MOST_FROM_OTHER_CLASSES
@@ -140,11 +140,15 @@ def task_of_labels(
     refuse_rows_without_label(labels)
     weight = None if sample_weight is None else checked_weight(sample_weight, _num_samples(X))
     data = NoisyData(X, labels, weight)
-    # A class without a trusted row is taken to err as the others do.
     known = confusion_for(data, confusion, settings.classes, needs_all=False)
     matrix, counts = known.matrix, known.counts
     if confusion is None and counts is not None:
+        # A class without trusted rows is right as often as all, and errs evenly: the mistakes of
+        # one other class could make it look like a third.
+        even, empty = drawn_counts(counts), ~counts.any(axis=1)
         counts = steadied_counts(counts, MOST_FROM_OTHER_CLASSES)
+        shares = even[empty] / even[empty].sum(axis=1, keepdims=True)
+        counts[empty] = MOST_FROM_OTHER_CLASSES * shares
         matrix = counts / counts.sum(axis=1, keepdims=True)
     warn_if_singular(matrix, labels.classes)
     refined = counts is not None and bool((counts.sum(axis=1) < FEW_COUNTS).any())
