@@ -142,7 +142,8 @@ def _truths_can_judge(rounds: SoftRounds) -> bool:
     Truths of few classes would favour models that predict these everywhere.
     """
     truths, n_classes = rounds.first.classes[rounds.seen.known], rounds.seen.evidence.shape[1]
-    return len(truths) >= FEWEST_TRUTHS * n_classes and 2 * len(np.unique(truths)) > n_classes
+    shown = len(np.unique(truths))
+    return bool(len(truths) >= FEWEST_TRUTHS * n_classes and 2 * shown > n_classes)
 
 
 def _cross_fitted(members: Sequence[Member], seen: Evidence) -> CrossFitted:
@@ -156,10 +157,11 @@ def _cross_fitted(members: Sequence[Member], seen: Evidence) -> CrossFitted:
 def _members(rounds: SoftRounds, complete: bool) -> list[Member]:
     """List the models: before and after rounds, and simple ones."""
     assert rounds.at_first is not None and rounds.label_logs is not None
-    first, tried, known = rounds.at_first, rounds.tried, rounds.seen.known
+    first, judged, known = rounds.at_first, rounds.judged, rounds.seen.known
     said: list[tuple[str, Taught, FloatArray, FloatArray, FromLabels | None]] = []
-    if rounds.accepted is not None and tried is not None and rounds.judged is not None:
-        said.append(("rounds", rounds.accepted, tried.logs, rounds.judged.logs, None))
+    if rounds.accepted is not None and judged is not None:
+        unaware = rounds.trial or judged
+        said.append(("rounds", rounds.accepted, unaware.logs, judged.logs, None))
     if rounds.from_labels is not None:
         said.append(("labels", rounds.first, first.logs, first.logs, rounds.from_labels))
     own = "mixed" if known.any() and rounds.crowd is None else "labels"

@@ -93,9 +93,6 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     accepted: Taught | None = field(default=None, init=False)
     """What the last round taught."""
 
-    tried: Judged | None = field(default=None, init=False)
-    """What the models of the trial say: no label or truth has leaked into it."""
-
     label_logs: FloatArray | None = field(default=None, init=False)
     """What models of the folds fitted to `first` say, as logs, (n, Q)."""
 
@@ -190,8 +187,6 @@ class SoftRounds(Rounds[HeldOut, Taught]):
 
     def _accept(self, target: Taught, judged: Judged) -> None:
         self.accepted = target
-        if self.tried is None:
-            self.tried = judged
 
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[HeldOut], *, first: bool = False
@@ -201,7 +196,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
             self.label_logs = logs
         if not first or self.mixing is None:
             # Later rounds are judged with the calibration of the trial.
-            if self.tried is None and asked.all():
+            if not self.changed and asked.all():
                 seen = self.judged.seen if self.judged else self.seen
                 self.floor = best_floor(logs, seen.evidence, seen.trust * seen.sample_weight)
             return logs
