@@ -124,8 +124,8 @@ def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool:
     logs = np.array([log_softmax(m.calibration.scores(m.logs[judging]), axis=1) for m in members])
     weights = stacked(logs, seen.evidence[judging], counted[judging])
     # How far the scores of classes are moved apart: a model that is sure of nothing adds nothing.
-    parts = weights * logs.std(axis=2).mean(axis=1)
-    parts = np.where(parts < NEGLIGIBLE * parts.sum(), 0.0, parts / max(parts.sum(), SMALLEST))
+    parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), SMALLEST)
+    parts = np.where(parts < NEGLIGIBLE * parts.sum(), 0.0, parts / parts.sum())
     shares = dict.fromkeys((m.name for m in members), 0.0)
     for member, part in zip(members, parts.tolist(), strict=True):
         shares[member.name] += part
@@ -141,7 +141,8 @@ def _truths_can_judge(rounds: SoftRounds) -> bool:
 
     Truths of few classes would favour models that predict these everywhere.
     """
-    truths, n_classes = rounds.first.classes[rounds.seen.known], rounds.seen.evidence.shape[1]
+    known, n_classes = rounds.seen.known, rounds.seen.evidence.shape[1]
+    truths = rounds.first.classes[known & (rounds.seen.sample_weight > 0)]
     shown = len(np.unique(truths))
     return bool(len(truths) >= FEWEST_TRUTHS * n_classes and 2 * shown > n_classes)
 
@@ -212,17 +213,11 @@ def _supports_guess(
     Better than labels believed, and than classes believed to be as labelled but seen through the
     same C: a matrix blurs predictions, which may be all that coarse ones need.
     """
-    if members[0].name != "rounds":
+    if members[0].name != "rounds" or rounds.believed is None:
         return False
-    explained = {
-        number: log_chances(softmax(m.calibration.scores(m.logs), axis=1), seen.evidence)
-        for number, m in enumerate(members)
-        if m.name == "rounds" or m.from_labels is None
-    }
-    ours = explained.pop(0)
-    for simple in (rounds.believed, *explained.values()):
-        assert simple is not None
-        gain, error = mean_and_error(ours - simple, counted)
-        if gain <= BEYOND_CHANCE * error:
-            return False
-    return True
+    ours, own = (
+        log_chances(softmax(m.calibration.scores(m.logs), axis=1), seen.evidence)
+        for m in (members[0], members[-1])
+    )
+    gains = [mean_and_error(ours - simple, counted) for simple in (rounds.believed, own)]
+    return all(gain > BEYOND_CHANCE * error for gain, error in gains)
