@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
 
 from unconfused._typing import FloatArray
+from unconfused.confusion.estimation.calibration import evidence_loss
 
 PRECISION_OF_WEIGHTS = 10.0
 """Precision of the normal prior on the weights, around even ones: without it a dozen truths choose
@@ -40,13 +40,9 @@ def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Float
     weight = weight / max(float(weight.mean()), 1e-12)
 
     def loss(at: FloatArray) -> tuple[float, FloatArray]:
-        probability = softmax(np.tensordot(at, logs, 1), axis=1)
-        joint = probability * evidence
-        chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        slope = weight[:, np.newaxis] * (probability - joint / chance)
+        value, slope = evidence_loss(np.tensordot(at, logs, 1), evidence, weight)
         away = PRECISION_OF_WEIGHTS * (at - even)
-        value = float(away @ (at - even)) / 2 - float(weight @ np.log(chance[:, 0]))
-        return value, np.tensordot(logs, slope, 2) + away
+        return value + float(away @ (at - even)) / 2, np.tensordot(logs, slope, 2) + away
 
     limits = [(0.0, LARGEST_WEIGHT)] * len(logs)
     return np.asarray(minimize(loss, even, jac=True, method="L-BFGS-B", bounds=limits).x)
