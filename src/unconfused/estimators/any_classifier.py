@@ -100,7 +100,8 @@ class UnconfusedClassifier(ScoredByTruth):
     n_rounds_ : number of rounds made
     n_fits_ : number of fits of the classifier
     shares_ : dict, share in the average of the classifier fitted to posteriors ("rounds"), to
-        "labels", to labels and the truth where known ("mixed"), and to "trusted" rows alone
+        "labels", to labels and the truth where known ("mixed"; of votes, to majorities), and to
+        "trusted" rows alone
     taught_ : what `estimator_` was fitted to, as in `shares_`
     history_ : dict of arrays: `relabelled`, the share of the rows whose class changed in each round
     guessed_confusion_ : ConfusionEstimate, if the matrix was estimated from the labels alone
@@ -273,7 +274,7 @@ class UnconfusedClassifier(ScoredByTruth):
         counted = np.count_nonzero(task.seen.sample_weight)
         if counted < FEWEST_LABELS * len(task.classes):
             return 0
-        believers = bool(task.trusted.any()) * (1 if task.crowd is None else 2)
+        believers = int(task.trusted.any()) + (task.crowd is not None)
         others = folds + folds * (folds - 1) // 2 + (folds + 1) * believers + 2
         return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
 

@@ -41,7 +41,7 @@ class Member:
     Parameters
     ----------
     name : what it was taught: "rounds" (the probable classes of rows), "labels", "mixed" (labels,
-        and the truth where known) or "trusted"
+        or majorities of votes, and the truth where known) or "trusted"
     taught : the training set
     logs : (n, Q), out-of-fold log-probabilities of classes, without any knowledge of the row's own
         label or truth
@@ -167,9 +167,8 @@ def _members(rounds: SoftRounds, complete: bool) -> list[Member]:
         said.append(("labels", rounds.first, first.logs, first.logs, rounds.from_labels))
     own = "mixed" if known.any() and rounds.crowd is None else "labels"
     said.append((own, rounds.first, rounds.label_logs, rounds.label_logs, None))
-    if known.any() and complete:
-        for name, taught, logs in _fitted_anew(rounds):
-            said.append((name, taught, logs, logs, None))
+    if complete:
+        said += [(name, taught, logs, logs, None) for name, taught, logs in _fitted_anew(rounds)]
     return [
         Member(name, taught, logs, latest, _calibrated(rounds, logs), from_labels)
         for name, taught, logs, latest, from_labels in said
@@ -177,7 +176,10 @@ def _members(rounds: SoftRounds, complete: bool) -> list[Member]:
 
 
 def _fitted_anew(rounds: SoftRounds) -> list[tuple[str, Taught, FloatArray]]:
-    """Fit the classifier to majorities of votes with the truth where known, and to truths alone."""
+    """Fit the classifier to majorities of votes, with the truth where known, and to truths alone.
+
+    To majorities, as the first model of votes has learnt more than these say.
+    """
     known, folds = rounds.seen.known, rounds._folds()
     taught = {}
     if rounds.crowd is not None:
