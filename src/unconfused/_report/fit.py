@@ -39,16 +39,17 @@ def convergence_of(final: Any) -> Convergence:
 
 def _of_rounds(final: UnconfusedClassifier) -> Convergence:
     name, changed = type(final.estimator).__name__, final.history_["relabelled"]
-    taught = {
-        "rounds": "It learnt the probable classes of the rows, as models that had not seen them "
-        "say; below is the share of the rows taught with another class than before.",
-        "labels": "It learnt the labels: rounds of relabelling would have done harm, or there was "
-        "nothing to mend.",
-        "mixed": "It learnt the labels, and the truth where known: of held-out trusted rows that "
-        "said more than rounds of relabelling.",
-        "trusted": "It learnt the trusted rows alone: of held-out ones that said more than rounds "
-        "of relabelling.",
-    }[final.taught_]
+    words = {
+        "rounds": "the probable classes of the rows, as models that had not seen them say",
+        "labels": "the labels",
+        "mixed": "the labels, and the truth where known",
+        "trusted": "the trusted rows alone",
+    }
+    shares = sorted(final.shares_.items(), key=lambda item: -item[1])
+    learnt = "; ".join(f"{words[name]} ({share:.0%})" for name, share in shares if share > 0)
+    taught = f"What the averaged models learnt: {learnt}."
+    if len(changed):
+        taught += " Below is the share of the rows taught with another class than before."
     return Convergence(
         "rounds",
         f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {taught}",
