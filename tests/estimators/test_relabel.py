@@ -15,10 +15,11 @@ from sklearn.model_selection import train_test_split
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.confusion import rank_label_errors
 from unconfused.confusion.estimation.calibration import calibrate, only_power
+from unconfused.estimators.relabel import pseudo_labels
 from unconfused.estimators.relabel import rounds as _relabel
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged
-from unconfused.estimators.relabel.pseudo_labels import Relabelling
+from unconfused.estimators.relabel.pseudo_labels import LEAST_PENALTY, Relabelling
 from unconfused.solvers.likelihood import LikelihoodState
 
 
@@ -278,7 +279,7 @@ def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkey
         run(rounds, state, n_rounds)
 
     monkeypatch.setattr(Relabelling, "run", noting)
-    model = UnconfusedLogisticRegression(C, relabel=1, noisy_weight=0.1, random_state=0)
+    model = UnconfusedLogisticRegression(C, l2=1e-3, relabel=1, noisy_weight=0.1, random_state=0)
     model.fit(X, y, y_true=truth)
     assert len(model.history_["relabelled"]) == 1
     for factor, fitted in factors[:-1]:  # those of folds
@@ -314,3 +315,15 @@ def test_votes_in_doubt_are_left_out():
     seen = Evidence(posterior, np.zeros(2, bool), np.ones(2), np.array([0, 1]), np.full(2, 3.0))
     target = Relabelling._pseudo_labels(seen, np.array([0, -1]), 0.0)
     assert target.matrix is None and target.weight.tolist() == [3.0, 0.0]
+
+
+def test_rounds_may_weaken_a_penalty_that_was_chosen_for_noisy_labels(monkeypatch):
+    X, truth = load_digits(return_X_y=True)
+    C = noise.symmetric(10, 0.5)
+    y = noise.corrupt_labels(truth[:1200], C, random_state=0)
+    errors = []
+    for limit in (1.0, LEAST_PENALTY):
+        monkeypatch.setattr(pseudo_labels, "LEAST_PENALTY", limit)
+        model = UnconfusedLogisticRegression(C, random_state=0).fit(X[:1200] / 16, y)
+        errors.append(1 - model.score(X[1200:] / 16, truth[1200:]))
+    assert errors[1] < errors[0]

@@ -204,6 +204,7 @@ class LikelihoodFits(SoftmaxClassifier):
             seed=fold_seed(self.random_state),
             verbose=int(self.verbose),
             given=given,
+            may_relax=isinstance(self.l2, str),
         )
         rounds.run(state, n_rounds)
         return rounds

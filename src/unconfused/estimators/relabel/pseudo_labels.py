@@ -21,6 +21,10 @@ DOUBTFUL_AT_LEAST, DOUBT_BY_LOSS = 0.3, 7.0
 """What the labels of rows in doubt count, at least, and how fast it falls to that from 1: times
 the part of what a fit can say of the labels that it cannot say of labels held out."""
 
+RELAXED_BY, LEAST_PENALTY, NO_BETTER = 10.0**-0.5, 0.02, 1.0
+"""Steps in which the penalty is weakened for rounds, the limit, and the gain in log-likelihood that
+a step must make, as in the choice of the penalty itself."""
+
 NOT_MADE = (
     "No round of relabelling was made: the first one did not help, or there was nothing to correct."
 )
@@ -63,12 +67,17 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     X : rows
     fit_without, fit_pseudo_labels : fits to the labels, and to what a round makes of them
     intercept : whether the last weight of a class is its intercept
+    may_relax : whether rounds may use a weaker penalty than the fit to the labels
     """
 
     X: Rows
     fit_without: FitWithout
     fit_pseudo_labels: FitPseudoLabels
     intercept: bool
+    may_relax: bool = False
+    relaxed: float = field(default=1.0, init=False)
+    """What the penalty is multiplied by in rounds."""
+
     doubtful: float = field(default=0.0, init=False)
     """What the label of a row in doubt counts, beside the class of one that is sure."""
 
@@ -173,14 +182,46 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     ) -> list[FloatArray]:
         return [
             # From its own weights on: those of all rows have seen the rows held out.
-            _weights(self.fit_pseudo_labels(own, np.where(out, 0.0, own.weight), own.factor, start))
+            self._fit_target(own, np.where(out, 0.0, own.weight), start).weights
             for own, out, start in zip(targets, held, starts, strict=True)
         ]
 
+    def _fit_target(
+        self, target: PseudoLabels, weight: FloatArray, start: FloatArray
+    ) -> LikelihoodState:
+        found = self.fit_pseudo_labels(target, weight, self.relaxed * target.factor, start)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return found
+
+    def _tune(
+        self,
+        targets: Sequence[PseudoLabels],
+        folds: list[BoolArray],
+        models: list[FloatArray],
+        judged: Judged,
+        seen: Evidence,
+    ) -> tuple[list[FloatArray], Judged]:
+        """Weaken the penalty while held-out labels become likelier.
+
+        It was chosen for labels many of which are wrong; pseudo-labels are cleaner, and allow a
+        more flexible model.
+        """
+        total = float(judged.counted.sum())
+        while self.may_relax and self.relaxed > LEAST_PENALTY:
+            self.relaxed *= RELAXED_BY
+            weaker = self._fit_targets(targets, folds, models)
+            found = self._judge(self._logs(folds, weaker), seen)
+            if total * (found.likelihood - judged.likelihood) <= NO_BETTER:
+                self.relaxed /= RELAXED_BY
+                break
+            models, judged = weaker, found
+        return models, judged
+
     def _accept(self, target: PseudoLabels, judged: Judged) -> None:
         state = self._state
-        better = self.fit_pseudo_labels(target, target.weight, target.factor, state.weights)
-        state.weights, state.n_iter = _weights(better), state.n_iter + better.n_iter
+        better = self._fit_target(target, target.weight, state.weights)
+        state.weights, state.n_iter = better.weights, state.n_iter + better.n_iter
         self._note_matrix(judged)
 
     def _logs(

@@ -144,6 +144,17 @@ class Rounds(ABC, Generic[Model, Target]):
     def _begin(self, folds: list[BoolArray], judged: Judged) -> None:
         """Look at what the models say before any round."""
 
+    def _tune(
+        self,
+        targets: Sequence[Target],
+        folds: list[BoolArray],
+        models: list[Model],
+        judged: Judged,
+        seen: Evidence,
+    ) -> tuple[list[Model], Judged]:
+        """Change settings of the fits to targets, if that makes held-out labels likelier."""
+        return models, judged
+
     def rounds(self, n_rounds: int) -> None:
         """Make at most so many rounds, while held-out labels stay as likely as they were."""
         folds = self._folds()
@@ -166,7 +177,9 @@ class Rounds(ABC, Generic[Model, Target]):
                 folds = self._folds(number)
             targets = self._trial_targets(folds) if on_trial else [target] * len(folds)
             models = self._fit_targets(targets, folds, models)
-            judged = self._judge(self._logs(folds, models), judged.seen, kept)
+            judged, seen = self._judge(self._logs(folds, models), judged.seen, kept), judged.seen
+            if on_trial:
+                models, judged = self._tune(targets, folds, models, judged, seen)
             self.trial = judged if on_trial else self.trial
             clearly = CLEARLY if on_trial and self.seen.known.any() else 0.0
             if judged.explains_less_than(self.at_first, clearly):
