@@ -74,6 +74,7 @@ def evaluate(
         [*columns_in, predicted, asked.model.classes_], confusion, own, missing
     )
     y, y_true, predicted = given
+    _refuse_other_labels(y, classes)
     found = NoisyEvaluation(
         y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
         missing_label=None, level=level, random_state=seed,
@@ -131,6 +132,18 @@ def _with_matrix(
     if len(rows):
         return given, rows, labelled(matrix, rows, labels)
     return given, np.unique(classes), matrix
+
+
+def _refuse_other_labels(y: Any, classes: Any) -> None:
+    """Raise if labels are neither classes nor missing."""
+    known = {*classes.tolist(), None}
+    outside = [repr(one) for one in dict.fromkeys(y.tolist()) if one == one and one not in known]
+    if outside:
+        raise ValueError(
+            f"The data has labels that the model or its confusion matrix does not know: "
+            f"{', '.join(outside[:5])}. Correct them, or name one that means 'missing' with "
+            "--missing."
+        )
 
 
 def _source(confusion: Path | None, truth: str | None) -> str:

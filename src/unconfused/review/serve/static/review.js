@@ -90,7 +90,7 @@ function cells(row, list) {
 }
 
 const DRAWN = {
-  suspicion: "Its label may be wrong.", gain: "Its true class would teach the model most.",
+  suspicion: "One of the most suspicious labels left.", gain: "Its true class would teach the model most.",
   random: "Drawn at random: the suggestion stays hidden until you have answered.",
   confusion: "Drawn at random among the rows with its label: the suggestion stays hidden until you have answered.",
   conflict: "The verdicts so far contradict each other. Yours settles it.",
