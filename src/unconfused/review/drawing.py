@@ -21,6 +21,13 @@ RANDOM_SHARE = 0.05
 labels than none, a twentieth 1 to 3 % fewer."""
 
 
+FOR_THE_MODEL = 0.03
+"""How much less likely wrong a label may be that a mix asks about first because its true class is
+less certain. Surely wrong labels teach a model little: with 0 the accuracy on Reuters (random
+noise) rose from 0.76 to 0.82 over a review, with 0.03 to 0.83 and much sooner, for 2 % fewer wrong
+labels found; 0.1 gained more there and lost wrong labels elsewhere."""
+
+
 @dataclass(frozen=True)
 class RowsToCheck:
     """Rows to check, in the order to ask about them.
@@ -85,7 +92,8 @@ def next_to_check(
     by : ``"suspicion"``: labels most likely wrong. ``"gain"``: rows whose truth would change the
         model most, by the expected squared change of its gradient. ``"confusion"``: at random
         within each label, more rows of labels whose part of C is least known. ``"random"``: by
-        chance alone. ``"mix"``: a share at random, the others by suspicion
+        chance alone. ``"mix"``: a share at random, the others by suspicion and, where that is
+        about the same, those whose true class is least certain
     y_true : the truth where known; those rows are not asked about again
     checked : verdicts so far, from `review.match_verdicts`; takes the place of `y_true`, and says
         which rows were drawn by chance before
@@ -123,7 +131,8 @@ def next_to_check(
     if by == "mix":
         n_random = math.ceil(random_share * budget - 1e-9)
         draw.by_chance(n_random)
-        draw.by_score("suspicion", budget - n_random, found.wrong)
+        score = found.wrong + FOR_THE_MODEL * found.uncertain
+        draw.by_score("suspicion", budget - n_random, score)
     elif by == "random":
         draw.by_chance(budget)
     elif by == "confusion":
