@@ -54,9 +54,14 @@ class CheckedRows:
     @property
     def y_random(self) -> Labels:
         """The truth of the rows that may be counted, None elsewhere."""
-        found = self.y_true.astype(object)
-        found[~self.representative] = None
-        return found
+        return np.where(self.representative, self.y_true, None)
+
+    def only(self, rows: IntArray) -> CheckedRows:
+        """Keep the verdicts on some rows."""
+        kept = np.zeros(len(self.y_true), dtype=bool)
+        kept[rows] = True
+        y_true = np.where(kept, self.y_true, None)
+        return CheckedRows(y_true, np.where(kept, self.probability, np.nan), self.drawn_by)
 
     def confusion(
         self, y: ArrayLike, *, classes: ArrayLike | None = None, smoothing: float = 0.0
