@@ -99,7 +99,8 @@ def wrong_left(
     low, high = (0.0 if share == 0 else low), (1.0 if share == 1 else high)
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
     left = np.clip(np.array([share, low, high]) - mended / n_rows, 0.0, float((~known).mean()))
-    return WrongLeft(*left.tolist(), n_random, mended)
+    share, low, high = left.tolist()
+    return WrongLeft(share, low, high, n_random, mended)
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,9 @@ def when_to_stop(
         counts,
         mistakes.mean(axis=1),
         mistakes.std(axis=1) / root,
-        *shares.T,
+        shares[:, 0],
+        shares[:, 1],
+        shares[:, 2],
         float(scale * fall.mean()),
         float(scale * fall.std() / root),
         more,
