@@ -171,7 +171,7 @@ def from_hugging_face(dataset: Any, *, label: str) -> tuple[Any, Any]:
     if label not in dataset.features:
         raise ValueError(f"There is no column {label!r}; there are {list(dataset.features)}.")
     frame = dataset.to_pandas()
-    labels = frame.pop(label).to_numpy(dtype=object)
+    labels = frame.pop(label).to_numpy(dtype=object, copy=True)
     labels[is_missing(labels)] = None
     names = getattr(dataset.features[label], "names", None)
     if names is not None:
