@@ -86,10 +86,10 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.verdict_truth import checked_in_table
+    from unconfused.cli.input.verdict_truth import checked_in
 
     assert known.label is not None
-    checked = checked_in_table(table, known)
+    checked = checked_in(table, known)
     settled = checked.known
     labels = np.array(label_texts(table[known.label]), dtype=object)
     new = np.where(settled, checked.y_true, labels)

@@ -25,12 +25,7 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    checked = None
-    if known.verdicts is not None:
-        from unconfused.cli.input.verdict_truth import checked_in_table
-
-        checked = checked_in_table(table, known)
-    return task_of_table(path, table, known, reading, checked)
+    return task_of_table(path, table, known, reading, _checked_in(table, known))
 
 
 def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
@@ -82,12 +77,16 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    checked = None
-    if known.verdicts is not None:
-        from unconfused.cli.input.verdict_truth import checked_in_rows
+    return _with_matrix(_labelled(rows.X, rows.y, known, _checked_in(rows, known)), known)
 
-        checked = checked_in_rows(rows, known)
-    return _with_matrix(_labelled(rows.X, rows.y, known, checked), known)
+
+def _checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
+    """Return what the verdict file of --truth says of rows, if there is one."""
+    if known.verdicts is None:
+        return None
+    from unconfused.cli.input.verdict_truth import checked_in
+
+    return checked_in(rows, known)
 
 
 def _task_of_labels(table: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
