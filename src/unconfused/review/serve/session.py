@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unconfused._typing import FloatArray
 from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows, place_verdicts
 from unconfused.review.drawing import RANDOM_SHARE, By, next_to_check
 from unconfused.review.serve.judged import Judged
@@ -276,10 +277,10 @@ class Session:
     def _near(self, row: int) -> dict[str, Any]:
         return {"row": row, "key": self.rows.keys[row], "cells": self.rows.cells(row)[:6]}
 
-    def _coming(self) -> Any:
+    def _coming(self, wrong: FloatArray) -> FloatArray:
         """Return how likely the next labels are wrong; rows drawn at random as the mean."""
         open_ = ~self.checked.known & (self.judged.observed >= 0)
-        wrong = np.sort(self.judged.wrong[open_])[::-1]
+        wrong = np.sort(wrong[open_])[::-1]
         by_chance = {"mix": self.random_share, "random": 1.0, "confusion": 1.0}.get(self.by, 0.0)
         n_rows = min(MORE, len(wrong))
         n_random = round(by_chance * n_rows)
@@ -288,9 +289,10 @@ class Session:
 
     def progress(self) -> dict[str, Any]:
         """Return the live line: checked, share wrong left, expected gain of the next fifty."""
-        judged, checked = self.judged, self.checked
-        left = wrong_left(checked, self._labels, judged.wrong)
-        chances = self._coming()
+        checked = self.checked
+        wrong = self.judged.wrong_given(checked.known, checked.y_true != self._labels)
+        left = wrong_left(checked, self._labels, wrong)
+        chances = self._coming(wrong)
         return {
             "checked": int(checked.known.sum()),
             "skipped": len(self.verdicts.skipped),
