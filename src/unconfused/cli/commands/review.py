@@ -49,8 +49,8 @@ def review(
         Path,
         opt.file(
             "--verdicts",
-            "File of verdicts: read first, then appended to. `fit`, `estimate` and `audit` take it "
-            "as --truth, `apply` writes its labels back.",
+            "File of verdicts: read first, then appended to. `fit`, `estimate`, `audit` and "
+            "`evaluate` take it as --truth, `apply` writes its labels back.",
             "FILE.csv",
         ),
     ] = Path("verdicts.csv"),
