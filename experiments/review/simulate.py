@@ -24,6 +24,9 @@ FIELDS = ("data", "noise", "strategy", "seed")
 STRATEGIES = ("mix", "random", "suspicion", "cleanlab")
 """Ours, by chance, 1 minus the out-of-fold probability of the label, and cleanlab's order."""
 
+CHOSEN = "mix without random rows"
+"""Ours with `random_share=0`: what the random rows cost."""
+
 SHARES = (0.0, 0.03, 0.06, 0.1, 0.2, 0.3)
 """Shares of the rows after which the model is fitted, and the next rows are chosen."""
 
@@ -71,7 +74,7 @@ def cases(store: Store, names: list[str], n_seeds: int) -> list[Case]:
         for seed in range(n_seeds)
         for data, noise in CASES
         if data in names
-        for strategy in STRATEGIES
+        for strategy in (*STRATEGIES, CHOSEN)
     ]
     return [
         one for one in wanted if (one.data, one.noise, one.strategy, str(one.seed)) not in store
@@ -200,11 +203,13 @@ class Review:
 
     def check(self, strategy: str, budget: int) -> None:
         """Choose rows and learn their truth."""
-        if strategy in ("mix", "random"):
-            by: Any = strategy
+        if strategy in ("mix", "random", CHOSEN):
+            by: Any = "random" if strategy == "random" else "mix"
+            given = {"random_share": 0.0} if strategy == CHOSEN else {}
             found = next_to_check(
                 self.fit(), self.X, self.y, budget, by=by, checked=self.checked,
                 posterior=self.left_out().ranking, random_state=1000 * self.seed + self.n_checked,
+                **given,
             )  # fmt: skip
             self._keep(found.row, found.drawn_by, found.probability)
             return
