@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 
 from experiments.league.data import CROWD, DISTANT, load
 from experiments.league.noises import seen_labels
 from experiments.store import Record, Store
 from unconfused import UnconfusedLogisticRegression
+from unconfused._labels import MISSING
 from unconfused._typing import FloatArray, IntArray
 from unconfused.review import CheckedRows, LeftOut, fit_checked, judge_left_out, next_to_check
+from unconfused.review.fit import confusion_of_checked
 
 FIELDS = ("data", "noise", "strategy", "seed")
 
 STRATEGIES = ("mix", "random", "suspicion", "cleanlab")
 """Ours, by chance, 1 minus the out-of-fold probability of the label, and cleanlab's order."""
+
+CHOSEN = "mix without random rows"
+"""Ours with `random_share=0`: what the random rows cost."""
 
 SHARES = (0.0, 0.03, 0.06, 0.1, 0.2, 0.3)
 """Shares of the rows after which the model is fitted, and the next rows are chosen."""
@@ -68,7 +74,7 @@ def cases(store: Store, names: list[str], n_seeds: int) -> list[Case]:
         for seed in range(n_seeds)
         for data, noise in CASES
         if data in names
-        for strategy in STRATEGIES
+        for strategy in (*STRATEGIES, CHOSEN)
     ]
     return [
         one for one in wanted if (one.data, one.noise, one.strategy, str(one.seed)) not in store
@@ -88,23 +94,39 @@ def _simulate(case: Case) -> Record:
     rows = np.flatnonzero(data.truth >= 0)
     if len(rows) > MOST_ROWS:
         rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
-    X, truth = data.X[rows], data.truth[rows]
-    y = seen_labels(data, case.noise, case.seed)[rows]
+    X, X_test = in_row_space(data.X[rows], data.X_test)
+    truth, y = data.truth[rows], seen_labels(data, case.noise, case.seed)[rows]
     review = Review(X, y, truth, data.n_classes, case.seed)
     stops: list[tuple[int, int, float]] = []
+    errors: list[list[float]] = []
     for share in SHARES:
         budget = round(share * len(rows)) - review.n_checked
         if budget > 0:
             review.check(case.strategy, budget)
         model = review.fit()
-        accuracy = float(model.score(data.X_test, data.truth_test))
+        accuracy = float(model.score(X_test, data.truth_test))
         stops.append((review.n_checked, review.n_mended, accuracy))
+        errors.append(review.confusion_errors())
     return {
         "data": case.data, "noise": case.noise, "strategy": case.strategy, "seed": case.seed,
         "n_rows": len(rows), "n_wrong": int((y != truth).sum()),
         "checked": [stop[0] for stop in stops], "mended": [stop[1] for stop in stops],
-        "accuracy": [round(stop[2], 5) for stop in stops],
+        "accuracy": [round(stop[2], 5) for stop in stops], "confusion": errors,
     }  # fmt: skip
+
+
+def in_row_space(X: Any, X_test: Any) -> tuple[Any, Any]:
+    """Rotate wide rows into the space that the training rows span: the same models, sooner.
+
+    A penalized linear model has no weight outside of it.
+    """
+    if X.shape[1] <= X.shape[0]:
+        return X, X_test
+    gram = X @ X.T
+    squares, axes = np.linalg.eigh(gram.toarray() if issparse(gram) else gram)
+    kept = squares > 1e-9 * squares[-1]
+    axes = axes[:, kept] / np.sqrt(squares[kept])
+    return np.asarray(gram @ axes), np.asarray(X_test @ X.T @ axes)
 
 
 class Review:
@@ -162,13 +184,32 @@ class Review:
         """Fit the common learner to what is known."""
         return fit_checked(self.learner, self.X, self.y, self.checked, left_out=self.left_out())
 
+    def confusion_errors(self) -> list[float]:
+        """Return how far C is off with verdicts on chosen rows counted for their row, and without.
+
+        The mean total variation distance of its rows from the shares among all labels.
+        """
+        found, truth = self.left_out(), np.eye(self.n_classes)[self.truth]
+        joint = truth.T @ np.eye(self.n_classes)[self.y]
+        uncounted = np.where(self.checked.representative, found.truth, MISSING)
+        errors = []
+        for judged in (found, replace(found, truth=uncounted)):
+            C = confusion_of_checked(
+                self.X, self.y, self.checked, classes=found.classes, left_out=judged
+            ).matrix
+            error = np.abs(joint - joint.sum(axis=1, keepdims=True) * C).sum() / (2 * len(self.y))
+            errors.append(round(float(error), 4))
+        return errors
+
     def check(self, strategy: str, budget: int) -> None:
         """Choose rows and learn their truth."""
-        if strategy in ("mix", "random"):
-            by: Any = strategy
+        if strategy in ("mix", "random", CHOSEN):
+            by: Any = "random" if strategy == "random" else "mix"
+            given = {"random_share": 0.0} if strategy == CHOSEN else {}
             found = next_to_check(
                 self.fit(), self.X, self.y, budget, by=by, checked=self.checked,
                 posterior=self.left_out().ranking, random_state=1000 * self.seed + self.n_checked,
+                **given,
             )  # fmt: skip
             self._keep(found.row, found.drawn_by, found.probability)
             return

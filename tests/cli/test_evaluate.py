@@ -5,6 +5,9 @@ import pandas as pd
 import pytest
 from pets import KINDS, NOISE, invoke, pets, refused, succeed, succeed_json
 
+from unconfused._columns.row_hash import row_hashes
+from unconfused.review import Verdict, append_verdicts
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -23,6 +26,26 @@ def folder(tmp_path_factory):
 def given(folder, monkeypatch):
     monkeypatch.chdir(folder)
     return ("evaluate", "model.skops", "test.csv", "--label", "kind")
+
+
+def test_verdicts_on_random_rows_are_truths(given):
+    frame = pd.read_csv("test.csv")
+    seen, label = row_hashes(frame, ["kind"]), frame["kind"]
+
+    def lines(rows, **how):
+        truth = frame["truth"]
+        return [Verdict(str(i), seen[i], label[i], "label", truth[i], **how) for i in rows]
+
+    wrong = np.flatnonzero(label != frame["truth"])[:50]
+    append_verdicts("chosen.csv", lines(wrong, drawn_by="suspicion"))
+    assert "no verdict on a row" in refused(*given, "--truth", "chosen.csv")
+    drawn = np.setdiff1d(np.arange(0, 2000, 5), wrong)
+    append_verdicts("chosen.csv", lines(drawn, drawn_by="random", probability=0.2))
+    told = succeed_json(*given, "--truth", "chosen.csv")
+    column = frame["truth"].where(frame.index.isin(drawn))
+    frame.assign(some=column).to_csv("some.csv", index=False)
+    same = succeed_json(given[0], given[1], "some.csv", *given[3:], "--truth", "some")
+    assert told["trusted_rows"] == len(drawn) and told["accuracy"] == same["accuracy"]
 
 
 def right(folder):

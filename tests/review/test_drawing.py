@@ -81,6 +81,23 @@ def test_drawing_again_takes_other_rows(problem):
     assert len(seen) == 300
 
 
+def test_the_random_share_holds_of_all_batches_together(problem):
+    X, truth, y, model = problem
+    y_true, chance = np.full(900, None, dtype=object), np.full(900, np.nan)
+    how = np.full(900, "", dtype=object)
+    asked = 0
+    for seed in range(5):
+        checked = CheckedRows(y_true, chance, how)
+        rows = next_to_check(model, X, y, 24, checked=checked, random_state=seed)
+        asked += np.sum((rows.drawn_by == "random") & ~rows.known)
+        y_true[rows.row], how[rows.row] = truth[rows.row], rows.drawn_by
+        chance[rows.row] = rows.probability
+    assert asked <= 6 <= np.sum(how == "random"), "not 2 of 24 each time"
+    # Truths from elsewhere are not made up for.
+    rows = next_to_check(model, X, y, 20, y_true=np.where(np.arange(900) < 500, truth, -1))
+    assert (rows.drawn_by == "random")[~rows.known].sum() == 1
+
+
 def test_drawing_by_label_tells_the_matrix_better_than_chance(problem):
     """Two rare classes are mixed up: chance alone sees few rows of their labels."""
     model = problem[3]

@@ -189,6 +189,21 @@ def test_a_second_session_goes_on_and_settles_conflicts(folder, session):
     assert again.verdicts.conflicts, "taken back, the answers contradict each other as before"
 
 
+def test_verdicts_correct_how_many_wrong_labels_are_expected(session):
+    """A model that has learnt the mistakes expects none, until verdicts say otherwise."""
+    judged = session.judged
+    posterior = np.full_like(judged.posterior, 0.001)
+    posterior[np.arange(150), judged.observed] = 0.998
+    judged = replace(judged, posterior=posterior)
+    nothing, first = np.zeros(150, dtype=bool), np.arange(150) < 40
+    assert judged.wrong_given(nothing, nothing).max() < 0.01
+    half = judged.wrong_given(first, np.arange(150) % 2 == 0)
+    assert half == pytest.approx(0.5)
+    none = judged.wrong_given(first, nothing)
+    assert np.all(none < 0.02) and np.isfinite(none).all()
+    assert np.isfinite(judged.wrong_given(first, first)).all()
+
+
 @pytest.mark.slow
 def test_random_draws_reach_rows_already_checked(folder, session):
     """Ask about all by suspicion, then draw at random: the sample is of all rows."""

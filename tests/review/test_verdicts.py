@@ -190,6 +190,30 @@ def test_rows_checked_for_looking_wrong_bias_neither_matrix_nor_settings():
     assert 1 - np.diag(naive.confusion_).mean() > share + 0.05
 
 
+def test_many_verdicts_on_chosen_rows_do_not_make_a_model_worse():
+    """A few random truths must not choose that noisy rows count for next to nothing."""
+    rng = np.random.RandomState(0)
+    truth = rng.randint(2, size=500)
+    X = np.eye(2)[truth] + rng.randn(500, 2) / 2
+    y = noise.corrupt_labels(truth, [[1.0, 0.0], [0.4, 0.6]], random_state=0)
+    drawn = np.flatnonzero(truth == 1)[:8]
+    chosen = np.setdiff1d(np.flatnonzero(X[:, 1] > X[:, 0] + 0.5), drawn)[:100]
+    model = UnconfusedLogisticRegression(relabel=0, random_state=0)
+    fitted = fit_checked(model, X, y, checked_rows(truth, y, drawn, chosen))
+    assert fitted.noisy_weight_ == 1.0
+    before = fit_checked(model, X, y, checked_rows(truth, y, drawn[:0], chosen[:0]))
+    assert fitted.score(X, truth) > max(0.85, before.score(X, truth) - 0.02)
+    # With more random rows than chosen ones these choose, and a chosen one counts no more than
+    # a noisy row.
+    more = checked_rows(truth, y, np.arange(0, 500, 4), np.arange(1, 500, 10))
+    weighted = fit_checked(model, X, y, more)
+    given = {"l2": weighted.l2_, "noisy_weight": weighted.noisy_weight_, "refine": False}
+    weight = np.where(more.drawn_by == "suspicion", weighted.noisy_weight_, 1.0)
+    again = UnconfusedLogisticRegression(weighted.confusion, relabel=0, **given)
+    again.fit(X, y, y_true=more.y_true, sample_weight=weight)
+    np.testing.assert_allclose(weighted.coef_, again.coef_)
+
+
 @pytest.fixture
 def checked_pets(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -247,5 +271,7 @@ def test_verdicts_on_other_data_are_told(checked_pets):
     assert any("No verdict could be used" in note for note in out["notes"])
 
 
-def test_a_file_that_is_not_of_verdicts_is_a_column_that_is_not_there(checked_pets):
-    assert "'pets.csv'" in refused("fit", "pets.csv", "--label", "kind", "--truth", "pets.csv")
+@pytest.mark.parametrize(("name", "why"), [("pets.csv", "is not a"), ("no.csv", "does not exist")])
+def test_a_truth_that_is_neither_a_column_nor_verdicts(checked_pets, name, why):
+    said = refused("fit", "pets.csv", "--label", "kind", "--truth", name)
+    assert f"'{name}' is no column" in said and why in said

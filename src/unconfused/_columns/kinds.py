@@ -90,7 +90,7 @@ def require(frame: Any, names: Iterable[str]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
         close = [one for name in missing for one in difflib.get_close_matches(name, there, n=1)]
-        meant = f" Is {_listed(dict.fromkeys(close))} meant?" if close else ""
+        meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
         raise ColumnError(
             f"There is no column {_listed(missing)}.{meant} The columns are {_listed(there)}."
         )

@@ -32,7 +32,7 @@ class CheckedRows:
         label has changed since. Rows with NaN say nothing of how many labels are wrong
     drawn_by : (n,) how the row was chosen, "" where it was not
     notes : what was left out, in words
-    skipped : rows that a reviewer left open
+    skipped, conflicts : rows that a reviewer left open, and those with contradictory verdicts
     """
 
     y_true: Labels
@@ -40,6 +40,7 @@ class CheckedRows:
     drawn_by: Labels
     notes: list[str] = field(default_factory=list)
     skipped: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    conflicts: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @property
     def known(self) -> Any:
@@ -54,9 +55,16 @@ class CheckedRows:
     @property
     def y_random(self) -> Labels:
         """The truth of the rows that may be counted, None elsewhere."""
-        found = self.y_true.astype(object)
-        found[~self.representative] = None
-        return found
+        return self.only(np.flatnonzero(self.representative)).y_true
+
+    def only(self, rows: IntArray) -> CheckedRows:
+        """Keep the verdicts on some rows."""
+        y_true, probability = (
+            np.full(len(self.y_true), None, dtype=object),
+            np.nan * self.probability,
+        )
+        y_true[rows], probability[rows] = self.y_true[rows], self.probability[rows]
+        return CheckedRows(y_true, probability, self.drawn_by)
 
     def confusion(
         self, y: ArrayLike, *, classes: ArrayLike | None = None, smoothing: float = 0.0
@@ -140,7 +148,10 @@ def place_verdicts(
                 probability[row] = np.nan if one.probability is None else one.probability
             else:
                 relabelled.append(key)
-    skipped = [place[key] for key in verdicts.skipped if key in place]
+    skipped, conflicts = (
+        np.array([place[key] for key in keys if key in place], dtype=np.intp)
+        for keys in (verdicts.skipped, verdicts.conflicts)
+    )
     notes = [
         *verdicts.notes,
         *_note(gone, "is of no row of the data", "are of no row of the data"),
@@ -152,7 +163,7 @@ def place_verdicts(
             f"The labels of {len(relabelled):,} checked rows have changed since: their truths are "
             "used, but not to count how labels go wrong."
         )
-    return CheckedRows(y_true, probability, drawn_by, notes, np.array(skipped, dtype=np.intp))
+    return CheckedRows(y_true, probability, drawn_by, notes, skipped, conflicts)
 
 
 def _meanings(labels: Labels) -> Callable[[str], Any]:

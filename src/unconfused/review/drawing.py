@@ -21,6 +21,13 @@ RANDOM_SHARE = 0.05
 labels than none, a twentieth 1 to 3 % fewer."""
 
 
+FOR_THE_MODEL = 0.03
+"""How much less likely wrong a label may be that a mix asks about first because its true class is
+less certain. Surely wrong labels teach a model little: with 0 the accuracy on Reuters (random
+noise) rose from 0.76 to 0.82 over a review, with 0.03 to 0.83 and much sooner, for 2 % fewer wrong
+labels found; 0.1 gained more there and lost wrong labels elsewhere."""
+
+
 @dataclass(frozen=True)
 class RowsToCheck:
     """Rows to check, in the order to ask about them.
@@ -85,7 +92,8 @@ def next_to_check(
     by : ``"suspicion"``: labels most likely wrong. ``"gain"``: rows whose truth would change the
         model most, by the expected squared change of its gradient. ``"confusion"``: at random
         within each label, more rows of labels whose part of C is least known. ``"random"``: by
-        chance alone. ``"mix"``: a share at random, the others by suspicion
+        chance alone. ``"mix"``: a share at random, the others by suspicion and, where that is
+        about the same, those whose true class is least certain
     y_true : the truth where known; those rows are not asked about again
     checked : verdicts so far, from `review.match_verdicts`; takes the place of `y_true`, and says
         which rows were drawn by chance before
@@ -121,9 +129,10 @@ def next_to_check(
     found = measure(model, X, y, posterior, missing_label)
     draw = Draw(found, *_state(found, y_true, checked, missing_label), random_state)
     if by == "mix":
-        n_random = math.ceil(random_share * budget - 1e-9)
+        n_random = draw.random_part(random_share, budget)
         draw.by_chance(n_random)
-        draw.by_score("suspicion", budget - n_random, found.wrong)
+        score = found.wrong + FOR_THE_MODEL * found.uncertain
+        draw.by_score("suspicion", budget - n_random, score)
     elif by == "random":
         draw.by_chance(budget)
     elif by == "confusion":
@@ -160,7 +169,7 @@ class Draw:
     def __init__(
         self, found: Measured, known: BoolArray, drawn_before: BoolArray, seed: Seed
     ) -> None:
-        self.found, self.known = found, known
+        self.found, self.known, self.before = found, known, drawn_before
         labelled = found.observed != MISSING
         self.open = labelled & ~known
         """Rows that may be asked about."""
@@ -173,6 +182,12 @@ class Draw:
             seed = np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
         self.order = seed.random(len(known))
         self.drawn: list[tuple[int, str, float]] = []
+
+    def random_part(self, share: float, budget: int) -> int:
+        """Return a share of the budget, rounded so that it holds of all batches together."""
+        wanted = share * (np.count_nonzero(self.known) + budget) - np.count_nonzero(self.before)
+        exact = share * budget
+        return int(np.clip(math.ceil(wanted - 1e-9), math.floor(exact), math.ceil(exact - 1e-9)))
 
     def gains(self) -> FloatArray:
         """Return the expected squared change of the model's gradient by knowing a row's truth."""
@@ -237,11 +252,10 @@ class Draw:
             return rows
         side = (found.sketch[rows, :3] > np.median(found.sketch[rows, :3], axis=0)) @ (1, 2, 4)
         group = np.column_stack([found.observed[rows], found.suggested[rows], side])
-        _, member = np.unique(group, axis=0, return_inverse=True)
+        member = np.unique(group, axis=0, return_inverse=True)[1].ravel()
+        order = np.argsort(member, kind="stable")
         turn = np.empty(len(rows), dtype=np.intp)
-        seen: dict[int, int] = {}
-        for place, one in enumerate(member.ravel().tolist()):
-            turn[place] = seen[one] = seen.get(one, -1) + 1
+        turn[order] = np.arange(len(rows)) - np.searchsorted(member[order], member[order])
         return rows[np.argsort(turn, kind="stable")]
 
     def result(self) -> RowsToCheck:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +59,24 @@ def write_label_studio(
     >>> json.loads(path.read_text())[0]["predictions"][0]["result"][0]["value"]
     {'choices': ['dog']}
     """
-    records = _records(rows)
+    if not hasattr(rows, "to_json"):
+        raise ValueError("rows must be a frame with named columns.")
+    records = json.loads(rows.to_json(orient="records", date_format="iso"))
     hashes = row_hashes(rows, [] if label is None else [label])
-    names = _texts(keys, len(records))
-    tasks = []
-    for place, record in enumerate(records):
-        own = {"unconfused_key": names[place], "unconfused_hash": hashes[place]}
-        task: dict[str, Any] = {"data": record | own}
-        if suggested is not None:
-            value = {"choices": [as_text(np.asarray(suggested, dtype=object)[place])]}
-            result = {"from_name": from_name, "to_name": to_name, "type": "choices", "value": value}
-            prediction: dict[str, Any] = {"model_version": model_version, "result": [result]}
-            if score is not None:
-                prediction["score"] = float(np.asarray(score)[place])
-            task["predictions"] = [prediction]
-        tasks.append(task)
+    names = list(map(as_text, range(len(records)) if keys is None else np.asarray(keys, object)))
+    if len(names) != len(records):
+        raise ValueError(f"There are {len(names)} keys for {len(records)} rows.")
+    tasks: list[dict[str, Any]] = [
+        {"data": record | {"unconfused_key": key, "unconfused_hash": digest}}
+        for record, key, digest in zip(records, names, hashes, strict=True)
+    ]
+    for place, one in enumerate([] if suggested is None else np.asarray(suggested, object)):
+        result = {"from_name": from_name, "to_name": to_name, "type": "choices",
+                  "value": {"choices": [as_text(one)]}}  # fmt: skip
+        prediction: dict[str, Any] = {"model_version": model_version, "result": [result]}
+        if score is not None:
+            prediction["score"] = float(np.asarray(score)[place])
+        tasks[place]["predictions"] = [prediction]
     with whole_file(path, force=force) as scratch:
         scratch.write_text(json.dumps(tasks, ensure_ascii=False, indent=1), encoding="utf-8")
     return Path(path)
@@ -110,37 +113,30 @@ def read_label_studio(
             f"{path} is not a list of tasks with 'data': export from Label Studio as JSON, not "
             "JSON-MIN or CSV."
         )
-    kept = ("unconfused_key", "unconfused_hash")
-    frame = pd.DataFrame(
-        [{k: v for k, v in task["data"].items() if k not in kept} for task in tasks]
-    )
+    rows = [dict(task["data"]) for task in tasks]
+    keys = [str(row.pop("unconfused_key", place)) for place, row in enumerate(rows)]
+    told = [row.pop("unconfused_hash", None) for row in rows]
+    frame = pd.DataFrame(rows)
     hashes = row_hashes(frame, [] if label is None else [label])
     verdicts = []
     for place, task in enumerate(tasks):
-        key = str(task["data"].get("unconfused_key", place))
-        digest = str(task["data"].get("unconfused_hash", hashes[place]))
-        before = "" if label is None else as_text(task["data"].get(label))
-        verdicts += [
-            _annotation(one, key, digest, before, from_name)
-            for one in task.get("annotations", [])
-            if one.get("was_cancelled") or _choice(one, from_name) is not None
-        ]
+        before = "" if label is None else as_text(rows[place].get(label))
+        for one in task.get("annotations", []):
+            skipped = bool(one.get("was_cancelled"))
+            choice = None if skipped else _choice(one, from_name)
+            if not skipped and choice is None:
+                continue
+            who = one.get("completed_by", "")
+            who = who.get("email", who.get("id", "")) if isinstance(who, dict) else who
+            more: dict[str, Any] = {"id": f"label-studio-{one['id']}"} if "id" in one else {}
+            if one.get("created_at"):
+                more["time"] = str(one["created_at"])
+            verdicts.append(Verdict(
+                keys[place], str(told[place] or hashes[place]), before,
+                "skip" if skipped else "label", choice or "", "label-studio",
+                reviewer=str(who), **more,
+            ))  # fmt: skip
     return frame, verdicts
-
-
-def _annotation(
-    one: Mapping[str, Any], key: str, digest: str, before: str, from_name: str
-) -> Verdict:
-    choice = None if one.get("was_cancelled") else _choice(one, from_name)
-    who = one.get("completed_by", "")
-    who = who.get("email", who.get("id", "")) if isinstance(who, dict) else who
-    more: dict[str, Any] = {"id": f"label-studio-{one['id']}"} if "id" in one else {}
-    if one.get("created_at"):
-        more["time"] = str(one["created_at"])
-    return Verdict(
-        key, digest, before, "skip" if choice is None else "label", choice or "", "label-studio",
-        reviewer=str(who), **more,
-    )  # fmt: skip
 
 
 def _choice(one: Mapping[str, Any], from_name: str) -> str | None:
@@ -175,16 +171,13 @@ def from_hugging_face(dataset: Any, *, label: str) -> tuple[Any, Any]:
     if label not in dataset.features:
         raise ValueError(f"There is no column {label!r}; there are {list(dataset.features)}.")
     frame = dataset.to_pandas()
-    labels = frame.pop(label).to_numpy(dtype=object)
+    labels = frame.pop(label).to_numpy(dtype=object, copy=True)
+    labels[is_missing(labels)] = None
     names = getattr(dataset.features[label], "names", None)
-    absent = is_missing(labels)
-    found = np.full(len(labels), None, dtype=object)
-    for row in np.flatnonzero(~absent):
-        if names is None:
-            found[row] = labels[row]
-        elif labels[row] >= 0:
-            found[row] = names[labels[row]]
-    return frame, found
+    if names is not None:
+        codes = [-1 if one is None else int(one) for one in labels]
+        labels = np.array([*names, None], dtype=object)[codes]
+    return frame, labels
 
 
 def to_hugging_face(
@@ -212,13 +205,12 @@ def to_hugging_face(
         known = list(verdicts)
         if len(known) != len(labels):
             raise ValueError(f"There are {len(known)} verdicts for {len(labels)} rows.")
-        columns[label] = [
-            as_text(old if new is None else new) or None
-            for old, new in zip(labels.tolist(), known, strict=True)
-        ]
+        before = list(map(as_text, labels))
+        after = [as_text(new) or old for old, new in zip(before, known, strict=True)]
+        columns[label] = [one or None for one in after]
         columns["label_source"] = [
-            "given" if new is None else "confirmed" if as_text(new) == as_text(old) else "corrected"
-            for old, new in zip(labels.tolist(), known, strict=True)
+            "given" if new is None else "confirmed" if now == old else "corrected"
+            for old, now, new in zip(before, after, known, strict=True)
         ]
         dataset = dataset.remove_columns(label)
     if suggested is not None:
@@ -230,17 +222,3 @@ def to_hugging_face(
             dataset = dataset.remove_columns(name)
         dataset = dataset.add_column(name, values)
     return dataset
-
-
-def _records(rows: Any) -> list[dict[str, Any]]:
-    if not hasattr(rows, "to_dict"):
-        raise ValueError("rows must be a frame with named columns.")
-    return list(json.loads(rows.to_json(orient="records", date_format="iso")))
-
-
-def _texts(keys: ArrayLike | None, n_rows: int) -> list[str]:
-    found: Iterable[Any] = range(n_rows) if keys is None else np.asarray(keys, dtype=object)
-    texts = [as_text(one) for one in found]
-    if len(texts) != n_rows:
-        raise ValueError(f"There are {len(texts)} keys for {n_rows} rows.")
-    return texts

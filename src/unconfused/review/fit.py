@@ -38,7 +38,9 @@ def fit_checked(
     The confusion matrix and all settings that the model chooses on held-out truths come from a fit
     that knows only the rows drawn by chance. With these kept, the model is fitted again to all
     truths. So a hundred rows checked because they looked wrong mend a hundred labels, and do not
-    make all other labels look wrong.
+    make all other labels look wrong. A truth of theirs counts as much as a noisy row: if it counted
+    more, the model would take the classes that look wrong for frequent. If most verdicts are on
+    such rows, those drawn by chance are too few to choose that weight: it is 1.
 
     Parameters
     ----------
@@ -87,18 +89,24 @@ def fit_checked(
         if getattr(final, "refine", None) == "auto":
             # A handful of rows would be no match for what a model that learns labels by heart says.
             model.set_params(**{f"{prefix}refine": False})
-    if not (checked.known & ~checked.representative).any() and checked.known.any():
+    chosen = checked.known & ~checked.representative
+    if not _chooses(final) or (checked.known.any() and not chosen.any()):
         return model.fit(X, y, **known)
-    if not _chooses(final):
-        return model.fit(X, y, **known)
+    if 2 * chosen.sum() > checked.known.sum() and getattr(final, "noisy_weight", 1.0) == "auto":
+        model.set_params(**{f"{prefix}noisy_weight": 1.0})
     sample = {f"{prefix}y_true": checked.y_random} if checked.representative.any() else {}
-    first = clone(model).fit(X, y, **sample)
-    return model.set_params(**_kept(final_step(first)[0], prefix)).fit(X, y, **known)
+    first = final_step(clone(model).fit(X, y, **sample))[0]
+    weight = np.where(chosen, getattr(first, "noisy_weight_", 1.0), 1.0)
+    if (weight != 1.0).any():
+        known[f"{prefix}sample_weight"] = weight
+    return model.set_params(**_kept(first, prefix)).fit(X, y, **known)
 
 
 def _chooses(final: Any) -> bool:
     """Whether a learner chooses settings, or adjusts C, by truths it is given."""
-    return bool({"l2", "noisy_weight", "refine"} & set(final.get_params(deep=False)))
+    given = final.get_params(deep=False)
+    left = [given.get(name) for name in ("l2", "noisy_weight", "refine")]
+    return any(isinstance(one, str) or one is True for one in left)
 
 
 def _kept(fitted: Any, prefix: str) -> dict[str, Any]:

@@ -57,9 +57,11 @@ class LeftOut:
 
     def _judged(self, criterion: Criterion | None) -> FloatArray:
         labelled = self.observed != MISSING
-        counted = np.flatnonzero(labelled & (self.truth == MISSING))
-        if not len(counted):
+        if not labelled.any():
             return self.probability
+        # Labels of checked rows count like others: rows chosen for looking wrong were chosen by
+        # features and label alone, and without them the labels that are left look clean.
+        counted = np.flatnonzero(labelled)
         table = judge_labels(self.probability, self.observed, counted, criterion).table
         return np.where(labelled[:, np.newaxis], table, self.probability)
 

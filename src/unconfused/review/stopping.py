@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from unconfused._text.words import percent
-from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, FloatArray, IntArray
 from unconfused.confusion.estimate import JEFFREYS
 from unconfused.review.checked import CheckedRows
 from unconfused.review.fit import fit_checked
@@ -76,39 +77,30 @@ def wrong_left(
     >>> round(left.share, 2), left.mended
     (0.05, 5)
     """
-    labels = np.asarray(y)
-    known = checked.known
+    labels, known = np.asarray(y, dtype=object), checked.known
     n_rows = len(labels)
-    mistaken = known & np.array(
-        [one != other for one, other in zip(checked.y_true, labels, strict=True)], dtype=bool
-    )
-    mended = int(mistaken.sum())
-    sample = checked.representative
+    mistaken = known & (checked.y_true != labels)
+    mended, sample = int(mistaken.sum()), checked.representative
     n_random = int(sample.sum())
     if not n_random:
         rest = 0.0 if wrong is None else float(np.sum(wrong[~known]))
         return WrongLeft(rest / max(1, n_rows), None, None, 0, mended)
     # Rows of labels that were drawn more often stand for fewer rows. With such weights a sample is
     # worth fewer rows drawn evenly (Kish).
-    even = (checked.drawn_by[sample] == "random").all()
-    weight = np.ones(n_random) if even else _stands_for(labels, sample)
+    weight = np.ones(n_random)
+    if (checked.drawn_by[sample] != "random").any():
+        code = np.unique(labels.astype(str), return_inverse=True)[1]
+        drawn = np.bincount(code[sample], minlength=code.max() + 1)
+        weight = (np.bincount(code) / np.maximum(drawn, 1))[code[sample]]
     share = float(np.average(mistaken[sample], weights=weight))
     worth = weight.sum() ** 2 / (weight**2).sum()
     ends = np.array([(1 - level) / 2, (1 + level) / 2])
     low, high = betaincinv(worth * share + JEFFREYS, worth * (1 - share) + JEFFREYS, ends)
     low, high = (0.0 if share == 0 else low), (1.0 if share == 1 else high)
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
-    done = mended / n_rows
-    open_share = float((~known).mean())
-    left = [float(np.clip(one - done, 0.0, open_share)) for one in (share, low, high)]
-    return WrongLeft(left[0], left[1], left[2], n_random, mended)
-
-
-def _stands_for(labels: Labels, sample: BoolArray) -> FloatArray:
-    """Return how many rows with the same label each drawn row stands for."""
-    _, code = np.unique(labels.astype(str), return_inverse=True)
-    drawn = np.bincount(code[sample], minlength=code.max() + 1)
-    return np.asarray((np.bincount(code) / np.maximum(drawn, 1))[code[sample]])
+    left = np.clip(np.array([share, low, high]) - mended / n_rows, 0.0, float((~known).mean()))
+    share, low, high = left.tolist()
+    return WrongLeft(share, low, high, n_random, mended)
 
 
 @dataclass(frozen=True)
@@ -180,7 +172,6 @@ def when_to_stop(
     -------
     StoppingCurve
     """
-    labels = np.asarray(y, dtype=object)
     sample = np.flatnonzero(checked.representative)
     if len(sample) < max(10, cv):
         raise ValueError(
@@ -192,56 +183,32 @@ def when_to_stop(
     known = known[np.argsort(when, kind="stable")]
     counts = np.unique(np.linspace(0, len(known), stops + 1).round().astype(int))
     mistakes = np.zeros((len(counts), len(sample)))
-    shares = []
+    now = wrong_left(checked, y)
+    left = np.array([now.share, now.low or 0.0, now.high or 0.0])
+    shares = np.empty((len(counts), 3))
     folds = np.random.RandomState(random_state).permutation(len(sample)) % cv
     for stop, count in enumerate(counts):
-        some = _only(checked, known[:count])
+        first = known[:count]
         for fold in range(cv):
             held = sample[folds == fold]
-            fitted = fit_checked(clone(model), X, y, _without(some, held))
-            predicted = fitted.predict(_rows(X, held))
-            truth = checked.y_true[held]
-            mistakes[stop, folds == fold] = [a != b for a, b in zip(predicted, truth, strict=True)]
-        shares.append(_share_after(checked, some, labels))
+            some = checked.only(np.setdiff1d(first, held))
+            predicted = fit_checked(clone(model), X, y, some).predict(_safe_indexing(X, held))
+            mistakes[stop, folds == fold] = predicted.astype(object) != checked.y_true[held]
+        # All rows drawn at random say what was wrong; what was not mended by then still is.
+        mended = wrong_left(checked.only(first), y).mended
+        shares[stop] = left + (now.mended - mended) / len(checked.y_true)
     half = int(np.argmin(np.abs(counts - counts[-1] / 2)))
     fall = mistakes[half] - mistakes[-1]
     scale = 0.5 * more / max(1, counts[-1] - counts[half])
-    table = np.array(shares)
+    root = np.sqrt(len(sample))
     return StoppingCurve(
         counts,
         mistakes.mean(axis=1),
-        mistakes.std(axis=1) / np.sqrt(len(sample)),
-        table[:, 0],
-        table[:, 1],
-        table[:, 2],
+        mistakes.std(axis=1) / root,
+        shares[:, 0],
+        shares[:, 1],
+        shares[:, 2],
         float(scale * fall.mean()),
-        float(scale * fall.std() / np.sqrt(len(sample))),
+        float(scale * fall.std() / root),
         more,
     )
-
-
-def _rows(X: Any, rows: IntArray) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def _only(checked: CheckedRows, rows: IntArray) -> CheckedRows:
-    """Keep the verdicts on some rows."""
-    kept = np.zeros(len(checked.y_true), dtype=bool)
-    kept[rows] = True
-    y_true = checked.y_true.astype(object)
-    y_true[~kept] = None
-    return CheckedRows(y_true, np.where(kept, checked.probability, np.nan), checked.drawn_by)
-
-
-def _without(checked: CheckedRows, rows: IntArray) -> CheckedRows:
-    kept = checked.known
-    kept[rows] = False
-    return _only(checked, np.flatnonzero(kept))
-
-
-def _share_after(checked: CheckedRows, some: CheckedRows, y: Any) -> tuple[float, float, float]:
-    """Return the share of labels wrong after some verdicts, by all rows drawn at random."""
-    now = wrong_left(checked, y)
-    mended = wrong_left(some, y).mended
-    back = (now.mended - mended) / len(y)
-    return now.share + back, (now.low or 0.0) + back, (now.high or 0.0) + back

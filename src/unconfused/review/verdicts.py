@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from unconfused._files.formulas import escape_cell, unescape_cell
 
@@ -97,22 +98,16 @@ def append_verdicts(path: str | os.PathLike[str], verdicts: Iterable[Verdict]) -
         size = os.fstat(descriptor).st_size
         if size == 0:
             lines = as_line(COLUMNS) + lines
-        elif _last_byte(descriptor, size) != b"\n":  # a line cut off by a power failure
-            lines = "\n" + lines
-        _write_all(descriptor, lines.encode())
+        else:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            if os.read(descriptor, 1) != b"\n":  # a line cut off by a power failure
+                lines = "\n" + lines
+        content = lines.encode()
+        while content:
+            content = content[os.write(descriptor, content) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _last_byte(descriptor: int, size: int) -> bytes:
-    os.lseek(descriptor, size - 1, os.SEEK_SET)
-    return os.read(descriptor, 1)
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(descriptor, content) :]
 
 
 @dataclass(frozen=True)
@@ -126,28 +121,19 @@ class Verdicts:
     def live(self) -> list[Verdict]:
         """Lines that no other live line replaces, without undos; copies of a line count once."""
         unique = {one.id: one for one in self.records}
-        replaced_by: dict[str, list[str]] = {}
+        replaced_by: dict[str, set[str]] = {name: set() for name in unique}
         for one in unique.values():
             for other in one.replaces:
-                replaced_by.setdefault(other, []).append(one.id)
-        alive: dict[str, bool] = {}
-
-        def is_alive(start: str) -> bool:
-            # Without recursion: a chain may be as long as the file.
-            waiting = [start]
-            while waiting:
-                now = waiting[-1]
-                open_ = [by for by in replaced_by.get(now, []) if by not in alive]
-                if open_ and any(by in waiting for by in open_):
-                    raise VerdictError(f"Lines {now} and {open_[0]} replace each other.")
-                if open_:
-                    waiting.append(open_[0])
-                    continue
-                alive[now] = not any(alive[by] for by in replaced_by.get(now, []))
-                waiting.pop()
-            return alive[start]
-
-        return [one for one in unique.values() if is_alive(one.id) and one.action != "undo"]
+                replaced_by.setdefault(other, set()).add(one.id)
+        try:
+            order = list(TopologicalSorter(replaced_by).static_order())
+        except CycleError as error:
+            raise VerdictError(f"Lines {' and '.join(error.args[1])} replace each other.") from None
+        dead: set[str] = set()
+        for name in order:  # those that replace others come before them
+            if name in unique and name not in dead:
+                dead.update(unique[name].replaces)
+        return [one for one in unique.values() if one.id not in dead and one.action != "undo"]
 
     @cached_property
     def by_key(self) -> dict[str, list[Verdict]]:
@@ -158,6 +144,12 @@ class Verdicts:
         return found
 
     @cached_property
+    def answers(self) -> dict[str, list[Verdict]]:
+        """Live answers of each row that has any."""
+        given = {k: [v for v in lines if v.action == "label"] for k, lines in self.by_key.items()}
+        return {key: lines for key, lines in given.items() if lines}
+
+    @cached_property
     def settled(self) -> dict[str, Verdict]:
         """One verdict for each row with an answer that nobody contradicts.
 
@@ -165,27 +157,19 @@ class Verdicts:
         """
         return {
             key: max(given, key=lambda one: one.probability or 0.0)
-            for key, lines in self.by_key.items()
-            if (given := [one for one in lines if one.action == "label"])
-            and len({(one.verdict, one.row_hash) for one in given}) == 1
+            for key, given in self.answers.items()
+            if len({(one.verdict, one.row_hash) for one in given}) == 1
         }
 
     @cached_property
     def conflicts(self) -> dict[str, list[Verdict]]:
         """Rows whose answers contradict each other."""
-        found = {}
-        for key, lines in self.by_key.items():
-            given = [one for one in lines if one.action == "label"]
-            if given and key not in self.settled:
-                found[key] = given
-        return found
+        return {key: given for key, given in self.answers.items() if key not in self.settled}
 
     @cached_property
     def skipped(self) -> set[str]:
         """Rows that were seen and left open."""
-        return {
-            key for key, lines in self.by_key.items() if all(one.action == "skip" for one in lines)
-        }
+        return set(self.by_key) - set(self.answers)
 
     def __len__(self) -> int:
         """Return the number of rows with a settled verdict."""
@@ -231,51 +215,46 @@ def _read(path: Path, records: list[Verdict], notes: list[str]) -> None:
         text = path.read_bytes().decode("utf-8").replace("\ufeff", "")
     except UnicodeDecodeError as error:
         raise VerdictError(f"{path} is not UTF-8 text ({error.reason}).") from None
-    lines = text.split("\n")
     head: list[str] | None = None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         cells = next(csv.reader([line.rstrip("\r")]), [])
         if set(REQUIRED) <= set(cells):
             head = cells  # again at the start of each file that was put together into one
-            continue
-        if head is None:
+        elif head is None:
             raise VerdictError(
                 f"{path} is not a verdict file: its first line must name the columns "
                 f"{', '.join(REQUIRED)}."
             )
-        if len(cells) != len(head):
+        elif len(cells) != len(head):
             notes.append(f"{path}, line {number}: cut off, and left out.")
-            continue
-        records.append(_verdict(dict(zip(head, cells, strict=True)), path, number))
+        else:
+            try:
+                records.append(_verdict(dict(zip(head, cells, strict=True))))
+            except VerdictError as error:
+                raise VerdictError(f"{path}, line {number}: {error}") from None
 
 
-def _verdict(cells: dict[str, str], path: Path, number: int) -> Verdict:
-    told = {name: unescape_cell(cells.get(name, "")) for name in COLUMNS}
-    where = f"{path}, line {number}"
-    action = told["action"]
-    if action not in ("label", "skip", "undo"):
-        raise VerdictError(f"{where}: the action is {action!r}, not label, skip or undo.")
-    if action == "label" and not told["verdict"]:
-        raise VerdictError(f"{where}: an action 'label' needs a class in the column 'verdict'.")
+def _verdict(cells: dict[str, str]) -> Verdict:
+    told: dict[str, Any] = {name: unescape_cell(cells.get(name, "")) for name in COLUMNS}
+    if told["action"] not in ("label", "skip", "undo"):
+        raise VerdictError(f"the action is {told['action']!r}, not label, skip or undo.")
+    if told["action"] == "label" and not told["verdict"]:
+        raise VerdictError("an action 'label' needs a class in the column 'verdict'.")
     if not told["id"]:
-        raise VerdictError(f"{where}: the column 'id' is empty.")
-    return Verdict(
-        told["key"], told["row_hash"], told["label"], action,  # type: ignore[arg-type]
-        told["verdict"], told["drawn_by"], _probability(told["probability"], where),
-        told["suggested"], told["shown"] != "no", told["time"], told["reviewer"],
-        tuple(told["replaces"].split()), told["id"],
-    )  # fmt: skip
-
-
-def _probability(cell: str, where: str) -> float | None:
-    if not cell:
-        return None
+        raise VerdictError("the column 'id' is empty.")
     try:
-        chance = float(cell)
+        chance = float(told["probability"] or 0.0)
     except ValueError:
         chance = -1.0
     if not 0 <= chance <= 1:
-        raise VerdictError(f"{where}: the probability is {cell!r}, not a number from 0 to 1.")
-    return chance or None
+        raise VerdictError(f"the probability is {told['probability']!r}, not from 0 to 1.")
+    return Verdict(
+        **told
+        | {
+            "probability": chance or None,
+            "shown": told["shown"] != "no",
+            "replaces": tuple(told["replaces"].split()),
+        }
+    )

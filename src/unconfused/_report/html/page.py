@@ -32,7 +32,7 @@ def render(data: ReportData) -> str:
     Style and script are the package's own files, named by their hashes in the page's security
     policy: the browser runs nothing else, whatever the labels hold.
     """
-    style, script = static_text("report.css"), static_text("report.js")
+    style, script = static_text("report.css"), static_text("report.js") + static_text("theme.js")
     shown = [
         ("confusion", "Confusion", sections.confusion(data)),
         ("mix", "Class shares", sections.label_mix(data)),

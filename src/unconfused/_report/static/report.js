@@ -1,25 +1,8 @@
 "use strict";
-/* The page is complete without this: here are only sorting, filtering, the theme, and the keys of
-   the heat map. Data enters the page as text, never as HTML. */
+/* The page is complete without this: here are only sorting, filtering, and the keys of the
+   heat map. Data enters the page as text, never as HTML. */
 
 const byId = (id) => document.getElementById(id);
-
-function setUpTheme() {
-  const button = byId("theme"), root = document.documentElement;
-  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  const remembered = () => { try { return localStorage.getItem("unconfused-theme"); } catch { return null; } };
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
-  const show = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
-  if (remembered() === "dark" || remembered() === "light") root.dataset.theme = remembered();
-  button.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("unconfused-theme", root.dataset.theme); } catch { /* not kept */ }
-    show();
-  });
-  prefersDark.addEventListener("change", show);
-  button.hidden = false;
-  show();
-}
 
 function setUpHeatMap() {
   const table = byId("heat"), readout = byId("readout");
@@ -264,7 +247,6 @@ function setUpDecisions() {
   keep();
 }
 
-setUpTheme();
 setUpHeatMap();
 setUpRows();
 setUpDecisions();

@@ -86,32 +86,19 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.verdict_truth import checked_in_table
-    from unconfused.review.verdicts import read_verdicts
+    from unconfused.cli.input.verdict_truth import checked_in
 
-    assert known.verdicts is not None and known.label is not None
-    checked = checked_in_table(table, known)
-    labels = label_texts(table[known.label])
-    keys = (
-        [str(row) for row in range(len(table))]
-        if known.identity is None
-        else label_texts(table[known.identity])
-    )
-    given = read_verdicts(known.verdicts)
+    assert known.label is not None
+    checked = checked_in(table, known)
+    settled = checked.known
+    labels = np.array(label_texts(table[known.label]), dtype=object)
+    new = np.where(settled, checked.y_true, labels)
     source = np.full(len(table), "given", dtype=object)
     if PROVENANCE in table.columns:  # what an earlier run said stays true of other rows
         source = table[PROVENANCE].astype(object).to_numpy(copy=True)
-    new = np.array(labels, dtype=object)
-    for row, key in enumerate(keys):
-        if checked.y_true[row] is not None:
-            same = str(checked.y_true[row]) == labels[row]
-            already = same and source[row] == "corrected"
-            source[row] = "corrected" if already or not same else "confirmed"
-            new[row] = checked.y_true[row]
-        elif key in given.conflicts:
-            source[row] = "conflict"
-        elif key in given.skipped:
-            source[row] = "skipped"
+    corrected = (new.astype(str) != labels.astype(str)) | (source == "corrected")
+    source[settled] = np.where(corrected[settled], "corrected", "confirmed")
+    source[checked.conflicts], source[checked.skipped] = "conflict", "skipped"
     changed = table.assign(**{known.label: new, PROVENANCE: source})
     kinds = ("corrected", "confirmed", "conflict", "skipped", "given")
     counts = {kind: int((source == kind).sum()) for kind in kinds}

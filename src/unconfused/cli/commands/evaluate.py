@@ -10,7 +10,7 @@ import typer
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import RowCount, console, print_json, say_notes
-from unconfused.cli.input.label_options import ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,10 +44,13 @@ def evaluate(
         str | None,
         opt.known(
             "--truth -t",
-            "Column with the true class of some rows, drawn at random; empty elsewhere.",
-            "COLUMN",
+            "Column with the true class of some rows, drawn at random, empty elsewhere; or a file "
+            "of verdicts on DATA from `unconfused review`, of which those on rows drawn at random "
+            "count.",
+            "COLUMN|VERDICTS.csv",
         ),
     ] = None,
+    identity: opt.Identity = None,
     level: opt.Level = 0.95,
     missing: opt.Missing = None,
     rows: opt.Rows = 2**16,
@@ -65,15 +68,18 @@ def evaluate(
     from unconfused import load
     from unconfused.metrics import NoisyEvaluation
 
-    columns = list(dict.fromkeys([label] if truth is None else [label, truth]))
+    known = LabelOptions(label, truth=truth, identity=identity)
+    columns = [label] if known.truth is None else list(dict.fromkeys([label, known.truth]))
     asked = Prediction(load(model), columns, every_class=False)
     own = _own_matrix(asked.model) if confusion is None and truth is None else None
+    truths = [] if known.verdicts is None else _random_truths(data, reading, known)
     predicted, kept = _predict(asked, data, reading, rows)
-    columns_in = [kept[label], [] if truth is None else kept[truth]]
+    columns_in = [kept[label], truths if known.truth is None else kept[known.truth]]
     given, classes, matrix = _with_matrix(
         [*columns_in, predicted, asked.model.classes_], confusion, own, missing
     )
     y, y_true, predicted = given
+    _refuse_other_labels(y, classes)
     found = NoisyEvaluation(
         y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
         missing_label=None, level=level, random_state=seed,
@@ -98,6 +104,24 @@ def _predict(asked: Prediction, data: Path, reading: ReadOptions, rows: int) -> 
             kept.append(columns)
             count(len(columns))
     return np.concatenate(predicted), pd.concat(kept, ignore_index=True)
+
+
+def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any:
+    """Return the truth of rows with a verdict that were drawn evenly, None elsewhere."""
+    import numpy as np
+
+    from unconfused.cli.input.verdict_truth import checked_in
+
+    named = [one for one in (known.label, known.identity) if one is not None]
+    checked = checked_in(reading.table(data, named), known)
+    say_notes(checked.notes)
+    even = checked.representative & (checked.drawn_by == "random")
+    if not even.any():
+        raise ValueError(
+            f"{known.verdicts} has no verdict on a row of {data} that was drawn at random; check "
+            "some with `unconfused review --by random`."
+        )
+    return checked.only(np.flatnonzero(even)).y_true
 
 
 def _own_matrix(model: Any) -> Any:
@@ -131,6 +155,18 @@ def _with_matrix(
     if len(rows):
         return given, rows, labelled(matrix, rows, labels)
     return given, np.unique(classes), matrix
+
+
+def _refuse_other_labels(y: Any, classes: Any) -> None:
+    """Raise if labels are neither classes nor missing."""
+    known = {*classes.tolist(), None}
+    outside = [repr(one) for one in dict.fromkeys(y.tolist()) if one == one and one not in known]
+    if outside:
+        raise ValueError(
+            f"The data has labels that the model or its confusion matrix does not know: "
+            f"{', '.join(outside[:5])}. Correct them, or name one that means 'missing' with "
+            "--missing."
+        )
 
 
 def _source(confusion: Path | None, truth: str | None) -> str:

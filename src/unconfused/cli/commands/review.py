@@ -49,8 +49,8 @@ def review(
         Path,
         opt.file(
             "--verdicts",
-            "File of verdicts: read first, then appended to. `fit`, `estimate` and `audit` take it "
-            "as --truth, `apply` writes its labels back.",
+            "File of verdicts: read first, then appended to. `fit`, `estimate`, `audit` and "
+            "`evaluate` take it as --truth, `apply` writes its labels back.",
             "FILE.csv",
         ),
     ] = Path("verdicts.csv"),
@@ -108,13 +108,11 @@ def review(
         stage(f"Reading {data.name}")
         from unconfused.cli.input.open_task import open_task
 
-        task = open_task(data, labels, reading, [*settings.text, *settings.categories])
+        known = labels if stop is None else replace(labels, verdicts=verdicts)
+        task = open_task(data, known, reading, [*settings.text, *settings.categories])
         if stop is not None:
-            if task.kind == "votes":
-                raise typer.BadParameter("--when-to-stop does not work with votes.")
             stage("Fitting with fewer and more verdicts")
-            told = tell_when_to_stop(task, labels, settings, verdicts, stop)
-            console().print(told)
+            console().print(tell_when_to_stop(task, settings, stop))
             return
         stage(f"Fitting {len(task.place):,} rows")
         hidden = reading.names(data, hide)
@@ -181,31 +179,21 @@ def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
     return list(zip(map(str, who.tolist()), map(str, what.tolist()), strict=True))
 
 
-def tell_when_to_stop(
-    task: Task, known: LabelOptions, settings: Settings, verdicts: Path, more: int
-) -> Any:
+def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
     """Return a table of error and wrong labels against rows checked, with the sentence."""
-    import numpy as np
     from rich.console import Group
     from rich.table import Table
 
-    from unconfused.cli.input.label_columns import common_labels
-    from unconfused.cli.input.verdict_truth import checked_in_rows, checked_in_table
     from unconfused.cli.model import make_plan, warnings_as_notes
     from unconfused.review.stopping import when_to_stop
 
-    found = replace(known, verdicts=verdicts)
-    if task.is_frame:
-        checked = checked_in_table(task.table, found)
-    else:
-        from unconfused._files.sparse import LabelledRows
-
-        checked = checked_in_rows(LabelledRows(task.table, task.y), found)
-    y, y_true = common_labels([task.y, checked.y_true.tolist()])
-    checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
+    if task.kind == "votes":
+        raise typer.BadParameter("--when-to-stop does not work with votes.")
+    if task.checked is None:
+        raise ValueError("There is no verdict on a row of the data yet.")
     plan = make_plan(task, settings)
     with warnings_as_notes([]):
-        curve = when_to_stop(plan.model, plan.rows, y, checked, more=more)
+        curve = when_to_stop(plan.model, plan.rows, task.y, task.verdicts(), more=more)
     table = Table()
     for name in ("rows checked", "error of the model", "labels wrong", "95 % interval"):
         table.add_column(name, justify="right")

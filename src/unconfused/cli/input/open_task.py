@@ -25,12 +25,7 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    checked = None
-    if known.verdicts is not None:
-        from unconfused.cli.input.verdict_truth import checked_in_table
-
-        checked = checked_in_table(table, known)
-    return task_of_table(path, table, known, reading, checked)
+    return task_of_table(path, table, known, reading, _checked_in(table, known))
 
 
 def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
@@ -38,6 +33,14 @@ def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
     named = [known.truth, known.identity, *known.annotators]
     if known.votes is None:
         named.append(known.label)
+    if known.truth is not None and known.truth not in table.columns:
+        file = Path(known.truth)
+        if file.is_file() or file.suffix == ".csv":
+            why = "is not a verdict file" if file.is_file() else "does not exist"
+            raise ValueError(
+                f"--truth takes a column of the data, or a verdict file that `unconfused review` "
+                f"wrote: {known.truth!r} is no column, and the file {why}."
+            )
     require_columns(table, [name for name in named if name is not None])
     if known.label is None and not known.annotators:
         raise typer.BadParameter(
@@ -74,12 +77,16 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    checked = None
-    if known.verdicts is not None:
-        from unconfused.cli.input.verdict_truth import checked_in_rows
+    return _with_matrix(_labelled(rows.X, rows.y, known, _checked_in(rows, known)), known)
 
-        checked = checked_in_rows(rows, known)
-    return _with_matrix(_labelled(rows.X, rows.y, known, checked), known)
+
+def _checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
+    """Return what the verdict file of --truth says of rows, if there is one."""
+    if known.verdicts is None:
+        return None
+    from unconfused.cli.input.verdict_truth import checked_in
+
+    return checked_in(rows, known)
 
 
 def _task_of_labels(table: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:

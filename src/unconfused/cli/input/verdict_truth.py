@@ -15,29 +15,20 @@ if TYPE_CHECKING:
     from unconfused.review.checked import CheckedRows
 
 
-def checked_in_table(table: Any, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a table."""
+def checked_in(rows: Any, known: LabelOptions) -> CheckedRows:
+    """Find the rows of the verdicts in a table, or in a file without column names."""
     from unconfused.review.checked import match_verdicts
     from unconfused.review.verdicts import read_verdicts
 
     assert known.verdicts is not None
+    verdicts = read_verdicts(known.verdicts)
+    if isinstance(rows, LabelledRows):
+        return match_verdicts(verdicts, rows.X, _texts(rows.y, rows.X.shape[0]))
+    labels = None if known.label is None else rows.get(known.label)
+    keys = None if known.identity is None else _texts(rows[known.identity], len(rows))
     return match_verdicts(
-        read_verdicts(known.verdicts),
-        table,
-        _texts(None if known.label is None else table.get(known.label), len(table)),
-        keys=None if known.identity is None else _texts(table[known.identity], len(table)),
-        leave_out=left_out(known),
+        verdicts, rows, _texts(labels, len(rows)), keys=keys, leave_out=left_out(known)
     )
-
-
-def checked_in_rows(rows: LabelledRows, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a file without column names."""
-    from unconfused.review.checked import match_verdicts
-    from unconfused.review.verdicts import read_verdicts
-
-    assert known.verdicts is not None
-    labels = _texts(rows.y, rows.X.shape[0])
-    return match_verdicts(read_verdicts(known.verdicts), rows.X, labels)
 
 
 def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedRows:

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from unconfused.review.serve.page import POLICY, render_page
+from unconfused.review.serve.page import PAGE, POLICY
 from unconfused.review.serve.rows import IMAGES
 from unconfused.review.serve.session import ReviewError, Session
 
@@ -37,12 +37,7 @@ class RefusedError(Exception):
 
 
 class ReviewServer(ThreadingHTTPServer):
-    """Serves one session on the loopback address.
-
-    Examples
-    --------
-    `url` is the address to open, with the token; requests without it are refused.
-    """
+    """Serves one session on the loopback address."""
 
     daemon_threads = True
     allow_reuse_address = False
@@ -55,11 +50,6 @@ class ReviewServer(ThreadingHTTPServer):
     def url(self) -> str:
         """The address to open in a browser."""
         return f"http://{LOOPBACK}:{self.server_port}/?token={self.token}"
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """What a request may call us."""
-        return f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}"
 
 
 class ReviewHandler(BaseHTTPRequestHandler):
@@ -95,12 +85,11 @@ class ReviewHandler(BaseHTTPRequestHandler):
     def _check(self) -> None:
         """Refuse whoever does not come from our own page."""
         host = self.headers.get("Host", "")
-        if host not in self.server.hosts:
+        if host not in (f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")):
             raise RefusedError(421, "This server answers to its own address only.")
-        origin = self.headers.get("Origin")
-        if origin is not None and origin != f"http://{host}":
-            raise RefusedError(403, "Requests from other sites are refused.")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        own = f"http://{host}"
+        site = self.headers.get("Sec-Fetch-Site", "none")
+        if self.headers.get("Origin", own) != own or site not in ("none", "same-origin"):
             raise RefusedError(403, "Requests from other sites are refused.")
         given = self.headers.get("X-Token") or self._query("token") or ""
         if not secrets.compare_digest(given.encode(), self.server.token.encode()):
@@ -113,7 +102,7 @@ class ReviewHandler(BaseHTTPRequestHandler):
     def _get(self) -> tuple[str, bytes]:
         path = urlsplit(self.path).path
         if path == "/":
-            return "text/html; charset=utf-8", render_page().encode()
+            return "text/html; charset=utf-8", PAGE.encode()
         if path == "/next":
             return "application/json", _json(self.server.session.ask(self._tab(self._query("tab"))))
         if path == "/image":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unconfused.review.checked import CheckedRows, place_verdicts
-from unconfused.review.drawing import By, next_to_check
+from unconfused._typing import FloatArray
+from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows, place_verdicts
+from unconfused.review.drawing import RANDOM_SHARE, By, next_to_check
 from unconfused.review.serve.judged import Judged
 from unconfused.review.serve.rows import ReviewRows
 from unconfused.review.stopping import MORE, wrong_left
@@ -28,6 +28,19 @@ Judge = Callable[[CheckedRows], Judged]
 
 class ReviewError(ValueError):
     """A request that cannot be carried out, and why."""
+
+
+class Asked(NamedTuple):
+    """A row to ask about, and how it was drawn."""
+
+    row: int
+    drawn_by: str
+    probability: float | None = None
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the suggestion stays hidden until there is an answer."""
+        return self.drawn_by in DRAWN_WITHIN_LABELS
 
 
 class Session:
@@ -52,7 +65,7 @@ class Session:
         judge: Judge,
         *,
         by: By = "mix",
-        random_share: float = 0.1,
+        random_share: float = RANDOM_SHARE,
         reviewer: str = "",
         seed: int = 0,
         background: bool = True,
@@ -66,9 +79,9 @@ class Session:
         self._read()
         self.judged = judge(self.checked)
         self._since_fit, self._fitting, self._rounds = 0, False, 0
-        self._queue: list[dict[str, Any]] = []
+        self._queue: list[Asked] = []
         self._trouble: list[str] = []
-        self._asked: dict[str, dict[str, Any]] = {}
+        self._asked: dict[str, Asked] = {}
         """The row each tab is asked about: no other tab is."""
 
         self._done: dict[str, list[Verdict]] = {}
@@ -81,6 +94,11 @@ class Session:
         hashes = {row: self.rows.hash_of(row) for row in wanted}
         self.checked = place_verdicts(self.verdicts, self._labels, self._place, hashes)
 
+    def _append(self, lines: list[Verdict]) -> None:
+        if lines:
+            append_verdicts(self.path, lines)
+            self._read()
+
     @property
     def classes(self) -> list[str]:
         """The classes one may choose from."""
@@ -91,41 +109,40 @@ class Session:
         """Return the row a tab is asked about, and how things stand."""
         with self._lock:
             current = self._asked.get(tab)
-            if current is None or self._is_settled(current["row"], current["drawn_by"]):
+            if current is None or self._is_settled(current):
                 current = self._next(tab)
             return self._page(current)
 
-    def _is_settled(self, row: int, drawn_by: str) -> bool:
-        key = self.rows.keys[row]
-        if drawn_by == "conflict":
+    def _is_settled(self, one: Asked) -> bool:
+        key = self.rows.keys[one.row]
+        if one.drawn_by == "conflict":
             return key not in self.verdicts.conflicts
         return key in self.verdicts.by_key
 
-    def _next(self, tab: str) -> dict[str, Any] | None:
-        taken = {one["row"] for other, one in self._asked.items() if other != tab}
+    def _next(self, tab: str) -> Asked | None:
+        """Return the next row for a tab: a conflict, or what was drawn."""
         self._asked.pop(tab, None)
-        for key in self.verdicts.conflicts:
-            row = self._place.get(key)
-            if row is not None and row not in taken:
-                self._asked[tab] = {"row": row, "drawn_by": "conflict", "probability": None}
-                return self._asked[tab]
-        for _ in range(2):
-            while self._queue:
-                one = self._queue.pop(0)
-                if not self._is_settled(one["row"], one["drawn_by"]) and one["row"] not in taken:
-                    self._asked[tab] = one
-                    return one
-            if not self._draw(taken):
-                return None
-        return None
+        taken = {one.row for one in self._asked.values()}
+        places = [self._place[key] for key in self.verdicts.conflicts if key in self._place]
+        open_ = [Asked(row, "conflict") for row in places if row not in taken]
+        if not open_:
+            self._queue = self._left(taken) or self._draw(taken)
+            open_ = self._queue[:1]
+            self._queue = self._queue[1:]
+        if open_:
+            self._asked[tab] = open_[0]
+        return self._asked.get(tab)
 
-    def _draw(self, taken: set[int]) -> bool:
-        """Draw the next rows; return whether there were any."""
+    def _left(self, taken: set[int]) -> list[Asked]:
+        return [one for one in self._queue if not self._is_settled(one) and one.row not in taken]
+
+    def _draw(self, taken: set[int]) -> list[Asked]:
+        """Draw the next rows, if there are any."""
         self._rounds += 1
         known = self.checked.known
         known[list(taken)] = True
         if not (~known & (self.judged.observed >= 0)).any():
-            return False
+            return []
         found = next_to_check(
             self.judged.final,
             self.judged.features,
@@ -138,94 +155,62 @@ class Session:
             missing_label=None,
             random_state=self.seed + self._rounds,
         )
-        self._count_as_random(found)
-        self._queue = [
-            {
-                "row": int(row),
-                "drawn_by": str(how),
-                "probability": None if np.isnan(chance) else float(chance),
-            }
-            for row, how, chance, there in zip(
-                found.row, found.drawn_by, found.probability, found.known, strict=True
+        chances = [None if np.isnan(one) else float(one) for one in found.probability]
+        drawn = list(map(Asked, found.row.tolist(), found.drawn_by.tolist(), chances))
+        # Rows drawn by chance whose verdict is there belong to the sample from now on.
+        again = [one for one, known in zip(drawn, found.known, strict=True) if known]
+        settled = [(one, self.verdicts.settled.get(self.rows.keys[one.row])) for one in again]
+        self._append([
+            Verdict(
+                old.key, old.row_hash, old.label, "label", old.verdict, one.drawn_by,
+                one.probability, old.suggested, old.shown, reviewer=old.reviewer,
+                replaces=(old.id,),
             )
-            if not there and int(row) not in taken
-        ]
-        return bool(self._queue)
-
-    def _count_as_random(self, found: Any) -> None:
-        """Record rows drawn by chance whose verdict is there: they belong to the sample now."""
-        again = []
-        for row, how, chance in zip(
-            found.row[found.known], found.drawn_by[found.known], found.probability[found.known],
-            strict=True,
-        ):  # fmt: skip
-            old = self.verdicts.settled.get(self.rows.keys[row])
-            if old is not None:
-                drawn = Verdict(
-                    old.key, old.row_hash, old.label, "label", old.verdict, str(how), float(chance),
-                    old.suggested, old.shown, reviewer=old.reviewer, replaces=(old.id,),
-                )  # fmt: skip
-                again.append(drawn)
-        if again:
-            self._append(again)
-
-    def _append(self, lines: list[Verdict]) -> None:
-        append_verdicts(self.path, lines)
-        self._read()
+            for one, old in settled if old is not None
+        ])  # fmt: skip
+        self._queue = [one for one in drawn if one not in again]
+        return self._left(taken)
 
     def answer(self, tab: str, row: int, action: str, verdict: str) -> dict[str, Any]:
         """Write a verdict to disk, and only then go on to the next row."""
         with self._lock:
             current = self._asked.get(tab)
-            if current is None or current["row"] != row:
+            if current is None or current.row != row:
                 raise ReviewError("This row is not the one being asked about; reload the page.")
             if action not in ("label", "skip") or (action == "label") != bool(verdict):
                 raise ReviewError("An answer is a class, or to skip the row.")
             key, judged = self.rows.keys[row], self.judged
-            how, chance = current["drawn_by"], current["probability"]
-            replaces: tuple[str, ...] = ()
-            if how == "conflict":
-                before = self.verdicts.conflicts.get(key, [])
-                replaces = tuple(one.id for one in before)
-                drawn = max(before, key=lambda one: one.probability or 0.0, default=None)
-                if drawn is not None:
-                    how, chance = drawn.drawn_by, drawn.probability
+            # An answer that settles others stands for a random row if one of them did.
+            before = self.verdicts.conflicts.get(key, []) if current.drawn_by == "conflict" else []
+            drawn = max(before, key=lambda one: one.probability or 0.0, default=current)
             suggested = judged.classes[judged.suggested(row)]
             line = Verdict(
                 key, self.rows.hash_of(row), self.rows.labels[row], action,  # type: ignore[arg-type]
-                verdict.strip(), how, chance, suggested, not self._is_hidden(current),
-                reviewer=self.reviewer, replaces=replaces,
+                verdict.strip(), drawn.drawn_by, drawn.probability, suggested, not current.hidden,
+                reviewer=self.reviewer, replaces=tuple(one.id for one in before),
             )  # fmt: skip
             self._append([line])
             self._done.setdefault(tab, []).append(line)
-            self._asked.pop(tab)
             self._since_fit += 1
             self._fit_again()
-            page = self._page(self._next(tab))
-            page["before"] = self._told(row, line, suggested)
-            return page
+            return self._page(self._next(tab)) | {"before": self._told(row, line)}
 
     def undo(self, tab: str) -> dict[str, Any]:
         """Take back the last verdict of a tab, and ask about its row again."""
         with self._lock:
-            done = self._done.get(tab) or []
-            if not done:
+            if not self._done.get(tab):
                 raise ReviewError("There is nothing to undo in this tab.")
-            last = done.pop()
-            self._append([replace(Verdict(last.key, last.row_hash, last.label, "undo"),
-                                  replaces=(last.id,), reviewer=self.reviewer)])  # fmt: skip
-            current = self._asked.pop(tab, None)
-            if current is not None:
-                self._queue.insert(0, current)
+            last = self._done[tab].pop()
+            undone = Verdict(last.key, last.row_hash, last.label, "undo", reviewer=self.reviewer,
+                             replaces=(last.id,))  # fmt: skip
+            self._append([undone])
+            if tab in self._asked:
+                self._queue.insert(0, self._asked[tab])
             how = "conflict" if last.key in self.verdicts.conflicts else last.drawn_by
-            self._asked[tab] = {
-                "row": self._place[last.key], "drawn_by": how, "probability": last.probability,
-            }  # fmt: skip
-            page = self._page(self._asked[tab])
-            page["before"] = f"Undone: row {last.key}."
-            return page
+            self._asked[tab] = Asked(self._place[last.key], how, last.probability)
+            return self._page(self._asked[tab]) | {"before": f"Undone: row {last.key}."}
 
-    def _told(self, row: int, line: Verdict, suggested: str) -> str:
+    def _told(self, row: int, line: Verdict) -> str:
         if line.action == "skip":
             said = f"Skipped row {line.key}."
         elif line.verdict == line.label:
@@ -234,12 +219,8 @@ class Session:
             said = f"Row {line.key}: {line.label} is now {line.verdict}."
         if not line.shown:
             chance = float(self.judged.posterior[row, self.judged.suggested(row)])
-            said += f" The model would have said {suggested} ({chance:.0%})."
+            said += f" The model would have said {line.suggested} ({chance:.0%})."
         return said
-
-    @staticmethod
-    def _is_hidden(current: dict[str, Any]) -> bool:
-        return current["drawn_by"] in ("random", "confusion")
 
     def _fit_again(self) -> None:
         if self._since_fit < BATCH or self._fitting:
@@ -260,45 +241,46 @@ class Session:
         finally:
             self._fitting = False
 
-    def _page(self, current: dict[str, Any] | None) -> dict[str, Any]:
-        page: dict[str, Any] = {"classes": self.classes, "progress": self.progress()}
+    def _page(self, current: Asked | None) -> dict[str, Any]:
+        page: dict[str, Any] = {"classes": self.classes, "progress": self.progress(), "row": None}
         if current is None:
-            return page | {"row": None}
-        row, judged = current["row"], self.judged
+            return page
+        row, judged = current.row, self.judged
         key = self.rows.keys[row]
-        hidden = self._is_hidden(current)
         page |= {
             "row": row,
             "key": key,
             "label": self.rows.labels[row],
             "votes": [{"who": who, "vote": vote} for who, vote in self.rows.votes(row)],
             "cells": self.rows.cells(row),
-            "drawn_by": current["drawn_by"],
-            "hidden": hidden,
+            "drawn_by": current.drawn_by,
+            "hidden": current.hidden,
             "conflict": [
                 {"verdict": one.verdict, "reviewer": one.reviewer, "time": one.time}
                 for one in self.verdicts.conflicts.get(key, [])
             ],
         }
-        if not hidden:
+        if not current.hidden:
             best, label = judged.suggested(row), int(judged.observed[row])
-            page["suggested"] = judged.classes[best]
-            page["chance"] = float(judged.posterior[row, best])
-            page["why"] = judged.why(row)
-            page["near"] = [
-                {"class": judged.classes[code], "rows": [self._near(one) for one in near]}
-                for code in dict.fromkeys((best, label))
-                if code >= 0 and (near := judged.nearest(row, code, NEAR))
-            ]
+            page |= {
+                "suggested": judged.classes[best],
+                "chance": float(judged.posterior[row, best]),
+                "why": judged.why(row),
+                "near": [
+                    {"class": judged.classes[code], "rows": [self._near(one) for one in near]}
+                    for code in dict.fromkeys((best, label))
+                    if code >= 0 and (near := judged.nearest(row, code, NEAR))
+                ],
+            }
         return page
 
     def _near(self, row: int) -> dict[str, Any]:
         return {"row": row, "key": self.rows.keys[row], "cells": self.rows.cells(row)[:6]}
 
-    def _coming(self) -> Any:
+    def _coming(self, wrong: FloatArray) -> FloatArray:
         """Return how likely the next labels are wrong; rows drawn at random as the mean."""
         open_ = ~self.checked.known & (self.judged.observed >= 0)
-        wrong = np.sort(self.judged.wrong[open_])[::-1]
+        wrong = np.sort(wrong[open_])[::-1]
         by_chance = {"mix": self.random_share, "random": 1.0, "confusion": 1.0}.get(self.by, 0.0)
         n_rows = min(MORE, len(wrong))
         n_random = round(by_chance * n_rows)
@@ -307,9 +289,10 @@ class Session:
 
     def progress(self) -> dict[str, Any]:
         """Return the live line: checked, share wrong left, expected gain of the next fifty."""
-        judged, checked = self.judged, self.checked
-        left = wrong_left(checked, self._labels, judged.wrong)
-        chances = self._coming()
+        checked = self.checked
+        wrong = self.judged.wrong_given(checked.known, checked.y_true != self._labels)
+        left = wrong_left(checked, self._labels, wrong)
+        chances = self._coming(wrong)
         return {
             "checked": int(checked.known.sum()),
             "skipped": len(self.verdicts.skipped),

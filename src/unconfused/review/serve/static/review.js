@@ -90,7 +90,7 @@ function cells(row, list) {
 }
 
 const DRAWN = {
-  suspicion: "Its label may be wrong.", gain: "Its true class would teach the model most.",
+  suspicion: "One of the most suspicious labels left.", gain: "Its true class would teach the model most.",
   random: "Drawn at random: the suggestion stays hidden until you have answered.",
   confusion: "Drawn at random among the rows with its label: the suggestion stays hidden until you have answered.",
   conflict: "The verdicts so far contradict each other. Yours settles it.",
@@ -218,23 +218,4 @@ byId("undo").addEventListener("click", undo);
 byId("find").addEventListener("input", showClasses);
 withKey(byId("skip"), "Skip", "X");
 withKey(byId("undo"), "Undo", "U");
-
-function setUpTheme() {
-  const button = byId("theme"), root = document.documentElement;
-  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  const remembered = () => { try { return localStorage.getItem("unconfused-theme"); } catch { return null; } };
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
-  const name = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
-  if (remembered() === "dark" || remembered() === "light") root.dataset.theme = remembered();
-  button.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("unconfused-theme", root.dataset.theme); } catch { /* not kept */ }
-    name();
-  });
-  prefersDark.addEventListener("change", name);
-  button.hidden = false;
-  name();
-}
-
-setUpTheme();
 load();
