@@ -239,7 +239,7 @@ def test_what_cannot_be_streamed(tmp_path):
     assert "NPZ cannot be read in parts" in said
     data = write_table(pets(), tmp_path / "pets.csv")
     said = refused("fit", data, "--label", "kidn", "--stream", "-o", tmp_path / "m.skops")
-    assert "no column 'kidn'" in said and "Is 'kind' meant?" in said
+    assert "no column 'kidn'" in said and "Did you mean 'kind'?" in said
     said = refused(
         "fit",
         data,

@@ -13,6 +13,9 @@ from unconfused._columns.summary import MOST_DISTINCT, ColumnSummary
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
 
+ROWS_PER_CATEGORY = 5
+"""Mean rows per value below which a column of categories is pointed out."""
+
 MOSTLY = 0.8
 """Share of numbers from which a column of text is reported as nearly numeric."""
 
@@ -90,7 +93,7 @@ def require(frame: Any, names: Iterable[str]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
         close = [one for name in missing for one in difflib.get_close_matches(name, there, n=1)]
-        meant = f" Is {_listed(dict.fromkeys(close))} meant?" if close else ""
+        meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
         raise ColumnError(
             f"There is no column {_listed(missing)}.{meant} The columns are {_listed(there)}."
         )
@@ -162,6 +165,12 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         raise ColumnError(
             f"The column {name!r} is named as numbers, but holds {_short(summary.odd)}."
         )
+    if summary.n_comma and summary.n_numeric + summary.n_comma == present:
+        raise ColumnError(
+            f"The column {name!r} holds numbers with a comma, such as {_short(summary.odd)}. Write "
+            "them with a decimal point and without thousands separators; if they are codes, name "
+            "it as categories."
+        )
     if looks_like_text(summary):
         plan.text.append(name)
         return
@@ -173,10 +182,10 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
-    if hint and len(summary.levels) > 0.5 * present:
+    if present >= FEWEST_ROWS_FOR_IDS and present < ROWS_PER_CATEGORY * len(summary.levels):
         plan.notes.append(
-            f"{name!r} is taken for categories, but {len(summary.levels):,} of {present:,} cells "
-            f"are different.{hint}"
+            f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
+            f"{present:,} rows.{hint or ' Dates are read only as 2024-05-31.'}"
         )
     if MOSTLY <= summary.n_numeric / present < 1:
         assert summary.odd is not None

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from unconfused._columns.kinds import require as require_columns
-from unconfused.cli.input.label_columns import common_labels, present_labels
+from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_alike
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.task import Task, complete_task, rows_of
 from unconfused.cli.input.votes import read_answers, tell_unmatched
@@ -30,6 +30,8 @@ def task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | N
     truth_column = _truth(table, known, checked)
     answers = [table[name] for name in columns]
     classes, *labels = common_labels([given, *answers, *truth_column], known.missing)
+    if not given:
+        refuse_alike(labels)
     y_true = labels[-1] if truth_column else None
     votes = np.stack([one.astype(object) for one in labels[: len(columns)]], axis=1)
     answered = np.array([[one is not None for one in row] for row in votes.tolist()]).any(axis=1)
@@ -69,6 +71,8 @@ def task_of_votes(
     truth_column = _truth(table, known, checked)
     given = names_in([known.classes]) if known.classes is not None else []
     classes, labels, *truth = common_labels([given, answers.label, *truth_column], known.missing)
+    if not given:
+        refuse_alike([labels, *truth])
     y_true = truth[0] if truth else None
     answered = set(np.array(answers.item, dtype=object)[present_labels(labels)].tolist())
     voted = np.array([item in answered for item in items], dtype=bool)

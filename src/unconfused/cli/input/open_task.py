@@ -12,7 +12,13 @@ import typer
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
-from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
+from unconfused.cli.input.label_columns import (
+    common_labels,
+    present_labels,
+    refuse_alike,
+    refuse_measurements,
+    refuse_strangers,
+)
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 from unconfused.cli.input.task import Kind, Task, complete_task, narrow, rows_of
 
@@ -108,6 +114,10 @@ def _labelled(rows: Any, labels: Any, known: LabelOptions, checked: CheckedRows 
     refuse_measurements(y, known.label or "y")
     if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
+    if known.confusion is None and known.classes is None:
+        refuse_alike([y, *found])
+        if y_true is not None:
+            refuse_strangers(y, y_true)
     kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
     kind: Kind = "assumed" if known.trust_labels else "nothing"
     task = Task(

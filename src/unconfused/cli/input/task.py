@@ -83,6 +83,11 @@ def complete_task(task: Task, n_rows: int, checked: CheckedRows | None) -> Task:
     if left:
         notes.append(f"{left:,} of {n_rows:,} rows have no label and are skipped.")
     labels = set() if task.kind == "votes" else distinct_labels(task.y)
+    names = set(task.y.classes.tolist()) if task.kind == "votes" else labels
+    true = set() if task.y_true is None else distinct_labels(task.y_true)
+    if true - names:
+        never = ", ".join(sorted(map(repr, true - names))[:6])
+        notes.append(f"True classes that never occur as a label: {never}.")
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
     if checked is None:

@@ -155,22 +155,25 @@ class FitResult:
             return []
         if weight == 1:
             return ["Noisy and trusted rows have the same weight."]
+        if weight == 0:
+            return ["The noisy labels were of no help: they have weight 0."]
         return [f"A noisy row has {weight:.2g} times the weight of a trusted one."]
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print a summary."""
         from unconfused._report.analysis.accuracy import accuracy_words
-        from unconfused.cli.output.show import describe_columns, say_notes
+        from unconfused._text.words import class_names, shorten
+        from unconfused.cli.output.show import MOST_NAMES, describe_columns, say_notes
 
         out = console()
         if self.accuracy is not None:
             out.print(accuracy_words(self.accuracy), style="bold")
         out.print(self.verdict.sentence(), style="bold")
         out.print(self.verdict.source)
-        out.print(
-            f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
-            f"{len(self.learner.classes_)} classes."
-        )
+        names = class_names(self.learner.classes_)
+        few = f": {shorten(', '.join(names))}" if len(names) <= MOST_NAMES else ""
+        said = f"{type(self.learner).__name__} on {len(self.task.place):,} rows, "
+        out.print(f"\n{said}{len(names)} classes{few}.")
         for line in [*describe_columns(self.plan), *self._weight_in_words()]:
             out.print(line)
         out.print(f"Model: {output}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ KINDS = {
 def say_notes(notes: Iterable[str]) -> None:
     """Print notes on stderr."""
     for note in notes:
-        print(f"note: {printable(note)}", file=sys.stderr)
+        console(stderr=True).print(f"note: {note}")
 
 
 def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
