@@ -92,7 +92,7 @@ def from_cross_validation(
     codes = encode_labels(predicted, classes=labels.classes, missing_label=None).observed
     counts = count_pairs(truth, codes, len(labels.classes), weight)
     if smoothing == 0:
-        refuse_uncounted(counts, labels.classes, "no row is known to be of it.")
+        refuse_uncounted(counts, labels.classes, "no row is known to be of that class.")
     return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
 
 

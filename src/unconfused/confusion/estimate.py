@@ -141,8 +141,8 @@ class ConfusionEstimate:
             )
         if condition > ILL_CONDITIONED_BEYOND:
             return (
-                f"Weak: n rows tell as little as n/{inflation**2:.0f} clean ones, since the labels "
-                f"hardly tell {name_classes(alike)} apart"
+                f"Weak: n rows are worth n/{inflation**2:.0f} clean ones, since the labels hardly "
+                f"tell {name_classes(alike)} apart"
             )
         margin = self._margins()
         unsure = (margin > WIDE_BEYOND) | np.isin(self.classes, self.rare_classes)

@@ -77,7 +77,7 @@ class NoisyLabelClassifier(LinearClassifier):
         if passed is None and counts is not None and np.any(counts):
             found = wrong_labels(counts, "trusted")
         elif np.array_equal(self.confusion_, np.eye(len(classes))):
-            return "0 %", "of the labels wrong: taken as they are"
+            return "?", "of the labels are wrong: all were taken as right"
         else:
             table = joint_table(np.asarray(self.confusion_), self.class_prior_)
             found = wrong_labels(table, "fitted")

@@ -143,7 +143,7 @@ def place_verdicts(
     skipped = [place[key] for key in verdicts.skipped if key in place]
     notes = [
         *verdicts.notes,
-        *_note(gone, "is of no row of the data", "are of no row of the data"),
+        *_note(gone, "belongs to no row of the data", "belong to no row of the data"),
         *_note(changed, "is refused: its row has changed", "are refused: their rows have changed"),
         *_note(list(verdicts.conflicts), "contradicts another", "contradict each other"),
     ]

@@ -30,14 +30,14 @@ def convergence_of(final: Any) -> Convergence:
 def _of_rounds(final: UnconfusedClassifier) -> Convergence:
     name, changed = type(final.estimator).__name__, final.history_["relabelled"]
     taught = {
-        "rounds": "It learnt the probable classes of the rows, as models that had not seen them "
-        "say; below is the share of the rows taught with another class than before.",
-        "labels": "It learnt the labels: rounds of relabelling would have done harm, or there was "
-        "nothing to mend.",
-        "mixed": "It learnt the labels, and the truth where known: of held-out trusted rows that "
-        "said more than rounds of relabelling.",
-        "trusted": "It learnt the trusted rows alone: of held-out ones that said more than rounds "
-        "of relabelling.",
+        "rounds": "It was trained on the probable classes of the rows, predicted out of fold; "
+        "below is the share of rows whose class changed.",
+        "labels": "It was trained on the labels: rounds of relabelling did not help, or there was "
+        "nothing to correct.",
+        "mixed": "It was trained on the labels, and the truth where known: that predicts held-out "
+        "trusted rows better than rounds of relabelling.",
+        "trusted": "It was trained on the trusted rows alone: that predicts held-out ones better "
+        "than rounds of relabelling.",
     }[final.taught_]
     return Convergence(
         "rounds",
