@@ -68,7 +68,7 @@ def find_source(case: Case, seed: int) -> ConfusionSource:
         return _from_trusted(case, matrix)
     if np.array_equal(matrix, np.eye(case.n_classes)):
         return _guess(case, seed)
-    words = "Found by the fit; the rows it was counted on were not passed to this report."
+    words = "As found by the fit; what it was counted from was not passed to this report."
     return ConfusionSource("fitted", matrix, None, words, _expected(case, matrix, "fitted"))
 
 

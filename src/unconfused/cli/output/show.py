@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ KINDS = {
 def say_notes(notes: Iterable[str]) -> None:
     """Print notes on stderr."""
     for note in notes:
-        console(stderr=True).print(f"note: {note}")
+        print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:

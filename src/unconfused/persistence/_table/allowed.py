@@ -242,8 +242,8 @@ def check_object(kind: Kind, made: type, held: dict[str, Any], allow: frozenset[
     for name, value in held.items():
         if not _check_for(name, kind, made, settings)(value, known):
             raise ModelFileError(
-                f"the {made.__name__} in it has {printable(repr(name))}, which a fitted "
-                "model does not have, or has with another type or shape"
+                f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
+                "model that was fitted, or is of another kind or size there"
             )
     given = {name: held[name] for name in settings if name in held}
     try:
