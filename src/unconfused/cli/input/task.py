@@ -87,7 +87,10 @@ def complete_task(task: Task, n_rows: int, checked: CheckedRows | None) -> Task:
     true = set() if task.y_true is None else distinct_labels(task.y_true)
     if true - names:
         never = ", ".join(sorted(map(repr, true - names))[:6])
-        notes.append(f"True classes that never occur as a label: {never}.")
+        notes.append(
+            f"True classes that never occur as a label: {never}. If one marks a missing truth, "
+            "name it with --missing."
+        )
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
     if checked is None:
