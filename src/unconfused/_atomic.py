@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -73,6 +73,15 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
         scratch.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def os_errors_as(kind: type[Exception]) -> Iterator[None]:
+    """Raise OS errors, whose messages say what to do, as errors of another kind."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(str(error)) from None
+
+
 def refuse_target(target: Path, *, force: bool) -> None:
     """Raise if a file could not, or should not, be written here."""
     try:
@@ -115,13 +124,13 @@ def _scratch(target: Path) -> Path:
 
 
 def _is_writable(target: Path) -> bool:
-    """Return whether a file may be changed: to root, everything else is writable too."""
+    """Return whether a file may be changed; root could write to read-only ones too."""
     any_write = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
     return bool(target.stat().st_mode & any_write) and os.access(target, os.W_OK)
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove scratch files of processes of this machine that are no more."""
+    """Remove scratch files of processes of this machine that have ended."""
     with contextlib.suppress(OSError):  # a folder that cannot be read has said so, or will
         for name in os.listdir(folder):
             found = SCRATCH.fullmatch(name)

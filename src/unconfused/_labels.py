@@ -42,8 +42,7 @@ def is_missing(labels: Labels) -> BoolArray:
     array([False,  True,  True])
     """
     if labels.dtype.kind == "f":
-        missing: BoolArray = np.isnan(labels)
-        return missing
+        return np.asarray(np.isnan(labels))
     if labels.dtype.kind != "O":
         return np.zeros(labels.shape, dtype=bool)
     # pandas' NA cannot be compared, and NaN differs from itself.
@@ -174,7 +173,7 @@ def encode_labels(
     named = None if classes is None else sorted_classes(classes)
     automatic = isinstance(missing_label, str) and missing_label == "auto"
     if automatic:
-        observed_missing |= _minus_one_in_observed(observed, observed_missing, named)
+        observed_missing |= _minus_one(observed, observed_missing, named)
     shown = _distinct(_present(observed, observed_missing))
     if y_true is None:
         truth, truth_missing = observed, np.ones(len(observed), dtype=bool)
@@ -183,7 +182,7 @@ def encode_labels(
         if len(truth) != len(observed):
             raise ValueError(f"y_true has {len(truth)} labels but y has {len(observed)}.")
         if automatic:
-            truth_missing |= _minus_one_in_truth(truth, truth_missing, shown, named)
+            truth_missing |= _minus_one(truth, truth_missing, named, shown)
     true_shown = _distinct(_present(truth, truth_missing))
     if named is None:
         _refuse_gaps_as_text(shown, true_shown)
@@ -266,41 +265,32 @@ def known_truth(
     """Return true labels and a mask of missing ones, for a model with these classes."""
     truth, missing = split_missing(y_true, "y_true", missing_label)
     if isinstance(missing_label, str) and missing_label == "auto":
-        missing |= _minus_one_in_observed(truth, missing, classes)
+        missing |= _minus_one(truth, missing, classes)
     return truth, missing
 
 
-def _minus_one_in_observed(labels: Labels, missing: BoolArray, named: Labels | None) -> BoolArray:
+def _minus_one(
+    labels: Labels, missing: BoolArray, named: Labels | None, shown: Labels | None = None
+) -> BoolArray:
+    """Return where -1 marks a missing label; for truths, `shown` are the observed labels."""
     present = _present(labels, missing)
+    others = present[:0] if shown is None else shown
     none = np.zeros(len(labels), dtype=bool)
     if not _holds_integers(present) or not np.any(present == -1):
         return none
     if named is not None:
-        can_be_missing = not _contains(named, -1)
+        is_class = _contains(named, -1)
+    elif not _contains(others, -1):
+        is_class = len(_union(others, np.unique(present[present != -1]))) < 2
     else:
-        can_be_missing = len(np.unique(present[present != -1])) >= 2
-    return (labels == -1) & ~missing if can_be_missing else none
-
-
-def _minus_one_in_truth(
-    truth: Labels, missing: BoolArray, shown: Labels, named: Labels | None
-) -> BoolArray:
-    present = truth[~missing]
-    none = np.zeros(len(truth), dtype=bool)
-    if not _holds_integers(present) or not np.any(present == -1):
-        return none
-    if named is not None:
-        return none if _contains(named, -1) else (truth == -1) & ~missing
-    if not _contains(shown, -1):
-        others = _union(shown, np.unique(present[present != -1]))
-        return (truth == -1) & ~missing if len(others) >= 2 else none
-    if missing.any():
-        return none  # NaN marks missing labels here, so -1 is the class that y shows
-    raise ValueError(
-        "-1 in y_true could be the class -1 that y shows, or a missing truth. Mark missing "
-        "truths with NaN; if -1 is the class everywhere, say so with `classes`, or with "
-        "missing_label=None."
-    )
+        is_class = bool(missing.any())  # NaN marks missing truths, so -1 is the class that y shows
+        if not is_class:
+            raise ValueError(
+                "-1 in y_true could be the class -1 that y shows, or a missing truth. Mark missing "
+                "truths with NaN; if -1 is the class everywhere, say so with `classes`, or with "
+                "missing_label=None."
+            )
+    return none if is_class else (labels == -1) & ~missing
 
 
 def _contains(labels: Labels, value: int) -> bool:
@@ -308,10 +298,8 @@ def _contains(labels: Labels, value: int) -> bool:
 
 
 def _union(first: Labels, second: Labels) -> Labels:
-    if not len(second):
-        return first
-    if not len(first):
-        return second
+    if not len(first) or not len(second):
+        return first if len(first) else second
     if _family(first) != _family(second):
         raise ValueError(
             f"y and y_true hold labels of different types ({_sample(first)} against "
@@ -328,8 +316,7 @@ def _union(first: Labels, second: Labels) -> Labels:
 
 
 def _family(labels: Labels) -> str:
-    kind = labels.dtype.kind
-    return "number" if kind in "iufb" else kind
+    return "number" if labels.dtype.kind in "iufb" else labels.dtype.kind
 
 
 def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:
@@ -373,3 +360,41 @@ def _look_up(labels: Labels, classes: Labels) -> tuple[IntArray, BoolArray]:
 def _sample(labels: Labels, most: int = 6) -> str:
     shown = ", ".join(repr(entry) for entry in labels[:most].tolist())
     return shown + (", ..." if len(labels) > most else "")
+
+
+def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
+    """Return the row and column labels of a DataFrame or estimate; None if it has none."""
+    # Columns first: a frame may have a column named "classes".
+    if not hasattr(confusion, "columns"):
+        if not hasattr(confusion, "classes") or callable(confusion.classes):
+            return None
+        classes, labels = np.asarray(confusion.classes), getattr(confusion, "labels", None)
+        return classes, classes if labels is None else np.asarray(labels)
+    if not hasattr(confusion, "index"):
+        raise ValueError(
+            "This frame has no row labels, so its rows cannot be matched to the classes. Pass "
+            "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
+        )
+    return np.asarray(confusion.index), np.asarray(confusion.columns)
+
+
+def refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
+    """Raise if the names on a side of a matrix are not the classes."""
+    given, wanted = labels.tolist(), classes.tolist()
+    if len(set(given)) != len(given):
+        raise ValueError(f"The {where} of the confusion matrix name a class twice: {given}.")
+    if set(given) == set(wanted):
+        return
+    only_given = [label for label in given if label not in set(wanted)]
+    only_wanted = [label for label in wanted if label not in set(given)]
+    raise ValueError(
+        f"The {where} of the confusion matrix do not match the classes: it has {only_given} "
+        f"which are no classes, and lacks {only_wanted}. Use the same labels, of the same type, "
+        "in the matrix and in the data."
+    )
+
+
+def places_of(labels: Labels, classes: Labels) -> IntArray:
+    """Return where each class stands among labels."""
+    where = {label: place for place, label in enumerate(labels.tolist())}
+    return np.array([where[label] for label in classes.tolist()], dtype=np.intp)

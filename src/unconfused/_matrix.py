@@ -17,8 +17,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse import issparse
 from scipy.special import ndtri
 
-from unconfused._confusion_names import confusion_classes as confusion_classes
-from unconfused._confusion_names import own_labels, places_of, refuse_other_labels
+from unconfused._labels import own_labels, places_of, refuse_other_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 ROW_SUM_TOLERANCE = 1e-3
@@ -318,15 +317,20 @@ def condition_of(matrix: FloatArray) -> float:
 
 def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
     """Warn if C is singular."""
+    if (why := _singularity(matrix, classes)) is not None:
+        warnings.warn(why, ConfusionWarning, stacklevel=2)
+
+
+def _singularity(matrix: FloatArray, classes: Labels) -> str | None:
+    """Say which classes a singular C does not tell apart; None if it is not singular."""
     condition = condition_of(matrix)
-    if not condition < SINGULAR_BEYOND:
-        warnings.warn(
-            f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
-            f"classes {dependent_classes(matrix, classes)} are (nearly) dependent, so the labels "
-            "alone cannot tell these classes apart.",
-            ConfusionWarning,
-            stacklevel=2,
-        )
+    if condition < SINGULAR_BEYOND:
+        return None
+    return (
+        f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
+        f"classes {dependent_classes(matrix, classes)} are (nearly) dependent, so the labels "
+        "alone cannot tell these classes apart."
+    )
 
 
 def label_chances(matrix: FloatArray) -> FloatArray:
@@ -361,13 +365,9 @@ def make_unmixing(
 ) -> Unmixing:
     """Return the unmixing of C; raise an error if it is singular, warn if ill-conditioned."""
     unmixing = Unmixing(matrix, classes, trusted, counts)
-    condition = unmixing.condition_number
-    if not condition < SINGULAR_BEYOND:
-        names = dependent_classes(matrix, classes)
+    if (why := _singularity(matrix, classes)) is not None:
         raise ValueError(
-            f"The confusion matrix is singular (condition number {condition:.2g}): the rows of "
-            f"classes {names} are (nearly) dependent, so the labels cannot tell these classes "
-            "apart. Merge some of them, get a matrix that separates them, or use "
+            f"{why} Merge some of them, get a matrix that separates them, or use "
             "UnconfusedLogisticRegression, which needs no inverse."
         )
     warn_if_ill_conditioned(unmixing, classes)

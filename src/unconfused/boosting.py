@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_labels, is_rectangular
+from unconfused._confusion_names import confusion_classes, confusion_labels, is_rectangular
 from unconfused._labels import encode_labels
 from unconfused._matrix import (
     align_confusion,
-    confusion_classes,
     label_chances,
 )
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels

@@ -271,36 +271,15 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return tags
 
 
-def kernel_projection(
-    n_components: int | None = None,
-    *,
-    kernel: Kernel = "rbf",
-    gamma: float | Literal["median"] = "median",
-    exact_limit: int = 5_000,
-    unit_norm: bool = True,
-    dtype: DTypeLike = np.float32,
-    random_state: int | np.random.RandomState | None = None,
-) -> KernelProjection:
+def kernel_projection(n_components: int | None = None, **parameters: Any) -> KernelProjection:
     """Return a transformer that projects rows on the leading components of a kernel.
-
-    The parameters are those of :class:`KernelProjection`.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Number of output features; ``None`` means at most 1,000.
-    kernel : {"rbf", "cosine"}, default="rbf"
-        Similarity of two rows.
-    gamma : "median" or float, default="median"
-        Inverse width of the kernel.
-    exact_limit : int, default=5000
-        Largest number of training rows for the exact computation.
-    unit_norm : bool, default=True
-        Whether to normalize projected rows to norm 1.
-    dtype : numpy dtype, default=numpy.float32
-        Type of the result.
-    random_state : int, RandomState or None, default=None
-        Seed of the rows drawn for the width and for the approximation.
+    **parameters
+        The other parameters of :class:`KernelProjection`.
 
     Returns
     -------
@@ -320,15 +299,7 @@ def kernel_projection(
     >>> model.fit(X, y).score(X, y)
     1.0
     """
-    return KernelProjection(
-        n_components,
-        kernel=kernel,
-        gamma=gamma,
-        exact_limit=exact_limit,
-        unit_norm=unit_norm,
-        dtype=dtype,
-        random_state=random_state,
-    )
+    return KernelProjection(n_components, **parameters)
 
 
 def _result_type(dtype: DTypeLike) -> np.dtype[Any]:

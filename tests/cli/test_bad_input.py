@@ -16,8 +16,7 @@ from pets import AUDIT, FIT, KNOWN, invoke, pets, pets_csv, refused, succeed, wr
 from unconfused import cli
 from unconfused._files import read
 from unconfused._text.extras import pip_install
-from unconfused.cli import model
-from unconfused.cli.input import source
+from unconfused.cli import fitting, model
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -206,7 +205,7 @@ def test_help_is_quick_and_needs_little():
 @pytest.mark.parametrize("module", ["pandas", "skops.io"])
 def test_an_extra_that_is_missing_is_named_before_the_work(module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setattr(model, "fit_plan", lambda *args: pytest.fail("work started"))
+    monkeypatch.setattr(fitting, "fit_plan", lambda *args: pytest.fail("work started"))
     assert pip_install("cli") in refused(*FIT)
 
 
@@ -214,7 +213,7 @@ def test_a_fault_of_ours_is_told_apart(monkeypatch):
     def fail(*args, **options):
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr(source, "make_plan", fail)
+    monkeypatch.setattr(model, "make_plan", fail)
     result = invoke(*FIT)
     assert result.exit_code == 1 and "--debug" in result.stderr
 

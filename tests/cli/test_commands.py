@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from unconfused import __version__, cli, noise, plot
+from unconfused import __version__, cli, noise
 from unconfused._text.extras import pip_install
-from unconfused.cli import digits_demo
+from unconfused.cli import demo_figure, digits_demo
 from unconfused.cli.app import app
 from unconfused.cli.commands import demo as demo_command
 
@@ -157,7 +157,7 @@ def test_failed_drawing_leaves_no_trace(tmp_path):
 
     (tmp_path / "a.png").write_text("old")
     with pytest.raises(OSError, match="disk full"):
-        plot.save_figure(Figure(), tmp_path / "a.png")
+        demo_figure.save_figure(Figure(), tmp_path / "a.png")
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
     assert (tmp_path / "a.png").read_text() == "old"
 

@@ -26,10 +26,9 @@ from scipy import sparse
 from unconfused import UnconfusedLogisticRegression
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
-from unconfused._files.append import open_table
 from unconfused._files.errors import DataFileError
 from unconfused._files.read import iter_tables, read_table
-from unconfused._files.write import write_table
+from unconfused._files.write import open_table, write_table
 from unconfused.cli.output.finite_scores import finite_scores
 
 pytestmark = pytest.mark.usefixtures("folder")

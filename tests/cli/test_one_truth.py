@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from pets import SETTINGS, pets, succeed, succeed_json
 
-from unconfused._report.analysis.accuracy import accuracy_words
+from unconfused._report.accuracy import accuracy_words
 from unconfused._report.data import CheckedAccuracy
 
 pytestmark = pytest.mark.usefixtures("folder")

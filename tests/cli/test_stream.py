@@ -24,6 +24,7 @@ from unconfused._columns.prepare import prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.write import write_table
 from unconfused.cli.input import parts as file_parts
+from unconfused.cli.input import source as file_source
 from unconfused.cli.input import stream as file_stream
 from unconfused.cli.scaling import scaler_for
 
@@ -225,7 +226,7 @@ def test_large_files_are_streamed_unasked(tmp_path, monkeypatch):
     data = write_table(pets(), tmp_path / "pets.csv")
     seen = []
     monkeypatch.setattr(file_stream.Stream, "open", lambda self: seen.append(self) or 1 / 0)
-    monkeypatch.setattr(file_parts, "STREAM_ABOVE", 100)
+    monkeypatch.setattr(file_source, "STREAM_ABOVE", 100)
     succeed("fit", data, "--label", "kind", *SETTINGS, "--no-stream", "-o", tmp_path / "a.skops")
     assert not seen
     with pytest.raises(AssertionError):

@@ -7,8 +7,8 @@ from pets import SETTINGS, pets, succeed_json
 
 from unconfused import noise
 from unconfused._files.write import write_table
-from unconfused._report.analysis import judge
-from unconfused.cli.commands import audit as audit_command
+from unconfused._report import case, judge
+from unconfused.cli import fitting
 from unconfused.cli.input import parts as file_parts
 from unconfused.cli.input import stream as file_stream
 
@@ -62,7 +62,7 @@ def test_audit(known, tmp_path):
 
 
 def test_the_list_of_a_file_in_parts_has_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(audit_command, "MOST_STREAMED", 50)
+    monkeypatch.setattr(fitting, "MOST_STREAMED", 50)
     data = write_table(pets(200).drop(columns="truth"), tmp_path / "pets.csv")
     options = ["--label", "kind", "--ignore", "checked", "--stream", *SETTINGS]
     found = succeed_json("audit", data, *options, "-o", tmp_path / "some.csv")
@@ -121,7 +121,7 @@ def test_models_of_folds_need_not_see_all_rows(tmp_path, monkeypatch):
     data = write_table(pets(400).drop(columns="truth"), tmp_path / "pets.csv")
     options = ["--label", "kind", "--truth", "checked", "--no-stream", *SETTINGS]
     succeed_json("audit", data, *options, "-o", tmp_path / "all.csv")
-    monkeypatch.setattr(judge, "MOST_TRAINED", 150)
+    monkeypatch.setattr(case, "MOST_TRAINED", 150)
     monkeypatch.setattr(judge, "JUDGED_ROWS", 17)
     succeed_json("audit", data, *options, "-o", tmp_path / "some.csv")
     whole, some = (pd.read_csv(tmp_path / name) for name in ("all.csv", "some.csv"))

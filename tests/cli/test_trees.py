@@ -11,8 +11,8 @@ from sklearn.datasets import dump_svmlight_file, make_blobs
 
 import unconfused
 from unconfused import noise
+from unconfused.cli import learners as trees
 from unconfused.cli import model as modelling
-from unconfused.cli import trees
 from unconfused.cli.input.task import Task
 
 pytestmark = pytest.mark.slow

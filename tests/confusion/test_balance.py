@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
-from unconfused._report.analysis.gather import gather
+from unconfused._report.gather import gather
 from unconfused.confusion import ConfusionEstimate, from_trusted
 from unconfused.confusion.estimation.balance import (
     balance,

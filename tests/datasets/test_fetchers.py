@@ -14,11 +14,9 @@ from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
 from unconfused.datasets import (
-    _download,
     _home,
-    _letter,
-    _optdigits,
     _reuters,
+    _uci,
     fetch_letter,
     fetch_music_genre,
     fetch_optdigits,
@@ -69,8 +67,8 @@ def small_digits(tmp_path, monkeypatch):
     for part, name, n_rows in (("train", "optdigits.tra", 4), ("test", "optdigits.tes", 2)):
         text = "".join(digits_row(row, row) for row in range(n_rows))
         checksum = write(tmp_path / "optdigits" / name, text)
-        files[part] = _home.TableFile(name, 65, n_rows, checksum)
-    monkeypatch.setattr(_optdigits, "FILES", files)
+        files[part] = _home.TableFile(name, checksum, 65, n_rows)
+    monkeypatch.setattr(_uci, "DIGITS", files)
     return tmp_path
 
 
@@ -134,8 +132,8 @@ def test_binary_file_is_an_error(small_digits):
 def test_words_for_numbers_are_an_error(small_digits, monkeypatch, label):
     text = digits_row(0, label)
     checksum = write(small_digits / "optdigits" / "optdigits.tra", text)
-    table = _home.TableFile("optdigits.tra", 65, 1, checksum)
-    monkeypatch.setattr(_optdigits, "FILES", {"train": table})
+    table = _home.TableFile("optdigits.tra", checksum, 65, 1)
+    monkeypatch.setattr(_uci, "DIGITS", {"train": table})
     with pytest.raises(ValueError, match=r"optdigits\.tra is damaged"):
         fetch_optdigits(data_home=small_digits)
 
@@ -153,8 +151,8 @@ def openml_digits(monkeypatch):
         calls.append((name, options))
         return Bunch(data=data, target=target)
 
-    monkeypatch.setattr(_download, "fetch_openml", fake)
-    monkeypatch.setattr(_optdigits, "OPENML_SHAPE", data.shape)
+    monkeypatch.setattr(_uci, "fetch_openml", fake)
+    monkeypatch.setitem(_uci.OPENML_SHAPES, "optdigits", data.shape)
     return calls
 
 
@@ -172,7 +170,7 @@ def test_optdigits_downloads_once_and_removes_the_test_rows(openml_digits, tmp_p
 
 
 def test_optdigits_test_rows_need_no_download(monkeypatch, tmp_path):
-    monkeypatch.setattr(_download, "fetch_openml", no_network)
+    monkeypatch.setattr(_uci, "fetch_openml", no_network)
     X, y = fetch_optdigits(data_home=tmp_path, subset="test", return_X_y=True)
     expected, labels = load_digits(return_X_y=True)
     np.testing.assert_array_equal(X, expected)
@@ -181,21 +179,21 @@ def test_optdigits_test_rows_need_no_download(monkeypatch, tmp_path):
 
 def test_optdigits_refuses_a_table_without_the_test_rows(monkeypatch, tmp_path):
     table = Bunch(data=np.zeros((5, 64)), target=np.array(list("01234"), dtype=object))
-    monkeypatch.setattr(_download, "fetch_openml", lambda *args, **options: table)
-    monkeypatch.setattr(_optdigits, "OPENML_SHAPE", (5, 64))
+    monkeypatch.setattr(_uci, "fetch_openml", lambda *args, **options: table)
+    monkeypatch.setitem(_uci.OPENML_SHAPES, "optdigits", (5, 64))
     with pytest.raises(ValueError, match="0 of the 1797 test rows"):
         fetch_optdigits(data_home=tmp_path)
 
 
 def test_unexpected_shape_from_openml_is_an_error(openml_digits, monkeypatch, tmp_path):
-    monkeypatch.setattr(_optdigits, "OPENML_SHAPE", (5620, 64))
+    monkeypatch.setitem(_uci.OPENML_SHAPES, "optdigits", (5620, 64))
     with pytest.raises(ValueError, match=r"OpenML's copy of 'optdigits'.*expected shape"):
         fetch_optdigits(data_home=tmp_path)
-    assert not (tmp_path / "optdigits" / _download.CACHED_NAME).exists()
+    assert not (tmp_path / "optdigits" / _uci.CACHED_NAME).exists()
 
 
 def test_damaged_copy_of_a_download_is_an_error(tmp_path):
-    write(tmp_path / "optdigits" / _download.CACHED_NAME, "not an archive")
+    write(tmp_path / "optdigits" / _uci.CACHED_NAME, "not an archive")
     with pytest.raises(ValueError, match=r"openml\.npz is damaged"):
         fetch_optdigits(data_home=tmp_path)
 
@@ -212,7 +210,7 @@ def test_damaged_copy_of_a_download_is_an_error(tmp_path):
     ],
 )
 def test_no_network_is_explained(fetch, folder, file, monkeypatch, tmp_path):
-    monkeypatch.setattr(_download, "fetch_openml", no_network)
+    monkeypatch.setattr(_uci, "fetch_openml", no_network)
     monkeypatch.setattr(_reuters, "fetch_rcv1", no_network)
     with pytest.raises(ConnectionError, match="nobody answers") as caught:
         fetch(data_home=tmp_path)
@@ -239,9 +237,9 @@ def letter_text(letters: str) -> str:
 @pytest.fixture
 def small_letter(tmp_path, monkeypatch):
     checksum = write(tmp_path / "letter" / "letter-recognition.data", letter_text("TIDN"))
-    table = replace(_letter.FILE, n_rows=4, sha256=checksum)
-    monkeypatch.setattr(_letter, "FILE", table)
-    monkeypatch.setattr(_letter, "N_TRAIN", 3)
+    table = replace(_uci.LETTER, n_rows=4, sha256=checksum)
+    monkeypatch.setattr(_uci, "LETTER", table)
+    monkeypatch.setattr(_uci, "N_TRAINING_LETTERS", 3)
     return tmp_path
 
 
@@ -257,8 +255,8 @@ def test_letter_reads_its_file(small_letter, subset, letters):
 
 def test_letter_downloads(monkeypatch, tmp_path):
     table = Bunch(data=np.arange(32.0).reshape(2, 16), target=np.array(["Z", "A"], dtype=object))
-    monkeypatch.setattr(_download, "fetch_openml", lambda *args, **options: table)
-    monkeypatch.setattr(_letter, "OPENML_SHAPE", (2, 16))
+    monkeypatch.setattr(_uci, "fetch_openml", lambda *args, **options: table)
+    monkeypatch.setitem(_uci.OPENML_SHAPES, "letter", (2, 16))
     for _ in range(2):  # the second time from our copy
         X, y = fetch_letter(data_home=tmp_path, return_X_y=True)
         np.testing.assert_array_equal(X, table.data)
@@ -267,6 +265,6 @@ def test_letter_downloads(monkeypatch, tmp_path):
 
 def test_letter_refuses_other_classes(small_letter, monkeypatch):
     checksum = write(small_letter / "letter" / "letter-recognition.data", letter_text("TI1N"))
-    monkeypatch.setattr(_letter, "FILE", replace(_letter.FILE, sha256=checksum))
+    monkeypatch.setattr(_uci, "LETTER", replace(_uci.LETTER, sha256=checksum))
     with pytest.raises(ValueError, match="no letters"):
         fetch_letter(data_home=small_letter)

@@ -8,8 +8,8 @@ from dataset_files import local_data
 from sklearn.datasets import load_digits
 
 from unconfused.datasets import (
-    _optdigits,
     _reuters,
+    _uci,
     fetch_letter,
     fetch_medical_relations,
     fetch_music_genre,
@@ -35,9 +35,9 @@ def test_real_training_digits_are_found_in_openmls_order():
     home = local_data("optdigits")
     X, y = fetch_optdigits(data_home=home, subset="all", return_X_y=True)
     shuffled = np.random.RandomState(0).permutation(X.shape[0])
-    data, _ = _optdigits._without_test_rows(X[shuffled], y[shuffled])
+    data, _ = _uci._without_test_rows(X[shuffled], y[shuffled])
     assert data.shape == (3823, 64)
-    in_order, _ = _optdigits._without_test_rows(X, y)
+    in_order, _ = _uci._without_test_rows(X, y)
     np.testing.assert_array_equal(in_order, X[:3823])
 
 

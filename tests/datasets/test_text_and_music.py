@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from unconfused.datasets import (
-    _music_genre,
+    _crowds,
     _reuters,
     fetch_music_genre,
     fetch_reuters,
@@ -142,8 +141,11 @@ def test_reuters_downloads(monkeypatch, tmp_path):
 # Music genre --------------------------------------------------------------------------------------
 
 
+SONGS = {"a": "jazz", "b": "rock", "c": "pop"}
+
+
 def songs_text(songs: dict[str, str]) -> str:
-    lines = [",".join(_music_genre.SONG_COLUMNS)]
+    lines = [",".join(_crowds.MUSIC.columns)]
     lines += [f"{song}," + "0.5," * 124 + genre for song, genre in songs.items()]
     return "\n".join(lines) + "\n"
 
@@ -151,12 +153,11 @@ def songs_text(songs: dict[str, str]) -> str:
 @pytest.fixture
 def small_music(tmp_path, monkeypatch):
     folder = tmp_path / "music_genre"
-    train = write(folder / "train.csv", songs_text({"a": "jazz", "b": "rock", "c": "pop"}))
+    train = write(folder / "train.csv", songs_text(SONGS))
     test = write(folder / "test.csv", songs_text({"d": "rock"}))
     answers = write(folder / "answers.csv", "annotator,song,label\n7,b,pop\n2,a,jazz\n7,a,rock\n")
     for part, checksum in (("train", train), ("test", test), ("answers", answers)):
-        table = replace(_music_genre.FILES[part], sha256=checksum)
-        monkeypatch.setitem(_music_genre.FILES, part, table)
+        monkeypatch.setitem(_crowds.MUSIC.checksums, part, checksum)
     return tmp_path
 
 
@@ -205,7 +206,7 @@ def test_music_says_which_files_and_columns_are_expected(small_music, name):
     (small_music / "music_genre" / name).unlink()
     with pytest.raises(FileNotFoundError, match="cannot be downloaded") as caught:
         fetch_music_genre(data_home=small_music)
-    for part in ("train.csv", "answers.csv", "feature123", "annotator, song, label"):
+    for part in ("train.csv", "answers.csv", "feature123", "``annotator``, ``song``"):
         assert part in str(caught.value)
     assert fetch_music_genre(data_home=small_music, subset="test").target.tolist() == ["rock"]
 
@@ -218,8 +219,8 @@ def test_music_says_which_files_and_columns_are_expected(small_music, name):
         ("answers.csv", "annotator,song,label\n7,z,pop\n", "songs that train.csv lacks"),
         ("answers.csv", "annotator,song,label\n7,b,pop\n7,b,rock\n", "two answers"),
         ("train.csv", "id,class\na,jazz\n", "row 1 has 2 fields, expected 126"),
-        ("train.csv", songs_text({"a": "jazz"}).replace("0.5", "loud"), "numbers were expected"),
-        ("train.csv", songs_text({"a": "jazz"}) + songs_text({"a": "pop"}).split("\n")[1], "twice"),
+        ("train.csv", songs_text(SONGS).replace("0.5", "loud"), "numbers were expected"),
+        ("train.csv", songs_text(SONGS) + songs_text({"a": "pop"}).split("\n")[1], "twice"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*is not the copy:UserWarning")

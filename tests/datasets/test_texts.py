@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from dataset_files import write
 
 from unconfused.datasets import (
-    _medical,
-    _sentiment,
-    _youtube,
+    _crowds,
     fetch_medical_relations,
     fetch_sentiment_polarity,
     fetch_youtube_spam,
@@ -53,7 +49,7 @@ def test_sentiment_subsets(small_sentiment):
 
 @pytest.fixture
 def small_youtube(tmp_path):
-    header = ",".join(_youtube.COLUMNS)
+    header = ",".join(_crowds.YOUTUBE.columns)
     write(
         tmp_path / "youtube_spam" / "train.csv",
         f"{header}\n0,look here,spam,,spam,,,,,,,,ham\n1,nice,ham,,,,,,,,,,\n",
@@ -75,7 +71,7 @@ def test_youtube_rules_abstain(small_youtube):
 
 @pytest.fixture
 def small_medical(tmp_path):
-    header = ",".join(_medical.COLUMNS)
+    header = ",".join(_crowds.MEDICAL.columns)
     rows = '0,"A, B.",A,B,cause,none,0.2,\n1,C and D,C,D,none,cause,0.9,cause\n'
     write(tmp_path / "medical_relations" / "cause.csv", f"{header}\n{rows}")
     return tmp_path
@@ -96,7 +92,7 @@ def test_medical_knows_some_truths(small_medical):
 @pytest.mark.parametrize(
     ("fetch", "words"),
     [
-        (fetch_sentiment_polarity, ["Rodrigues", "answers.csv", "annotator, item, label"]),
+        (fetch_sentiment_polarity, ["Rodrigues", "answers.csv", "``annotator``, ``item``"]),
         (fetch_youtube_spam, ["UCI", "WRENCH", "train.csv"]),
         (fetch_medical_relations, ["CrowdTruth", "cause.csv", "distant_label"]),
     ],
@@ -145,8 +141,7 @@ def test_other_copies_are_warned_of(small_youtube, monkeypatch):
         fetch_youtube_spam(data_home=small_youtube)
     checksum = write(
         small_youtube / "youtube_spam" / "train.csv",
-        ",".join(_youtube.COLUMNS) + "\n0,a,ham,,,,,,,,,,\n",
+        ",".join(_crowds.YOUTUBE.columns) + "\n0,a,ham,,,,,,,,,,\n",
     )
-    monkeypatch.setitem(_youtube.FILES, "train", replace(_youtube.FILES["train"], sha256=checksum))
+    monkeypatch.setitem(_crowds.YOUTUBE.checksums, "train", checksum)
     assert fetch_youtube_spam(data_home=small_youtube).data.tolist() == ["a"]
-    assert _sentiment.FILES["train"].own_copies

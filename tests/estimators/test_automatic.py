@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import train_test_split
 
 from unconfused import LabelNoiseWarning, UnconfusedLogisticRegression, noise
+from unconfused._matrix import ConfusionWarning
 from unconfused.estimators.automatic.average import Member, shares_of
 from unconfused.estimators.automatic.held_out import FOLDS, fold_numbers
 from unconfused.estimators.automatic.search import PENALTIES, USUAL_PENALTY
@@ -214,3 +215,32 @@ def test_few_rows_get_the_usual_penalty():
     clf = UnconfusedLogisticRegression(problem.C).fit(problem.X, problem.y)
     assert clf.l2_ == pytest.approx(USUAL_PENALTY * unit(problem.X))
     assert clf.noisy_weight_ == 1.0 and not hasattr(clf, "choice_")
+
+
+def test_a_class_without_a_trusted_row_is_learnt_from_its_labels():
+    X, truth = load_digits(return_X_y=True)
+    C = noise.random_confusion(10, strength=0.5, random_state=1)
+    labels = noise.corrupt_labels(truth, C, random_state=0)
+    checked = np.full(1000, np.nan)
+    rows = np.random.RandomState(0).choice(1000, 150, replace=False)
+    rows = rows[truth[rows] != 3]
+    checked[rows] = truth[rows]
+    with pytest.warns(ConfusionWarning, match="is of class 3; mistakes in its labels"):
+        model = UnconfusedLogisticRegression(relabel=0).fit(
+            X[:1000] / 16, labels[:1000], y_true=checked
+        )
+    right = model.predict(X[1000:] / 16) == truth[1000:]
+    assert right.mean() > 0.85
+    assert right[truth[1000:] == 3].mean() > 0.6
+    assert not np.any((model.choice_["noisy_weight"] == 0) & (model.choice_["share"] > 0))
+
+
+def test_the_search_stops_where_the_penalty_no_longer_matters():
+    """Weaker penalties than the best are tried no further than the loss shows a rise."""
+    X, truth = load_digits(return_X_y=True)
+    labels = noise.corrupt_labels(truth, noise.symmetric(10, 0.5), random_state=0)
+    model = UnconfusedLogisticRegression(noise.symmetric(10, 0.5), relabel=0)
+    tried = model.fit(X / 16, labels).choice_
+    best = int(tried["loss"].argmin())
+    assert tried["loss"][tried["chosen"] > 0][0] - tried["loss"][best] <= 1.0 / len(X)
+    assert len(tried["l2"]) <= 8

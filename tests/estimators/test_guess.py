@@ -106,8 +106,8 @@ def test_a_saved_model_still_says_that_it_is_a_guess(blobs, tmp_path):
 
 
 def test_a_report_says_that_it_is_a_guess(blobs):
-    from unconfused._report.analysis.case import open_case
-    from unconfused._report.analysis.confusion_source import find_source
+    from unconfused._report.case import open_case
+    from unconfused._report.source import find_source
 
     X, _, y = blobs
     with pytest.warns(GuessedConfusionWarning):

@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from unconfused.engines.local.gram import GramSums
-from unconfused.engines.local.sums import KeptSums, LazySums, SumsOnDemand
+from unconfused.engines.local.sums import GramSums, KeptSums, LazySums, SumsOnDemand
 
 STRATEGIES = [KeptSums, LazySums, GramSums, SumsOnDemand]
 
 
 def force(patch, strategy):
     """Let partitions sum rows by this strategy, whatever there is room for."""
-    patch.setattr("unconfused.engines.local.partition.cell_sums", strategy)
+    patch.setattr("unconfused.engines.local.engine.cell_sums", strategy)
 
 
 def make_rows(rng, n, d, dtype=np.float64):

@@ -32,7 +32,8 @@ from sklearn.utils import all_estimators
 
 import unconfused
 from unconfused.persistence import ModelFileError
-from unconfused.persistence._table.allowed import full_name, table
+from unconfused.persistence._table.allowed import table
+from unconfused.persistence._table.checks import full_name
 
 pytestmark = pytest.mark.slow
 

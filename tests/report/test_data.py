@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
-from unconfused._report.analysis.gather import gather
-from unconfused._report.analysis.tables import RowListing
+from unconfused._report.gather import gather
+from unconfused._report.tables import RowListing
 
 pytestmark = pytest.mark.slow
 

@@ -15,9 +15,10 @@ import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._html import element, escape
 from unconfused._report import write
-from unconfused._report.analysis.gather import gather
-from unconfused._report.analysis.tables import RowListing
+from unconfused._report.gather import gather
+from unconfused._report.html import page
 from unconfused._report.html.page import render
+from unconfused._report.tables import RowListing
 
 pytestmark = pytest.mark.slow
 
@@ -142,11 +143,11 @@ def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def interrupted(data):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(write, "render", interrupted)
+    monkeypatch.setattr(page, "render", interrupted)
     with pytest.raises(KeyboardInterrupt):
         unconfused.write_report(model, X[:300], SEEN[:300], path, force=True, **given)
     assert path.read_text(encoding="utf-8") == before
-    monkeypatch.setattr(write, "render", lambda data: "new")
+    monkeypatch.setattr(page, "render", lambda data: "new")
     unconfused.write_report(model, X[:300], SEEN[:300], path, force=True, **given)
     assert path.read_text() == "new"
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"], "nothing left behind"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from unconfused._report.analysis.vote_powers import vote_powers
+from unconfused._report.judge import vote_powers
 from unconfused.confusion._dawid_skene import Crowd
 
 N_ROWS, N_ANNOTATORS, N_CLASSES = 1500, 6, 3

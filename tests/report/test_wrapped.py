@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unconfused import UnconfusedClassifier, noise, write_report
-from unconfused._report.analysis.gather import gather
+from unconfused._report.gather import gather
 
 C = noise.pairwise(3, 0.3)
 

@@ -116,38 +116,28 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
         if summary.levels is None:
             raise ColumnError(f"{name!r} has more than {MOST_DISTINCT:,} different values.")
         plan.categories.append(name)
-    elif summary.kind == "dates":
-        _place_dates(plan, summary)
-    elif summary.kind == "numbers":
-        _place_numbers(plan, summary)
-    else:
+    elif summary.kind == "words":
         _place_words(plan, summary)
+    else:
+        _place_values(plan, summary)
     used = [name] in (plan.categories[-1:], plan.numbers[-1:])
     if used and summary.levels is not None:
         plan.values[name] = list(summary.levels)
 
 
-COUNTS_UP = (
-    "it rises with every row, as identifiers and time stamps do. To use it, name it as numbers."
-)
-
-
-def _place_dates(plan: ColumnPlan, summary: ColumnSummary) -> None:
-    if summary.role is None and _enough(summary) and summary.counts_up:
-        plan.left_out[summary.name] = COUNTS_UP
-    else:
-        plan.dates.append(summary.name)
-
-
-def _place_numbers(plan: ColumnPlan, summary: ColumnSummary) -> None:
-    if summary.role is None and _enough(summary) and summary.points:
+def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
+    undecided = summary.role is None and _enough(summary)
+    hint = "To use it, name it as numbers."
+    if undecided and summary.kind == "numbers" and summary.points:
         plan.left_out[summary.name] = (
-            "a different number in every row, as identifiers have. To use it, name it as numbers."
+            f"a different number in every row, as identifiers have. {hint}"
         )
-    elif summary.role is None and _enough(summary) and summary.counts_up:
-        plan.left_out[summary.name] = COUNTS_UP
+    elif undecided and summary.counts_up:
+        plan.left_out[summary.name] = (
+            f"it rises with every row, as identifiers and time stamps do. {hint}"
+        )
     else:
-        plan.numbers.append(summary.name)
+        (plan.numbers if summary.kind == "numbers" else plan.dates).append(summary.name)
 
 
 def looks_like_text(summary: ColumnSummary) -> bool:

@@ -103,34 +103,19 @@ def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummar
 
 def column_transformer(plan: ColumnPlan, *, for_trees: bool = False) -> ColumnTransformer:
     """Return the step that makes features of the columns, not fitted."""
-    if for_trees:
-        return _for_trees(plan)
-    parts: list[tuple[str, Any, Any]] = []
-    if plan.numbers:
-        parts.append((NUMBERS, _numbers(), Named(plan.numbers)))
-    if plan.dates:
-        parts.append((DATES, make_pipeline(DateParts(), _numbers()), Named(plan.dates)))
-    if plan.categories:
-        levels = max(len(plan.values[name]) for name in plan.categories)
-        parts.append((CATEGORIES, _categories(levels), Named(plan.categories)))
-    parts += [
-        (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
+    # Trees split any column by order, and gaps off it.
+    steps: list[tuple[str, Any, list[str]]] = [
+        (NUMBERS, "passthrough" if for_trees else _numbers(), plan.numbers),
+        (DATES, DateParts() if for_trees else make_pipeline(DateParts(), _numbers()), plan.dates),
+        (CATEGORIES, _categories(plan, for_trees), plan.categories),
     ]
-    return ColumnTransformer(parts, verbose_feature_names_out=False)
-
-
-def _for_trees(plan: ColumnPlan) -> ColumnTransformer:
-    """Return the step for trees, which split any column by order, and gaps off it."""
-    parts: list[tuple[str, Any, Any]] = []
-    if plan.numbers:
-        parts.append((NUMBERS, "passthrough", Named(plan.numbers)))
-    if plan.dates:
-        parts.append((DATES, DateParts(), Named(plan.dates)))
-    if plan.categories:
-        levels = OrdinalEncoder(
-            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=math.nan
-        )
-        parts.append((CATEGORIES, levels, Named(plan.categories)))
+    parts: list[tuple[str, Any, Any]] = [
+        (name, step, Named(columns)) for name, step, columns in steps if columns
+    ]
+    if not for_trees:
+        parts += [
+            (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
+        ]
     return ColumnTransformer(parts, verbose_feature_names_out=False)
 
 
@@ -141,7 +126,11 @@ def _numbers() -> Pipeline:
     )
 
 
-def _categories(levels: int) -> OneHotEncoder:
-    if levels <= MOST_LEVELS:
+def _categories(plan: ColumnPlan, for_trees: bool) -> OneHotEncoder | OrdinalEncoder:
+    if for_trees:
+        return OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=math.nan
+        )
+    if all(len(plan.values[name]) <= MOST_LEVELS for name in plan.categories):
         return OneHotEncoder(handle_unknown="ignore")
     return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS)

@@ -8,11 +8,10 @@ from typing import IO, Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnPlan, begin_summaries, looks_like_text, plan_columns
-from unconfused._columns.number_store import NumberStore
 from unconfused._columns.pipeline import (
     CATEGORIES,
     DATES,
@@ -22,9 +21,8 @@ from unconfused._columns.pipeline import (
     column_transformer,
 )
 from unconfused._columns.prepare import finite_numbers
-from unconfused._columns.stand_in import stand_in
-from unconfused._columns.summary import cells_as_text, kind_of
-from unconfused._columns.word_counts import WordCounts
+from unconfused._columns.stores import NumberStore, WordCounts
+from unconfused._columns.summary import ColumnSummary, cells_as_text, kind_of
 from unconfused._typing import FloatArray
 
 
@@ -95,13 +93,13 @@ class ColumnsInBlocks:
         columns = column_transformer(plan)
         parts = {name: part for name, part, _ in columns.transformers}
         kept = {name: self._words[name].kept() for name in plan.text}
-        columns.fit(stand_in(plan, self._summaries, kept, parts.get(CATEGORIES)))
+        columns.fit(_stand_in(plan, self._summaries, kept, parts.get(CATEGORIES)))
         fitted = columns.named_transformers_
         if plan.numbers:
-            self._put_right(fitted[NUMBERS], plan.numbers)
+            self._correct(fitted[NUMBERS], plan.numbers)
         if plan.dates:
             names = [_part_name(n, k) for n in plan.dates for k in range(N_DATE_PARTS)]
-            self._put_right(fitted[DATES][-1], names)
+            self._correct(fitted[DATES][-1], names)
         for name in plan.text:
             fitted[f"{TEXT}{name}"].idf_ = self._words[name].inverse_frequencies()
         columns.sparse_output_ = self._is_sparse(columns, plan)
@@ -118,7 +116,7 @@ class ColumnsInBlocks:
         density = self.n_nonzero(plan) / (self._n_rows * width)
         return bool(plan.categories or plan.text) and density < columns.sparse_threshold
 
-    def _put_right(self, part: Pipeline, names: list[str]) -> None:
+    def _correct(self, part: Pipeline, names: list[str]) -> None:
         """Give a fitted imputer and scaler the medians, means and scales of the columns."""
         imputer, scaler = part[-2], part[-1]
         scalers = []
@@ -150,3 +148,45 @@ def _numbers_of(column: Any, name: str) -> dict[str, FloatArray]:
 
 def _part_name(name: str, place: int) -> str:
     return f"{name}\0{place}"
+
+
+def _stand_in(
+    plan: ColumnPlan,
+    summaries: dict[str, ColumnSummary],
+    words: dict[str, list[str]],
+    encoder: OneHotEncoder | None,
+) -> Any:
+    """Return a small frame that shows what a large one holds: every level and every word.
+
+    Fitted on it, a column transformer has all its parts in their right widths. Only numbers that
+    depend on all rows (medians, means, scales, inverse frequencies) have to be corrected
+    afterwards. The encoder of the categories says whether rare levels go together.
+    """
+    import pandas as pd
+
+    most = None if encoder is None else encoder.max_categories
+    columns: dict[str, list[Any]] = {name: [0.0, 1.0] for name in plan.numbers}
+    columns |= {name: [np.datetime64(0, "us"), np.datetime64(1, "us")] for name in plan.dates}
+    columns |= {name: _levels(summaries[name], most) for name in plan.categories}
+    columns |= {name: [" ".join(words[name]), ""] for name in plan.text}
+    longest, plain = max(map(len, columns.values())), {*plan.numbers, *plan.dates}
+    series = {}
+    for name, cells in columns.items():
+        filled = cells + cells[-1:] * (longest - len(cells))
+        series[name] = pd.Series(filled, dtype=None if name in plain else object)
+    return pd.DataFrame(series)
+
+
+def _levels(summary: ColumnSummary, most: int | None) -> list[Any]:
+    """Return every level; where rare ones go together, the others twice, a frequent one last."""
+    assert summary.levels is not None
+    counts: dict[Any, int] = {level: summary.levels[level] for level in sorted(summary.levels)}
+    if summary.n_present < summary.n_rows:
+        counts[np.nan] = summary.n_rows - summary.n_present
+    levels = list(counts)
+    if most is None or len(levels) < most:
+        return levels
+    # A stable sort, as in scikit-learn: the same of several equally frequent levels are kept.
+    order = np.argsort(list(counts.values()), kind="mergesort")
+    frequent = [levels[place] for place in order[1 - most :]]
+    return [*levels, *frequent]

@@ -1,4 +1,4 @@
-"""What is to be known of a column before it is decided what it is; blocks of rows add up."""
+"""Summary of a column, from which its kind is decided; additive over blocks of rows."""
 
 from __future__ import annotations
 
@@ -74,29 +74,30 @@ class ColumnSummary:
 
     def add(self, column: Any) -> None:
         """Take in some more rows of the column."""
-        if (
-            self.role in (None, "numbers")
-            and isinstance(column.dtype, np.dtype)
-            and column.dtype.kind in "iufb"
-        ):
-            self._add_numbers(column.to_numpy())
-            return
-        present = column.dropna()
+        plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb"
+        if plain and self.role in (None, "numbers"):
+            values = column.to_numpy()  # not with pandas: a wide table has very many columns
+            present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+        else:
+            present = column.dropna()
         self.n_rows += len(column)
         self.n_present += len(present)
         self._whole &= getattr(column.dtype, "kind", "O") in "iu"
         if not len(present):
             return
+        is_array = isinstance(present, np.ndarray)
         if self.first is None:
-            self.first = present.iloc[0]
+            self.first = present[0] if is_array else present.iloc[0]
         if self.role == "text":  # there is nothing to decide
             return
-        kind = "words" if self.role == "categories" else kind_of(column, present)
+        kind: Kind = "words"
+        if self.role != "categories":
+            kind = "numbers" if is_array else kind_of(column, present)
         self._kinds.add(kind)
         if kind == "words":
             self._add_words(cells_as_text(present))
         else:
-            self._add_values(present)
+            self._add_values(present if is_array else present.to_numpy())
 
     def _add_words(self, words: Any) -> None:
         import pandas as pd
@@ -114,42 +115,19 @@ class ColumnSummary:
             if len(self.levels) > MOST_DISTINCT:
                 self.levels = None
 
-    def _add_numbers(self, values: np.ndarray[Any, Any]) -> None:
-        """Take in numbers, without pandas: of a wide table there are very many columns."""
-        present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-        self.n_rows += len(values)
-        self.n_present += len(present)
-        self._whole &= values.dtype.kind in "iu"
-        if not len(present):
-            return
-        if self.first is None:
-            self.first = present[0]
-        self._kinds.add("numbers")
-        self._go_on(present)
+    def _add_values(self, values: np.ndarray[Any, Any]) -> None:
+        """Take in numbers or dates."""
+        if self._counts_up:
+            joined = values if self._last is None else np.concatenate([[self._last], values])
+            self._counts_up = bool(np.all(joined[1:] > joined[:-1]))
+            self._last = values[-1]
         if self._whole and ID_NAME.fullmatch(self.name):
-            self._whole_numbers.append(present)
+            self._whole_numbers.append(values)
         if self.levels is not None:
-            self.levels.update(dict.fromkeys(np.unique(present).tolist(), 1))
+            self.levels.update(dict.fromkeys(np.unique(values).tolist(), 1))
             # Several numbers that are not whole are measurements, never classes.
-            measured = len(self.levels) > 1 and present.dtype.kind == "f"
-            if len(self.levels) > FEW_NUMBERS or (measured and (present % 1 != 0).any()):
-                self.levels = None
-
-    def _go_on(self, values: np.ndarray[Any, Any]) -> None:
-        """Note whether values still only count up."""
-        if not self._counts_up:
-            return
-        joined = values if self._last is None else np.concatenate([[self._last], values])
-        self._counts_up = bool(np.all(joined[1:] > joined[:-1]))
-        self._last = values[-1]
-
-    def _add_values(self, present: Any) -> None:
-        self._go_on(present.to_numpy())
-        if self._whole and ID_NAME.fullmatch(self.name):
-            self._whole_numbers.append(present.to_numpy())
-        if self.levels is not None:
-            self.levels.update(dict.fromkeys(present.unique().tolist(), 1))
-            if len(self.levels) > FEW_NUMBERS:
+            measured = len(self.levels) > 1 and values.dtype.kind == "f"
+            if len(self.levels) > FEW_NUMBERS or (measured and (values % 1 != 0).any()):
                 self.levels = None
 
     @property

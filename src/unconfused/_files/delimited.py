@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from unconfused._files.errors import WRONG_ENCODING, DataFileError, reading
-from unconfused._files.formats import TableFile
+from unconfused._files.errors import WRONG_ENCODING, DataFileError
+from unconfused._files.formats import TableFile, find_encoding, open_utf8
 from unconfused._files.formulas import unescape_cell
-from unconfused._files.plain import LONGEST_CELL, check_header, delimiter_of, wrong_length
-from unconfused._files.quotes import CountedLines, quote_fault
-from unconfused._files.text import find_encoding, open_utf8
-from unconfused._files.types import column_names, typed
+from unconfused._files.quotes import (
+    LONGEST_CELL,
+    CountedLines,
+    check_header,
+    delimiter_of,
+    quote_fault,
+    wrong_length,
+)
+from unconfused._files.types import column_names
 
 BLOCK = 2 * 2**20
 """Bytes parsed at a time: no row can be longer. Arrow reads some thirty of them ahead."""
@@ -22,24 +27,8 @@ BYTES_PER_COLUMN = 640
 """Of a block of a wide table: every block costs its columns about a kilobyte each."""
 
 
-def read_delimited(
-    source: TableFile, encoding: str | None, delimiter: str | None, as_text: Collection[str]
-) -> Any:
-    """Return the whole file as a typed Arrow table."""
-    import pyarrow as pa
-
-    with reading(source.path, source.name):
-        batches = list(_batches(source, encoding, delimiter))
-        return typed(pa.Table.from_batches(batches), as_text)
-
-
 def iter_delimited(source: TableFile, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
-    """Yield the file as Arrow batches of text."""
-    with reading(source.path, source.name):
-        yield from _batches(source, encoding, delimiter)
-
-
-def _batches(source: TableFile, encoding: str | None, delimiter: str | None) -> Iterator[Any]:
+    """Yield the file as Arrow tables of text."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -70,12 +59,11 @@ def _batches(source: TableFile, encoding: str | None, delimiter: str | None) -> 
             )
             fixed = column_names([unescape_cell(name) for name in reader.schema.names])
             # None would be a table without columns, were there no rows.
-            nothing = [pa.array([], kind) for kind in reader.schema.types]
-            waiting = pa.RecordBatch.from_arrays(nothing, names=fixed)
-            n_rows = 0
+            waiting, n_rows = reader.schema.empty_table().rename_columns(fixed), 0
             for batch in reader:
                 yield waiting
-                waiting, n_rows = batch.rename_columns(fixed), n_rows + batch.num_rows
+                waiting = pa.Table.from_batches([batch]).rename_columns(fixed)
+                n_rows += batch.num_rows
         # A quote that is not closed shows at the end: before that, the last rows are kept back.
         fault = quote_fault(source, encoding, mark) if lines.is_in_doubt(n_rows) else None
         if fault is not None:

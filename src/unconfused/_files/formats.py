@@ -1,14 +1,16 @@
-"""File formats, by extension, checked against the first bytes."""
+"""File formats, by extension, checked against the first bytes; encodings of text."""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
+import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from unconfused._files.errors import DataFileError, reading
 
@@ -56,6 +58,16 @@ SIGNATURES = {
     b"SQLite format 3": "a SQLite database",
 }
 """First bytes of files that are not text."""
+
+
+MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Byte order marks, longer ones before their prefixes."""
 
 
 @dataclass(frozen=True)
@@ -132,3 +144,60 @@ def _refuse_other_content(source: TableFile, head: bytes) -> None:
         raise DataFileError(f"{source.path} is not a Parquet file, or its beginning is damaged.")
     if source.format == "npz" and not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         raise DataFileError(f"{source.path} is not an NPZ file, or its beginning is damaged.")
+
+
+def find_encoding(source: TableFile, chosen: str | None) -> str:
+    """Return the encoding: the one given, that of a byte order mark, or UTF-8."""
+    with source.open() as stream:
+        head = stream.read(4096)
+    if chosen is not None:
+        try:
+            known = codecs.lookup(chosen)
+        except LookupError:
+            raise DataFileError(f"There is no encoding {chosen!r}.") from None
+        if not getattr(known, "_is_text_encoding", True):
+            raise DataFileError(f"{chosen!r} is not an encoding of text.")
+        return "utf-8-sig" if known.name == "utf-8" else known.name
+    for mark, encoding in MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    if b"\0" in head:
+        raise DataFileError(
+            "it holds NUL bytes: it is not text, or text in UTF-16 without a byte order mark. Say "
+            "which encoding it has, or convert it to UTF-8."
+        )
+    return "utf-8-sig"
+
+
+def open_text(source: TableFile, encoding: str) -> TextIO:
+    """Open a file for reading text, without newline translation: quoted cells keep theirs."""
+    return io.TextIOWrapper(source.open(), encoding=encoding, newline="")
+
+
+def open_utf8(source: TableFile, encoding: str) -> BinaryIO:
+    """Open a file for reading its text as UTF-8 bytes."""
+    if encoding == "utf-8-sig":
+        return source.open()
+    recoded: Any = _Recoded(open_text(source, encoding))
+    return io.BufferedReader(recoded)
+
+
+class _Recoded(io.RawIOBase):
+    """Text, as a stream of UTF-8 bytes."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text, self._rest = text, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        if not self._rest:
+            self._rest = self._text.read(2**16).encode()
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        self._text.close()
+        super().close()

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import TableFile
+from unconfused._files.errors import DataFileError
+from unconfused._files.formats import TableFile, find_encoding, open_text
 from unconfused._files.plain import as_words, dates_of
-from unconfused._files.text import find_encoding, open_text
 from unconfused._files.types import column_names
 
 NESTED = {dict, list}
@@ -22,10 +21,7 @@ LONGEST_LINE = 64 * 2**20
 
 def iter_records(source: TableFile, encoding: str | None) -> Iterator[dict[str, Any]]:
     """Yield one dictionary per line."""
-    with (
-        reading(source.path, source.name),
-        open_text(source, find_encoding(source, encoding)) as stream,
-    ):
+    with open_text(source, find_encoding(source, encoding)) as stream:
         lines = iter(lambda: stream.readline(LONGEST_LINE), "")
         for number, line in enumerate(lines, start=1):
             if line.strip():

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files.errors import DataFileError, reading
-from unconfused._files.formats import TableFile
+from unconfused._files.errors import DataFileError
+from unconfused._files.formats import TableFile, find_encoding, open_text
 from unconfused._files.formulas import unescape_cell
-from unconfused._files.quotes import quote_fault
-from unconfused._files.text import find_encoding, open_text
+from unconfused._files.quotes import (
+    LONGEST_CELL,
+    check_header,
+    delimiter_of,
+    quote_fault,
+    wrong_length,
+)
 from unconfused._files.types import MISSING, column_names
-
-LONGEST_CELL = 64 * 2**20
-"""Bytes; no row can be longer either."""
-
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 BLANKS = " \t\n\v\f\r"
 INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
@@ -41,15 +41,14 @@ def iter_plain(
     as_text: Collection[str],
 ) -> Iterator[Any]:
     """Yield the file as frames of so many rows; None for one frame of all."""
-    with reading(source.path, source.name):
-        mark, encoding = delimiter_of(source, delimiter), find_encoding(source, encoding)
-        check_header(source, encoding, mark)
-        try:
-            with open_text(source, encoding) as stream:
-                yield from _frames(stream, mark, rows, as_text)
-        except csv.Error as error:
-            fault = quote_fault(source, encoding, mark)
-            raise DataFileError(fault or f"it is not well formed ({error}).") from None
+    mark, encoding = delimiter_of(source, delimiter), find_encoding(source, encoding)
+    check_header(source, encoding, mark)
+    try:
+        with open_text(source, encoding) as stream:
+            yield from _frames(stream, mark, rows, as_text)
+    except csv.Error as error:
+        fault = quote_fault(source, encoding, mark)
+        raise DataFileError(fault or f"it is not well formed ({error}).") from None
 
 
 def _frames(stream: Any, mark: str, rows: int | None, as_text: Collection[str]) -> Iterator[Any]:
@@ -74,46 +73,6 @@ def _frames(stream: Any, mark: str, rows: int | None, as_text: Collection[str]) 
         }
         yield pd.DataFrame(frame)
         begun += len(part)
-
-
-def delimiter_of(source: TableFile, chosen: str | None) -> str:
-    """Return the delimiter: the one given, or that of the format."""
-    if chosen is None:
-        return DELIMITERS[source.format]
-    if len(chosen) != 1 or chosen in '"\r\n' or not chosen.isascii():
-        raise DataFileError(f"The delimiter must be one character such as ';'; got {chosen!r}.")
-    return chosen
-
-
-def check_header(source: TableFile, encoding: str, delimiter: str) -> list[str]:
-    """Return the cells of the first row; raise if it cannot be a header."""
-    with open_text(source, encoding) as stream:
-        # No row can be longer than a block, and the reader takes a piece of a line for a whole one.
-        lines = iter(lambda: stream.readline(LONGEST_CELL), "")
-        try:
-            first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
-        except csv.Error as error:  # a name longer than any
-            fault = quote_fault(source, encoding, delimiter)
-            raise DataFileError(fault or f"its header cannot be read ({error}).") from None
-    if first is None:
-        raise DataFileError("it holds nothing but empty lines.")
-    if any("\0" in name for name in first):
-        raise DataFileError("its header holds NUL characters: this is not text.")
-    others = [mark for mark in ";\t|," if mark != delimiter and first[0].count(mark) > 0]
-    if len(first) == 1 and others and "\n" not in first[0]:
-        raise DataFileError(
-            f"its header has one column, {first[0][:60]!r}, but looks divided by {others[0]!r}. "
-            f"Say so with the delimiter."
-        )
-    return first
-
-
-def wrong_length(place: str, found: int, expected: int, text: str) -> str:
-    """Say that a row has more or fewer cells than the header."""
-    return (
-        f"{place} has {found} cells and the header {expected}: {text[:60]!r}. Every row needs "
-        "as many cells as the header; put cells that hold the delimiter into quotes."
-    )
 
 
 def typed_cells(cells: list[str], name: str, as_text: bool) -> Any:

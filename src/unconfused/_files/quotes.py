@@ -1,12 +1,18 @@
-"""Quotes in delimited text that are not closed, or closed by another: `quote_fault`."""
+"""What both readers of delimited text check: its delimiter, header and quotes."""
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import Any, cast
 
-from unconfused._files.formats import TableFile
-from unconfused._files.text import open_text
+from unconfused._files.errors import DataFileError
+from unconfused._files.formats import TableFile, open_text
+
+LONGEST_CELL = 64 * 2**20
+"""Bytes; no row can be longer either."""
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 LONGEST_LINE = 4 * 2**20
 """Characters of a line that are looked at; the parser takes no row as long as this."""
@@ -16,7 +22,7 @@ REST_OF_QUOTED = re.compile(r'(?:[^"]++|"")*+"')
 
 
 class CountedLines:
-    """A stream of bytes that counts the lines and the quotes it hands out, as a parser reads it."""
+    """A stream of bytes that counts lines and quotes while a parser reads it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream, self.closed = stream, False
@@ -107,3 +113,43 @@ class _Scan:
             f"the quote that opens in line {self._line}, column {self._column}, {what}. Close it "
             'where the cell ends; a quote that is part of a text is written twice ("").'
         )
+
+
+def delimiter_of(source: TableFile, chosen: str | None) -> str:
+    """Return the delimiter: the one given, or that of the format."""
+    if chosen is None:
+        return DELIMITERS[source.format]
+    if len(chosen) != 1 or chosen in '"\r\n' or not chosen.isascii():
+        raise DataFileError(f"The delimiter must be one character such as ';'; got {chosen!r}.")
+    return chosen
+
+
+def check_header(source: TableFile, encoding: str, delimiter: str) -> list[str]:
+    """Return the cells of the first row; raise if it cannot be a header."""
+    with open_text(source, encoding) as stream:
+        # No row can be longer than a block, and the reader takes a piece of a line for a whole one.
+        lines = iter(lambda: stream.readline(LONGEST_CELL), "")
+        try:
+            first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+        except csv.Error as error:  # a name longer than any
+            fault = quote_fault(source, encoding, delimiter)
+            raise DataFileError(fault or f"its header cannot be read ({error}).") from None
+    if first is None:
+        raise DataFileError("it holds nothing but empty lines.")
+    if any("\0" in name for name in first):
+        raise DataFileError("its header holds NUL characters: this is not text.")
+    others = [mark for mark in ";\t|," if mark != delimiter and first[0].count(mark) > 0]
+    if len(first) == 1 and others and "\n" not in first[0]:
+        raise DataFileError(
+            f"its header has one column, {first[0][:60]!r}, but looks divided by {others[0]!r}. "
+            f"Say so with the delimiter."
+        )
+    return first
+
+
+def wrong_length(place: str, found: int, expected: int, text: str) -> str:
+    """Say that a row has more or fewer cells than the header."""
+    return (
+        f"{place} has {found} cells and the header {expected}: {text[:60]!r}. Every row needs "
+        "as many cells as the header; put cells that hold the delimiter into quotes."
+    )

@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from unconfused._files.delimited import iter_delimited, read_delimited
+from unconfused._files.delimited import iter_delimited
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
 from unconfused._files.plain import iter_plain
@@ -66,25 +66,7 @@ def read_table(
         from unconfused._files.sparse import read_npz, read_svmlight
 
         return read_svmlight(source) if source.format == "svmlight" else read_npz(source)
-    has_arrow = _need_packages(source)
-    if source.format == "jsonl":
-        from unconfused._files.jsonlines import frame_of, iter_records
-
-        records = list(iter_records(source, encoding))
-        with reading(source.path, source.name):
-            return frame_of(records, as_text)
-    if not has_arrow:
-        return next(iter_plain(source, encoding, delimiter, None, as_text))
-    import pyarrow as pa
-
-    if source.format in ("csv", "tsv"):
-        table = read_delimited(source, encoding, delimiter, as_text)
-    else:
-        from unconfused._files.columnar import iter_batches
-
-        table = pa.concat_tables(list(iter_batches(source, BATCH_ROWS)))
-    with reading(source.path, source.name):
-        return to_frame(table)
+    return next(_frames(source, None, encoding, delimiter, as_text))
 
 
 def iter_tables(
@@ -124,12 +106,8 @@ def iter_tables(
     source = find_source(path, format)
     if source.format in ("svmlight", "npz"):
         raise DataFileError(f"{source.path}: {source.name} cannot be read in parts.")
-    has_arrow = _need_packages(source)
-    frames = _frames(source, rows, encoding, delimiter, as_text)
-    if not has_arrow and source.format != "jsonl":
-        frames = iter_plain(source, encoding, delimiter, rows, as_text)
     begun = 0
-    for frame in frames:
+    for frame in _frames(source, rows, encoding, delimiter, as_text):
         frame.index = range(begun, begun + len(frame))
         begun += len(frame)
         yield frame
@@ -137,45 +115,45 @@ def iter_tables(
 
 def _frames(
     source: TableFile,
-    rows: int,
+    rows: int | None,
     encoding: str | None,
     delimiter: str | None,
     as_text: Collection[str],
 ) -> Iterator[Any]:
-    if source.format == "jsonl":
-        from unconfused._files.jsonlines import frame_of, iter_records
+    """Yield frames of so many rows each, None for one of all; at least one, or an error."""
+    has_arrow = _need_packages(source)
+    is_text = source.format in ("csv", "tsv")
+    with reading(source.path, source.name):
+        if source.format == "jsonl":
+            from unconfused._files.jsonlines import frame_of, iter_records
 
-        records = iter_records(source, encoding)
-        first = list(itertools.islice(records, rows))
-        parts = iter(lambda: list(itertools.islice(records, rows)), [])
-        for part in itertools.chain([first], parts):
-            with reading(source.path, source.name):
+            records = iter_records(source, encoding)
+            part = list(itertools.islice(records, rows))
+            yield frame_of(part, as_text)
+            while part := list(itertools.islice(records, rows)):
                 yield frame_of(part, as_text)
-        return
-    text = source.format in ("csv", "tsv")
-    if text:
-        batches = iter_delimited(source, encoding, delimiter)
-    else:
-        from unconfused._files.columnar import iter_batches
-
-        batches = iter_batches(source, BATCH_ROWS)
-    for table in _regrouped(batches, rows):
-        with reading(source.path, source.name):
-            yield to_frame(typed(table, as_text) if text else table)
+        elif not has_arrow:
+            yield from iter_plain(source, encoding, delimiter, rows, as_text)
+        else:
+            tables = iter_delimited(source, encoding, delimiter) if is_text else _columnar(source)
+            for table in _regrouped(tables, rows):
+                yield to_frame(typed(table, as_text) if is_text else table)
 
 
-def _regrouped(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+def _regrouped(tables: Iterator[Any], rows: int | None) -> Iterator[Any]:
     """Yield tables of `rows` rows each, the last one shorter; at least one, if it is empty."""
     import pyarrow as pa
 
-    waiting, yielded = None, False
-    for batch in batches:
-        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        waiting = table if waiting is None else pa.concat_tables([waiting, table])
+    if rows is None:
+        yield pa.concat_tables(list(tables))
+        return
+    waiting, yielded = next(tables), False
+    for table in tables:
+        waiting = pa.concat_tables([waiting, table])
         while waiting.num_rows >= rows:
             yield waiting.slice(0, rows)
             waiting, yielded = waiting.slice(rows), True
-    if waiting is not None and (waiting.num_rows or not yielded):
+    if waiting.num_rows or not yielded:
         yield waiting
 
 
@@ -189,3 +167,34 @@ def _need_packages(source: TableFile) -> bool:
         return False
     import_extra("pyarrow", "files", f"Reading {source.name}")
     return True
+
+
+def _columnar(source: TableFile) -> Iterator[Any]:
+    """Yield a Parquet or Arrow file as Arrow tables, the first of them empty."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with contextlib.ExitStack() as stack:
+        if source.format == "parquet":
+            file = parquet.ParquetFile(source.path, page_checksum_verification=True)
+            stack.enter_context(file)
+            schema = file.schema_arrow
+            batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
+        else:
+            stream = stack.enter_context(source.open())
+            head = stream.read(6)
+            stream.seek(0)
+            if head[:4] == b"FEA1":
+                raise DataFileError("it is a Feather file of version 1; save it as Arrow.")
+            if head == b"ARROW1":
+                whole = pa.ipc.open_file(stream)
+                batches = map(whole.get_batch, range(whole.num_record_batches))
+            else:
+                batches = whole = pa.ipc.open_stream(stream)
+            schema = whole.schema
+        yield schema.empty_table()
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            # A damaged file may hold offsets that point anywhere: look before they are followed.
+            table.validate(full=True)
+            yield table

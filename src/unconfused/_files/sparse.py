@@ -45,20 +45,25 @@ class LabelledRows:
 
 def read_svmlight(source: TableFile) -> LabelledRows:
     """Read lines such as ``1 3:0.5 7:2``: a label, then features that are not zero."""
-    with reading(source.path, source.name):
-        try:
-            with source.open() as stream:
-                X, y = load_svmlight_file(stream, zero_based="auto")
-        except MemoryError:
-            raise
-        except Exception as error:  # the parser does not say where
-            raise DataFileError(first_bad_line(source, error)) from None
+    with reading(source.path, source.name), source.open() as stream:
+        X, y = _parse(source, stream, zero_based="auto")
         if not X.shape[0]:
             raise DataFileError("it holds no rows.")
-        if X.shape[1] > MOST_FEATURES:
-            raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
-        refuse_extremes(X)
         return LabelledRows(X, plain_labels(y))
+
+
+def _parse(source: TableFile, stream: Any, *, zero_based: Any, begun: int = 0) -> tuple[Any, Any]:
+    """Parse lines of svmlight, the first of which is row `begun` of the file."""
+    try:
+        X, y = load_svmlight_file(stream, zero_based=zero_based)
+    except MemoryError:
+        raise
+    except Exception as error:  # the parser does not say where
+        raise DataFileError(first_bad_line(source, error)) from None
+    if X.shape[1] > MOST_FEATURES:
+        raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
+    refuse_extremes(X, begun)
+    return X, y
 
 
 def write_rows(rows: LabelledRows, path: Path, *, force: bool = False) -> Path:
@@ -198,15 +203,7 @@ def iter_svmlight(source: TableFile, block: int | None = None) -> Iterator[tuple
     n_rows = 0
     with reading(source.path, source.name), source.open() as stream:
         while lines := _whole_lines(stream, block or BLOCK):
-            try:
-                X, y = load_svmlight_file(io.BytesIO(lines), zero_based=True)
-            except MemoryError:
-                raise
-            except Exception as error:  # the parser does not say where
-                raise DataFileError(first_bad_line(source, error)) from None
-            if X.shape[1] > MOST_FEATURES:
-                raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
-            refuse_extremes(X, n_rows)
+            X, y = _parse(source, io.BytesIO(lines), zero_based=True, begun=n_rows)
             n_rows += len(y)
             if len(y):  # not comments alone
                 yield X, y

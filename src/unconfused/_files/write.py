@@ -1,20 +1,24 @@
-"""Write tables, atomically: `write_table`."""
+"""Write tables, atomically: `write_table`, and in chunks `open_table`."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._files.errors import DataFileError, in_words, writing
-from unconfused._files.formats import NAMES, find_format
+from unconfused._files.formats import NAMES, PACKED, find_format
 from unconfused._files.formulas import escape_frame
 from unconfused._text.extras import import_extra
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
+
+Append = Callable[[Any], None]
 
 
 def write_table(
@@ -26,13 +30,13 @@ def write_table(
     ----------
     frame : pandas DataFrame
     path : a .csv, .tsv, .jsonl, .parquet or .arrow file; text also with .gz or .bz2
-    force : replace a file that is there already
-    escape : in CSV and TSV, put an apostrophe before text that a spreadsheet would take for a
-        formula; `read_table` takes it away again
+    force : whether to replace an existing file
+    escape : in CSV and TSV, whether to put an apostrophe before text that a spreadsheet would take
+        for a formula; `read_table` removes it
 
     Returns
     -------
-    The path. The file is written whole or not at all.
+    The path. The file is written completely or not at all.
 
     Raises
     ------
@@ -47,18 +51,47 @@ def write_table(
     'size,kind\n3,cat\n7,dog\n'
     """
     target = check_table_target(path, force=force)
-    found, packing = find_format(target)
-    packed = {None: None, ".gz": "gzip", ".bz2": "bz2"}[packing]
     try:
-        with writing(target), whole_file(target, force=force) as scratch:
-            _write(safe_text(frame, found, escape), scratch, found, packed)
+        with open_table(target, force=force, escape=escape) as append:
+            append(frame)
     except DataFileError:
         raise
     except Exception as error:  # values that the format cannot hold
-        raise DataFileError(
-            f"This table cannot be written as {NAMES[found]}: {in_words(error)}"
-        ) from error
+        name = NAMES[find_format(target)[0]]
+        raise DataFileError(f"This table cannot be written as {name}: {in_words(error)}") from error
     return target
+
+
+@contextlib.contextmanager
+def open_table(
+    path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
+) -> Iterator[Append]:
+    r"""Yield a function that appends frames, all of the same columns, to a file.
+
+    The file appears when the block ends; if the block fails, nothing is left behind.
+
+    Parameters
+    ----------
+    path, force, escape : as for `write_table`
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> path = Path(tempfile.mkdtemp()) / "pets.csv"
+    >>> with open_table(path) as append:
+    ...     append(pd.DataFrame({"size": [3]}))
+    ...     append(pd.DataFrame({"size": [7]}))
+    >>> path.read_text()
+    'size\n3\n7\n'
+    """
+    target = check_table_target(path, force=force)
+    found, packing = find_format(target)
+    columnar, escaped = found in ("parquet", "arrow"), escape and found in ("csv", "tsv")
+    with writing(target), whole_file(target, force=force) as scratch:
+        parts = _columnar(scratch, found) if columnar else _text(scratch, found, packing)
+        with parts as append:
+            yield lambda frame: append(escape_frame(frame) if escaped else frame)
 
 
 def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -84,53 +117,56 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
     return target
 
 
-def _write(frame: Any, scratch: Path, found: str, packing: str | None) -> None:
-    if found in ("csv", "tsv", "jsonl"):
-        write_text(frame, scratch, found, compression=packing)
-    else:
-        import pyarrow as pa
-        from pyarrow import feather, parquet
+@contextlib.contextmanager
+def _text(scratch: Path, found: str, packing: str | None) -> Iterator[Append]:
+    opener = open if packing is None else PACKED[packing]
+    as_json: dict[str, Any] = {"orient": "records", "lines": True, "force_ascii": False}
+    as_json |= {"date_format": "iso", "double_precision": 15}
+    header = True
+    with opener(scratch, "wt", encoding="utf-8", newline="") as stream:
 
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if found == "parquet":
-            parquet.write_table(table, scratch, write_page_checksum=True)
-        else:
-            feather.write_feather(table, str(scratch))
+        def append(frame: Any) -> None:
+            nonlocal header
+            if found == "jsonl":
+                frame.to_json(stream, **as_json)
+                return
+            mark = "," if found == "csv" else "\t"
+            # A return that is not quoted would end a row; only Python 3.13 and later quotes it.
+            quoting = csv.QUOTE_NONNUMERIC if _holds_returns(frame) else csv.QUOTE_MINIMAL
+            style: Any = {"sep": mark, "lineterminator": "\n", "quoting": quoting}
+            frame.to_csv(stream, index=False, header=header, **style)
+            header = False
 
-
-def safe_text(frame: Any, found: str, escape: bool) -> Any:
-    """Return a frame escaped for spreadsheets, if they open the format."""
-    return escape_frame(frame) if escape and found in ("csv", "tsv") else frame
-
-
-def write_text(frame: Any, where: Any, found: str, *, header: bool = True, **options: Any) -> None:
-    """Write a frame as CSV, TSV or JSON lines, to a path or a stream."""
-    if found == "jsonl":
-        frame.to_json(
-            where,
-            orient="records",
-            lines=True,
-            force_ascii=False,
-            date_format="iso",
-            double_precision=15,
-            **options,
-        )
-        return
-    separator = "," if found == "csv" else "\t"
-    # A return that is not quoted would end a row, and only Python 3.13 and later quotes it.
-    quoting = csv.QUOTE_NONNUMERIC if _holds_returns(frame) else csv.QUOTE_MINIMAL
-    frame.to_csv(
-        where,
-        index=False,
-        sep=separator,
-        lineterminator="\n",
-        header=header,
-        quoting=quoting,
-        **options,
-    )
+        yield append
 
 
 def _holds_returns(frame: Any) -> bool:
     words = [frame.iloc[:, place] for place, kind in enumerate(frame.dtypes) if kind.kind == "O"]
     cells = itertools.chain(frame.columns, *words)
     return any("\r" in cell for cell in cells if isinstance(cell, str))
+
+
+@contextlib.contextmanager
+def _columnar(scratch: Path, found: str) -> Iterator[Append]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    writer: Any = None
+    schema: Any = None
+    packed = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
+    with contextlib.ExitStack() as stack:
+
+        def append(frame: Any) -> None:
+            nonlocal writer, schema
+            table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            table = table.replace_schema_metadata(None)
+            if writer is None:
+                schema = table.schema
+                writer = stack.enter_context(
+                    parquet.ParquetWriter(scratch, schema, write_page_checksum=True)
+                    if found == "parquet"
+                    else pa.ipc.new_file(str(scratch), schema, options=packed)
+                )
+            writer.write_table(table)
+
+        yield append

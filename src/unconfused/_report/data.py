@@ -5,84 +5,72 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+Interval = tuple[float, float, float]
+"""A share, and the ends of its 95 % interval."""
+
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer in one line, and what it rests on."""
+    """The answer in one line, and what it rests on.
+
+    `number` is the share of wrong labels, written out, such as "23 %", and `sentence` what it is a
+    share of; `detail` says where it comes from and what it cannot know; it is not `certain` without
+    any truth behind it. `model` says how often the model is right.
+    """
 
     number: str
-    """The share of wrong labels, written out, such as "23 %"."""
-
     sentence: str
-    """What the number is a share of."""
-
     detail: list[str]
-    """Where the number comes from, and what it cannot know; one sentence or two each."""
-
     certain: bool
-    """False for a guess without any truth behind it."""
-
     model: str = ""
-    """How often the model is right, in words."""
 
 
 @dataclass(frozen=True)
 class CheckedAccuracy:
-    """How often the model and the labels are right on checked rows the model has not seen."""
+    """How often the model and the labels are right on checked rows the model has not seen.
+
+    `labels` is None if no checked row has one. `gain`: by how much the model is right more often
+    than the labels, on rows that have both, with its standard error.
+    """
 
     rows: int
-    model: tuple[float, float, float]
-    """Share that the model predicts rightly, and its 95 % interval."""
-
-    labels: tuple[float, float, float] | None
-    """The same of the labels; None if no checked row has one."""
-
+    model: Interval
+    labels: Interval | None
     gain: float = 0.0
-    """By how much the model is right more often than the labels, on rows that have both."""
-
     gain_error: float = 0.0
-    """Its standard error."""
 
 
 @dataclass(frozen=True)
 class MixUp:
-    """Rows of one class with the label of another."""
+    """Rows of one class with the label of another: how many to expect, and the entry of C."""
 
     true: int
     label: int
     rows: float
-    """How many to expect among the labels."""
-
     chance: float
-    """The entry of C."""
-
     low: float | None
     high: float | None
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """C for the classes shown, with intervals where it was counted."""
+    """C for the classes shown, with intervals where it was counted.
+
+    `shown` are places in `ReportData.classes`, `rows` the rows to expect in each cell; `source` and
+    `quality` say where the matrix comes from and whether it is good enough. `whole` is the matrix
+    of all classes, where only some are shown.
+    """
 
     shown: list[int]
-    """Which classes, as places in `ReportData.classes`."""
-
     matrix: list[list[float]]
     low: list[list[float]] | None
     high: list[list[float]] | None
     rows: list[list[float]]
-    """Rows to expect in each cell."""
-
     mix_ups: list[MixUp]
     source: str
-    """Where the matrix comes from, in words."""
-
     quality: str
-    """Whether it is good enough, in words."""
-
     condition_number: float
     whole: list[list[float]] = field(default_factory=list)
-    """The matrix of all classes, where only some are shown."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +84,12 @@ class ClassShare:
 
 @dataclass(frozen=True)
 class SuspectRow:
-    """A row to check."""
+    """A row to check.
+
+    `wrong` is the probability that the label is wrong, `posterior` the likeliest classes with
+    theirs; `key` is what a verdict calls the row, `row_hash` of its content (empty if that is not
+    known), `cells` are some of its own columns, `votes` say who voted what.
+    """
 
     row: int
     name: str | None
@@ -104,22 +97,11 @@ class SuspectRow:
     label: int
     suggested: int
     wrong: float
-    """Probability that the label is wrong."""
-
     posterior: list[tuple[int, float]]
-    """The likeliest classes with their probabilities."""
-
     key: str = ""
-    """What a verdict calls the row."""
-
     row_hash: str = ""
-    """Of the row's content; empty if it is not known."""
-
     cells: list[tuple[str, str]] = field(default_factory=list)
-    """Some of the row's own columns."""
-
     votes: list[tuple[str, int]] = field(default_factory=list)
-    """Who voted what, if several annotators did."""
 
 
 @dataclass(frozen=True)
@@ -133,33 +115,31 @@ class PairUse:
 
 @dataclass(frozen=True)
 class Convergence:
-    """Convergence of the fit."""
+    """Convergence of the fit; `kind` is "uma", "likelihood" or "rounds".
+
+    `weights` are weights of noisy rows that were tried, with the held-out log-loss.
+    """
 
     kind: str
-    """ "uma", "likelihood" or "rounds"."""
-
     words: str
     steps: list[int]
     values: list[float]
     noise: list[float] = field(default_factory=list)
     pairs: list[PairUse] = field(default_factory=list)
     weights: list[tuple[float, float]] = field(default_factory=list)
-    """Weights of noisy rows that were tried, with the held-out log-loss."""
-
     n_steps: int = 0
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Predicted chances beside how often it came so."""
+    """Predicted chances beside how often it came so, `against` "truth" or "labels".
+
+    `answer` says whether they can be believed.
+    """
 
     words: str
     answer: str
-    """Whether they can be believed."""
-
     against: str
-    """ "truth" or "labels"."""
-
     predicted: list[float]
     observed: list[float]
     low: list[float]
@@ -170,14 +150,11 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What would change under another C."""
+    """Another C: the share of rows it predicts otherwise, and of labels that are wrong by it."""
 
     name: str
     changed: float
-    """Share of the rows predicted otherwise."""
-
     wrong: float
-    """Share of wrong labels then."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +177,12 @@ class Annotator:
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that a report shows."""
+    """All that a report shows.
+
+    `n_wrong` labels are expected to be wrong. `class_values` are the classes as they are written in
+    files, not cut. `rows_words` says how the rows were ranked, `notes` are warnings of the
+    computations behind the report.
+    """
 
     title: str
     created: str
@@ -210,20 +192,14 @@ class ReportData:
     n_labels: int
     n_trusted: int
     n_wrong: float
-    """Labels expected to be wrong."""
-
     classes: list[str]
     class_values: list[str]
-    """The classes as they are written in files, not cut."""
-
     verdict: Headline
     accuracy: CheckedAccuracy | None
     confusion: Confusion
     mix: list[ClassShare]
     rows: list[SuspectRow]
     rows_words: str
-    """How the rows were ranked."""
-
     n_ranked: int
     convergence: Convergence
     reliability: Reliability | None
@@ -233,7 +209,6 @@ class ReportData:
     versions: list[tuple[str, str]]
     code: str
     notes: list[str]
-    """Warnings of the computations behind the report."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as what `json.dumps` takes."""

@@ -8,12 +8,10 @@ from typing import Any
 
 from sklearn.utils import _safe_indexing, indexable
 
-from unconfused._atomic import refuse_target, whole_file
-from unconfused._report.analysis.contents import RowContents
-from unconfused._report.analysis.gather import gather
-from unconfused._report.analysis.tables import RowListing
-from unconfused._report.data import ReportData
-from unconfused._report.html.page import render
+from unconfused._atomic import refuse_target
+from unconfused._report.gather import gather
+from unconfused._report.html.page import write_page
+from unconfused._report.tables import RowContents, RowListing
 from unconfused._typing import ArrayLike, Seed
 
 
@@ -21,8 +19,6 @@ def _contents(X: Any, row_columns: Any) -> RowContents | None:
     if row_columns is False:
         return None
     rows = X if row_columns is None else row_columns
-    if isinstance(rows, RowContents):
-        return rows
     (rows,) = indexable(rows)
     if row_columns is not None and len(rows) != (X.shape[0] if hasattr(X, "shape") else len(X)):
         raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")
@@ -112,10 +108,3 @@ def write_report(
         random_state=random_state,
     )
     return write_page(data, path, force=force)
-
-
-def write_page(data: ReportData, path: str | os.PathLike[str], *, force: bool) -> Path:
-    """Write the page of a report."""
-    with whole_file(path, force=force) as scratch:
-        scratch.write_text(render(data), encoding="utf-8", newline="\n")
-    return Path(path)

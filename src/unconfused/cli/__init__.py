@@ -10,7 +10,7 @@ from typing import Any
 
 from unconfused._text.extras import pip_install
 from unconfused._text.printable import printable
-from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, TERMINATED
+from unconfused.cli.errors import BAD_INPUT, INTERRUPTED, TERMINATED
 
 __all__ = ["main"]
 

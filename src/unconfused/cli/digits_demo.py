@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -14,12 +14,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from unconfused import (
-    GuessedConfusionWarning,
-    UMAClassifier,
-    UnconfusedLogisticRegression,
-    noise,
-)
+from unconfused import GuessedConfusionWarning, UMAClassifier, UnconfusedLogisticRegression, noise
 from unconfused._typing import FloatArray, Labels, Rows
 from unconfused.kernels import kernel_projection
 
@@ -47,19 +42,14 @@ NOISES: dict[str, Callable[[int, float], FloatArray]] = {
 }
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One split of the digits, the training labels corrupted."""
+class Problem(NamedTuple):
+    """One split of the digits, the training labels corrupted; test labels are clean."""
 
     X_train: Rows
     X_test: Rows
     clean: Labels
     noisy: Labels
     y_test: Labels
-
-    def test_error(self, model: Any) -> float:
-        """Share of the unseen rows, all with clean labels, that a fitted model gets wrong."""
-        return float(1.0 - model.score(self.X_test, self.y_test))
 
 
 @dataclass
@@ -91,13 +81,8 @@ class Learner:
             warnings.simplefilter("ignore", GuessedConfusionWarning)
             model.fit(problem.X_train, problem.clean if self.given == CLEAN else problem.noisy)
         self.seconds.append(time.perf_counter() - begun)
-        self.errors.append(problem.test_error(model))
+        self.errors.append(float(1.0 - model.score(problem.X_test, problem.y_test)))
         return model
-
-
-def confusion_for(kind: str) -> FloatArray:
-    """Return the matrix the demo corrupts with: "pairwise" or "symmetric"."""
-    return NOISES[kind](N_CLASSES, RATE)
 
 
 def make_learners(confusion: FloatArray) -> list[Learner]:
@@ -106,18 +91,16 @@ def make_learners(confusion: FloatArray) -> list[Learner]:
     The first is the learner that is recommended: it chooses its penalty on clean labels as on noisy
     ones, so that no difference between them is one of penalties.
     """
+
+    def ours(confusion: Any = None) -> Any:
+        return UnconfusedLogisticRegression(confusion, random_state=0)
+
     return [
-        Learner(f"{OURS}()", CLEAN, lambda: UnconfusedLogisticRegression(random_state=0)),
+        Learner(f"{OURS}()", CLEAN, ours),
         Learner(PLAIN, BELIEVED, lambda: LogisticRegression(max_iter=1000)),
         Learner("Perceptron", BELIEVED, lambda: Perceptron(random_state=0)),
-        Learner(
-            f'{OURS}("auto")',
-            ESTIMATED,
-            lambda: UnconfusedLogisticRegression("auto", random_state=0),
-        ),
-        Learner(
-            f"{OURS}(C)", TOLD, lambda: UnconfusedLogisticRegression(confusion, random_state=0)
-        ),
+        Learner(f'{OURS}("auto")', ESTIMATED, lambda: ours("auto")),
+        Learner(f"{OURS}(C)", TOLD, lambda: ours(confusion)),
         Learner("UMAClassifier(C)", TOLD, lambda: UMAClassifier(confusion)),
     ]
 
@@ -203,7 +186,7 @@ class Outcome:
 
 def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = True) -> Outcome:
     """Let every learner run on every split."""
-    confusion = confusion_for(kind)
+    confusion = NOISES[kind](N_CLASSES, RATE)
     learners = make_learners(confusion)
     estimate = confusion
     # Small matrices: one thread is faster than several, and times are alike on any machine.
@@ -211,10 +194,9 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = 
         for run, problem in enumerate(problems(confusion, seed, n_runs)):
             if run == 0:
                 # Loops are compiled on first use and then kept; that is no time of any learner.
-                UMAClassifier(confusion).fit(problem.X_train, problem.noisy)
-                UnconfusedLogisticRegression(confusion, l2=1e-3, relabel=0).fit(
-                    problem.X_train, problem.noisy
-                )
+                quick = UnconfusedLogisticRegression(confusion, l2=1e-3, relabel=0)
+                for model in (UMAClassifier(confusion), quick):
+                    model.fit(problem.X_train, problem.noisy)
             for learner in learners:
                 model = learner.run(problem)
                 if run == 0 and learner.given == ESTIMATED:
@@ -225,18 +207,22 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = 
 
 def _error_curves(kind: str, seed: int, learners: list[Learner]) -> list[ErrorCurve]:
     """Repeat the first runs with fewer wrong labels, for logistic regression without and with C."""
-    shown = [one for one in learners if (one.name, one.given) in CURVES]
+
+    def chosen(some: list[Learner]) -> list[Learner]:
+        return [one for one in some if (one.name, one.given) in CURVES]
+
+    shown = chosen(learners)
     n_runs = min(CURVE_RUNS, len(shown[0].errors))
-    columns: list[list[list[float]]] = []
+    columns: list[list[list[float]]] = [[] for _ in shown]
     for rate in LOWER_RATES:
         confusion = NOISES[kind](N_CLASSES, rate)
-        again = [one for one in make_learners(confusion) if (one.name, one.given) in CURVES]
+        again = chosen(make_learners(confusion))
         for problem in problems(confusion, seed, n_runs):
             for one in again:
                 one.run(problem)
-        columns.append([one.errors for one in again])
-    columns.append([one.errors[:n_runs] for one in shown])
+        for column, one in zip(columns, again, strict=True):
+            column.append(one.errors)
     return [
-        ErrorCurve(one, (*LOWER_RATES, RATE), np.array([column[place] for column in columns]).T)
-        for place, one in enumerate(shown)
+        ErrorCurve(one, (*LOWER_RATES, RATE), np.array([*column, one.errors[:n_runs]]).T)
+        for column, one in zip(columns, shown, strict=True)
     ]

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
 from unconfused._text.printable import printable
-from unconfused.cli.exit_codes import BAD_INPUT, INTERRUPTED, OUR_FAULT
+
+OUR_FAULT, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""Exit codes besides 0; signals as in shells: 128 plus their number."""
 
 EXIT_CODES = (
     f"Exit codes: 0 success; {OUR_FAULT} internal error (see --debug); "
@@ -67,6 +67,8 @@ def plain_errors(debug: bool) -> Iterator[None]:
     ValueErrors of the library and OSErrors are meant for users; an ImportError is an extra that is
     not installed. Anything else is reported as a bug.
     """
+    import typer  # here, as the codes above are needed to say that it is not installed
+
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter):

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -19,55 +17,40 @@ from unconfused._columns.kinds import ColumnPlan
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
+from unconfused._report.source import guess_confusion
 from unconfused._typing import IntArray
+from unconfused.cli import learners
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Task
-from unconfused.confusion import ConfusionEstimate, from_noisy, from_trusted
-from unconfused.confusion.estimate import is_guess
-from unconfused.estimators import (
-    UMAClassifier,
-    UnconfusedClassifier,
-    UnconfusedLogisticRegression,
-)
-
-BELIEVED = (
-    "The model took the labels as right: held-out labels are not predicted better through the "
-    "estimated confusion matrix."
-)
+from unconfused.confusion import ConfusionEstimate, from_annotators, from_trusted
+from unconfused.estimators import UnconfusedClassifier, UnconfusedLogisticRegression
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
 
-ROWS_TO_GUESS_FROM = 10_000
-"""Rows used to estimate the matrix without trusted rows; more are slower, and no better."""
-
 
 @dataclass(frozen=True)
 class Sample:
-    """A random sample of the rows on disk, for what needs rows in memory."""
+    """A random sample of the rows on disk: their places in the task, and the columns to show."""
 
     rows: IntArray
-    """Indices into the rows of the task."""
-
     table: Any
-    """The columns shown in a report; None if there are none."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An unfitted pipeline, its input rows, and the kind of each column."""
+    """An unfitted pipeline, its input rows, and the kind of each column.
+
+    With a `sample` the rows are on disk: they are features then, and all steps but the learner are
+    fitted. `notes` tell of the choice of the learner.
+    """
 
     model: Pipeline
     rows: Any
     columns: ColumnPlan | None
     sample: Sample | None = None
-    """Set if the rows are on disk: they are features then, and all steps but the learner are
-    fitted."""
-
     notes: list[str] = field(default_factory=list)
-    """What to tell the user of the choice of the learner."""
 
     @property
     def learner(self) -> Any:
@@ -98,32 +81,31 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
 
 def make_plan(task: Task, settings: Settings) -> Plan:
     """Build the pipeline for the task's columns; where the learner is left open, compare two."""
-    from unconfused.cli import trees
-
     linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
-    plan = _plan_for(task, settings, make_learner(task, linear))
+    plan = _plan_for(task, settings, learners.make_learner(task, linear))
     if settings.learner not in ("auto", "trees"):
         return plan
-    why_not = trees.refusal(task, plan)
+    why_not = learners.refusal(task, plan)
     if settings.learner == "trees" and why_not is not None:
         way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
         raise ValueError(f"{why_not}. Use --learner logistic{way_out}.")
-    if settings.learner == "auto" and (why_not is not None or not trees.enough_rows(task)):
+    if settings.learner == "auto" and (why_not is not None or not learners.enough_rows(task)):
         return plan
-    boosted = _plan_for(task, settings, trees.make_trees(task, settings), for_trees=True)
+    boosted = _plan_for(task, settings, learners.make_trees(task, settings), for_trees=True)
     if settings.learner == "trees":
         return boosted
-    words = trees.comparison(task, plan, boosted, settings.seed)
+    words = learners.comparison(task, plan, boosted, settings.seed)
     return plan if words is None else replace(boosted, notes=[words])
 
 
 def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:
     """Build the pipeline that ends in a learner."""
     if not task.is_frame:
+        from unconfused.cli.scaling import plain_pipeline
+
         refuse_column_options(settings)
-        if for_trees:  # gaps are as good as any value to them, and scales do not matter
-            return Plan(_unscaled_pipeline(learner), task.table, None)
-        return Plan(_plain_pipeline(task.table, learner, settings.as_is), task.table, None)
+        model = plain_pipeline(task.table, learner, as_is=settings.as_is, for_trees=for_trees)
+        return Plan(model, task.table, None)
     refuse_as_is(settings)
     model, columns = build_pipeline(
         task.table,
@@ -156,57 +138,18 @@ def refuse_as_is(settings: Settings) -> None:
         )
 
 
-def make_learner(task: Task, settings: Settings) -> Any:
-    """Return the linear classifier, not fitted."""
-    shared: dict[str, Any] = {
-        "classes": None if task.classes is None else task.classes.tolist(),
-        "missing_label": None,
-        "random_state": settings.seed,
-    }
-    if settings.max_iter is not None:
-        shared["max_iter"] = settings.max_iter
-    if settings.learner == "trees":
-        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
-    if settings.learner != "uma":
-        return UnconfusedLogisticRegression(
-            "auto" if task.kind == "nothing" else task.confusion,
-            l2="auto" if settings.l2 is None else settings.l2,
-            relabel="auto" if settings.relabel is None else settings.relabel,
-            **shared,
-        )
-    if settings.relabel:
-        raise ValueError("--relabel needs probabilities: use --learner logistic.")
-    if task.kind == "votes":
-        raise ValueError(
-            "UMA takes one label per row: with several annotators use --learner logistic."
-        )
-    return UMAClassifier(task.confusion, **shared)
-
-
-def _plain_pipeline(rows: Any, learner: Any, as_is: bool) -> Pipeline:
-    from unconfused.cli.scaling import scaler_for
-
-    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
-    if issparse(rows):
-        return Pipeline(steps)
-    fill = SimpleImputer(strategy="median", keep_empty_features=True)
-    return Pipeline([("fill", fill), *steps])
-
-
-def _unscaled_pipeline(learner: Any) -> Pipeline:
-    from unconfused.cli.scaling import as_they_are
-
-    return Pipeline([("scale", as_they_are()), ("learner", learner)])
-
-
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
     """Return the matrix to pass to the learner; None if the learner determines it."""
     if task.checked is not None and task.kind == "trusted":
-        return confusion_with_verdicts(task, plan, settings)
+        from unconfused.review.fit import confusion_of_checked
+
+        # From verdicts on rows drawn by chance, and a guess beside them.
+        given: dict[str, Any] = {"classes": task.classes, "random_state": settings.seed}
+        return confusion_of_checked(plan.features(), task.y, task.verdicts(), **given)
     if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
         return None
     if task.kind == "nothing" and (settings.learner == "uma" or settings.smoothing > 0):
-        return guess_confusion(task, plan, settings.seed, settings.smoothing)
+        return _guess(task, plan, settings)
     if task.kind == "trusted" and settings.smoothing > 0:
         return count_confusion(task, settings.smoothing)
     return None
@@ -226,9 +169,7 @@ def choose_on_sample(task: Task, plan: Plan) -> None:
     settings = (learner.l2, learner.noisy_weight, learner.confusion)
     if not any(isinstance(one, str) for one in settings):
         return
-    known = np.zeros(len(task.place), dtype=bool)
-    if task.y_true is not None:
-        known = present_labels(task.y_true)
+    known = task.trusted
     order = np.random.RandomState(learner.random_state).permutation(len(known))
     rows = np.sort(order[np.argsort(~known[order], kind="stable")][:ROWS_TO_CHOOSE_FROM])
     y = task.y.take_items(rows) if task.kind == "votes" else task.y[rows]
@@ -237,12 +178,6 @@ def choose_on_sample(task: Task, plan: Plan) -> None:
     learner.set_params(l2=chosen.l2_, noisy_weight=chosen.noisy_weight_)
     if isinstance(learner.confusion, str):
         learner.set_params(confusion=getattr(chosen, "guessed_confusion_", None))
-
-
-def believed_without_knowing(task: Task, learner: Any) -> bool:
-    """Return whether a fit that knew nothing of the noise took the labels as right."""
-    guessed = hasattr(learner, "guessed_confusion_") or is_guess(learner.confusion)
-    return task.kind == "nothing" and not guessed
 
 
 def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
@@ -255,30 +190,25 @@ def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
     )
 
 
-def confusion_with_verdicts(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
-    """Estimate the matrix from verdicts on rows drawn by chance, and a guess beside them."""
-    from unconfused.review.fit import confusion_of_checked
+def estimate_labels(task: Task, plan: Plan | None, settings: Settings) -> ConfusionEstimate:
+    """Estimate the matrix by what is known; from features and labels alone if nothing is."""
+    if task.kind == "votes":
+        return from_annotators(
+            task.y,
+            y_true=task.y_true,
+            classes=task.classes,
+            smoothing=settings.smoothing,
+            missing_label=None,
+        )
+    if task.kind == "trusted":
+        return count_confusion(task, settings.smoothing)
+    return _guess(task, make_plan(task, settings) if plan is None else plan, settings)
 
-    return confusion_of_checked(
-        plan.features(), task.y, task.verdicts(), classes=task.classes, random_state=settings.seed
-    )
 
-
-def guess_confusion(task: Task, plan: Plan, seed: int, smoothing: float) -> ConfusionEstimate:
-    """Estimate the matrix from features and labels alone, on a sample if there are many rows."""
-    features, y = plan.features(), np.asarray(task.y)
-    if len(y) > ROWS_TO_GUESS_FROM:
-        rows = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
-        features, y = features[np.sort(rows)], y[np.sort(rows)]
-    classes = np.unique(np.asarray(task.y)) if task.classes is None else task.classes
-    given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
-    try:
-        return from_noisy(features, y, smoothing=smoothing, **given)
-    except ValueError:
-        if smoothing > 0:
-            raise
-        # A class without a single confident row: smooth rather than fail.
-        return from_noisy(features, y, smoothing=1.0, **given)
+def _guess(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
+    y = np.asarray(task.y)
+    classes = np.unique(y) if task.classes is None else task.classes
+    return guess_confusion(plan.features(), y, classes, settings.seed, settings.smoothing)
 
 
 def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
@@ -300,13 +230,8 @@ def _fit_verdicts(task: Task, plan: Plan) -> Pipeline:
     """Fit with verdicts: all are learnt from, those on rows drawn by chance are counted."""
     from unconfused.review.fit import fit_checked
 
-    checked = task.verdicts()
-    if plan.sample is not None:
-        plan.model.steps[-1] = (
-            "learner",
-            fit_checked(plan.learner, plan.rows, task.y, checked),
-        )
-        return plan.model
-    fitted = fit_checked(plan.model, plan.rows, task.y, checked)
-    plan.model.steps = fitted.steps
+    alone = plan.model if plan.sample is None else plan.learner
+    fitted = fit_checked(alone, plan.rows, task.y, task.verdicts())
+    before = plan.model.steps[:-1]
+    plan.model.steps = fitted.steps if plan.sample is None else [*before, ("learner", fitted)]
     return plan.model

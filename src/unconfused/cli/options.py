@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,6 +46,18 @@ class Duplicates(StrEnum):
 
     error = "error"
     last = "last"
+
+
+@dataclass(frozen=True)
+class Without:
+    """Fields of a group that are no options of a command; they keep their defaults."""
+
+    names: tuple[str, ...]
+
+
+def without(*names: str) -> Without:
+    """Mark a group, as ``Annotated[LabelOptions, without("votes")]``."""
+    return Without(names)
 
 
 def _option(

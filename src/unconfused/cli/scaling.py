@@ -1,4 +1,4 @@
-"""Scaling of files without column names."""
+"""Pipelines for files without column names, and how these are scaled."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 EQUAL_LENGTHS = 0.01
@@ -71,3 +73,13 @@ def scaler_for(rows: Any, as_is: bool) -> Any:
     columns = SparseColumns(rows.shape[1])
     columns.add(rows.tocsr())
     return as_they_are() if columns.all_of_one_length() else MaxAbsScaler()
+
+
+def plain_pipeline(rows: Any, learner: Any, *, as_is: bool, for_trees: bool) -> Pipeline:
+    """Return the pipeline for rows without column names."""
+    if for_trees:  # gaps are as good as any value to them, and scales do not matter
+        return Pipeline([("scale", as_they_are()), ("learner", learner)])
+    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
+    if sparse.issparse(rows):
+        return Pipeline(steps)
+    return Pipeline([("fill", SimpleImputer(strategy="median", keep_empty_features=True)), *steps])

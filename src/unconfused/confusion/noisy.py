@@ -24,7 +24,11 @@ from unconfused.confusion.cross_validated import (
     refuse_other_length,
 )
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
-from unconfused.confusion.estimation.neighbours import from_neighbours, label_log_likelihood
+from unconfused.confusion.estimation.neighbours import (
+    Neighbourly,
+    from_neighbours,
+    label_log_likelihood,
+)
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
@@ -144,6 +148,26 @@ def from_noisy(
         return ConfusionEstimate(near.matrix, near.counts, labels.classes, caveat=CAVEAT)
     splits = make_folds(observed, labels.classes, cv, random_state)
     probability = left_out_probabilities(estimator, X, observed, labels.classes, splits, n_jobs)
+    return estimate_from(probability, observed, labels.classes, near, n_rounds, smoothing)
+
+
+def estimate_from(
+    probability: FloatArray,
+    observed: IntArray,
+    classes: Labels,
+    near: Neighbourly | None = None,
+    n_rounds: int = 3,
+    smoothing: float = 0.0,
+) -> ConfusionEstimate:
+    """Return the estimate of `from_noisy` from out-of-fold probabilities of the labels.
+
+    Parameters
+    ----------
+    probability, observed : (n, Q) and (n,), probabilities of labels, and the labels as codes
+    classes : (Q,)
+    near : the estimate from the labels of neighbours, returned if it predicts labels better
+    n_rounds, smoothing : as in `from_noisy`
+    """
     counts = guess_counts(probability, observed, n_rounds)
     matrix, which = drawn_together(counts, smoothing), ""
     if near is not None:
@@ -151,11 +175,11 @@ def from_noisy(
         which = _say_which(score, near.score)
         if near.score > score:
             matrix, counts = drawn_together(near.counts, smoothing), near.counts
-    doubted = labels.classes[_doubted(probability, observed, counts, matrix)]
+    doubted = classes[_doubted(probability, observed, counts, matrix)]
     caveat = " ".join(filter(None, [CAVEAT, _say_doubt(doubted), which]))
     if smoothing == 0:
-        refuse_uncounted(counts, labels.classes, "no row is clearly of that class.")
-    return ConfusionEstimate(matrix, counts, labels.classes, caveat=caveat)
+        refuse_uncounted(counts, classes, "no row is clearly of that class.")
+    return ConfusionEstimate(matrix, counts, classes, caveat=caveat)
 
 
 def _say_which(confident: float, neighbours: float) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_labels
+from unconfused._confusion_names import confusion_classes, confusion_labels
 from unconfused._labels import MISSING
-from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._matrix import align_confusion
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.confusion._probability_table import (
     Predicts,

@@ -8,13 +8,14 @@ is available for download.
 from __future__ import annotations
 
 from unconfused.datasets._circle import make_circle
-from unconfused.datasets._letter import fetch_letter
-from unconfused.datasets._medical import fetch_medical_relations
-from unconfused.datasets._music_genre import fetch_music_genre
-from unconfused.datasets._optdigits import fetch_optdigits
+from unconfused.datasets._crowds import (
+    fetch_medical_relations,
+    fetch_music_genre,
+    fetch_sentiment_polarity,
+    fetch_youtube_spam,
+)
 from unconfused.datasets._reuters import fetch_reuters
-from unconfused.datasets._sentiment import fetch_sentiment_polarity
-from unconfused.datasets._youtube import fetch_youtube_spam
+from unconfused.datasets._uci import fetch_letter, fetch_optdigits
 
 __all__ = [
     "fetch_letter",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Integral
-from typing import Literal, TypeAlias, overload
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Seed
-
-Margins: TypeAlias = Callable[[FloatArray, IntArray, FloatArray], FloatArray]
-Label: TypeAlias = Callable[[FloatArray, FloatArray], tuple[IntArray, BoolArray]]
 
 SMALLEST_SHARE = 0.1
 """Smallest accepted share of a class, relative to equal shares."""
@@ -25,32 +21,6 @@ MOST_PROBLEMS = 1000
 _GRID_SIZE = 2048
 
 
-@overload
-def make_circle(
-    n_samples: int = ...,
-    *,
-    n_classes: int | None = ...,
-    margin: float = ...,
-    margin_of: str = ...,
-    weights: ArrayLike | None = ...,
-    random_state: Seed = ...,
-    return_weights: Literal[False] = ...,
-) -> tuple[FloatArray, IntArray]: ...
-
-
-@overload
-def make_circle(
-    n_samples: int = ...,
-    *,
-    n_classes: int | None = ...,
-    margin: float = ...,
-    margin_of: str = ...,
-    weights: ArrayLike | None = ...,
-    random_state: Seed = ...,
-    return_weights: Literal[True],
-) -> tuple[FloatArray, IntArray, FloatArray]: ...
-
-
 def make_circle(
     n_samples: int = 1000,
     *,
@@ -60,7 +30,7 @@ def make_circle(
     weights: ArrayLike | None = None,
     random_state: Seed = None,
     return_weights: bool = False,
-) -> tuple[FloatArray, IntArray] | tuple[FloatArray, IntArray, FloatArray]:
+) -> tuple[NDArray[Any], ...]:
     """Generate a linearly separable problem on the unit circle.
 
     Each class has a weight vector drawn uniformly from the unit circle. Points are uniform on the
@@ -113,15 +83,14 @@ def make_circle(
     >>> X_test, y_test = make_circle(500, weights=weights, random_state=1)
     """
     _check_arguments(n_samples, n_classes, margin)
-    if margin_of not in _MARGINS:
-        raise ValueError(f"margin_of must be one of {sorted(_MARGINS)}; got {margin_of!r}.")
-    label = partial(_label, margin=margin, margins=_MARGINS[margin_of])
-    rng = make_random_state(random_state)
+    if margin_of not in ("distance", "score"):
+        raise ValueError(f"margin_of must be 'distance' or 'score'; got {margin_of!r}.")
+    rng, measured = make_random_state(random_state), (margin, margin_of == "distance")
     if weights is None:
-        vectors = _draw_weights(10 if n_classes is None else n_classes, margin, label, rng)
+        vectors = _draw_weights(10 if n_classes is None else n_classes, *measured, rng)
     else:
         vectors = _check_weights(weights, n_classes)
-    X, y = _draw_points(n_samples, vectors, margin, label, rng)
+    X, y = _draw_points(n_samples, vectors, *measured, rng)
     return (X, y, vectors) if return_weights else (X, y)
 
 
@@ -129,46 +98,33 @@ def _on_circle(angles: FloatArray) -> FloatArray:
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def _score_margins(scores: FloatArray, best: IntArray, weights: FloatArray) -> FloatArray:
-    """Return by how much the best score of every point exceeds each other one."""
-    return np.asarray(scores[np.arange(len(scores)), best][:, np.newaxis] - scores)
-
-
-def _distances(scores: FloatArray, best: IntArray, weights: FloatArray) -> FloatArray:
-    """Return how far every point is from the boundary between its class and each other one."""
-    apart = np.linalg.norm(weights[:, np.newaxis] - weights, axis=2)[best]
-    ahead = _score_margins(scores, best, weights)
-    np.divide(ahead, apart, out=ahead, where=apart > 0)  # equal weights: 0, on the boundary
-    return ahead
-
-
-_MARGINS: dict[str, Margins] = {"distance": _distances, "score": _score_margins}
-
-
 def _label(
-    X: FloatArray, weights: FloatArray, *, margin: float, margins: Margins
+    X: FloatArray, weights: FloatArray, margin: float, is_distance: bool
 ) -> tuple[IntArray, BoolArray]:
     """Return the class of every point, and a mask of the points that satisfy the margin."""
-    scores = X @ weights.T
+    scores, rows = X @ weights.T, np.arange(len(X))
     best = scores.argmax(axis=1)
-    found = margins(scores, best, weights)
-    found[np.arange(len(X)), best] = np.inf
-    return best, found.min(axis=1) >= margin
+    ahead = scores[rows, best][:, np.newaxis] - scores
+    if is_distance:  # from the boundary between the class of a point and each other one
+        apart = np.linalg.norm(weights[:, np.newaxis] - weights, axis=2)[best]
+        np.divide(ahead, apart, out=ahead, where=apart > 0)  # equal weights: 0, on the boundary
+    ahead[rows, best] = np.inf
+    return best, ahead.min(axis=1) >= margin
 
 
-def _kept_per_class(weights: FloatArray, label: Label) -> FloatArray:
+def _kept_per_class(weights: FloatArray, margin: float, is_distance: bool) -> FloatArray:
     """Return the share of the circle that satisfies the margin, by class."""
     grid = _on_circle(np.linspace(0.0, 2 * np.pi, _GRID_SIZE, endpoint=False))
-    classes, kept = label(grid, weights)
+    classes, kept = _label(grid, weights, margin, is_distance)
     return np.bincount(classes[kept], minlength=len(weights)) / _GRID_SIZE
 
 
 def _draw_weights(
-    n_classes: int, margin: float, label: Label, rng: np.random.RandomState
+    n_classes: int, margin: float, is_distance: bool, rng: np.random.RandomState
 ) -> FloatArray:
     for _ in range(MOST_PROBLEMS):
         weights = _on_circle(rng.uniform(0.0, 2 * np.pi, size=n_classes))
-        kept = _kept_per_class(weights, label)
+        kept = _kept_per_class(weights, margin, is_distance)
         if kept.min() > 0 and kept.min() >= SMALLEST_SHARE * kept.mean():
             return weights
     raise ValueError(
@@ -181,10 +137,10 @@ def _draw_points(
     n_samples: int,
     weights: FloatArray,
     margin: float,
-    label: Label,
+    is_distance: bool,
     rng: np.random.RandomState,
 ) -> tuple[FloatArray, IntArray]:
-    kept_part = float(_kept_per_class(weights, label).sum())
+    kept_part = float(_kept_per_class(weights, margin, is_distance).sum())
     if kept_part == 0:
         raise ValueError(
             f"No point satisfies margin {margin} with these weights; use a smaller one."
@@ -194,7 +150,7 @@ def _draw_points(
         # Slightly more than the expected number, so that one round is usually enough.
         size = int(1.1 * (n_samples - len(X)) / kept_part) + 16
         points = _on_circle(rng.uniform(0.0, 2 * np.pi, size=size))
-        classes, kept = label(points, weights)
+        classes, kept = _label(points, weights, margin, is_distance)
         X, y = np.vstack([X, points[kept]]), np.concatenate([y, classes[kept]])
     return X[:n_samples], y[:n_samples]
 

@@ -1,17 +1,21 @@
-"""Where data sets live on disk, how their tables are read, and how a loader hands them over."""
+"""Where data sets are stored, how their tables are read, and what all loaders share."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from string import Template
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from urllib.error import URLError
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,27 +26,66 @@ from unconfused._typing import FloatArray, Labels
 
 DATA_VARIABLE = "UNCONFUSED_DATA"
 
+RETRIES: dict[str, Any] = {"n_retries": 3, "delay": 1.0}
+"""How scikit-learn repeats a download; the delay is in seconds."""
+
 Subset: TypeAlias = Literal["train", "test", "all"]
 DataHome: TypeAlias = str | os.PathLike[str] | None
+Loader = TypeVar("Loader", bound=Callable[..., Any])
+
+SHARED_DOCS = {
+    "data_home": """data_home : str, path or None, default=None
+        Folder that contains the sub-folder; None for that in the environment variable
+        ``UNCONFUSED_DATA``, or else one in the user's cache.""",
+    "return_X_y": """return_X_y : bool, default=False
+        Whether to return only ``(data, target)``.""",
+    "as_frame": """as_frame : bool, default=False
+        Whether to return pandas objects.""",
+    "download_if_missing": """download_if_missing : bool, default=True
+        Whether to download missing data rather than raise ``FileNotFoundError``.""",
+    "raises": """Raises
+    ------
+    FileNotFoundError
+        If a file is missing, and cannot or may not be downloaded.
+    ConnectionError
+        If a download fails.
+    ValueError
+        If a file is damaged.""",
+    "votes": """``votes``, one row per row of ``data`` and one column per
+        annotator, None without an answer; ``annotators``, the names of these columns; and
+        ``answers``, the same votes in long form: ``item`` (the row of ``data``), ``annotator`` and
+        ``label``""",
+}
+"""What the docstrings of all loaders say alike."""
+
+
+def documented(loader: Loader) -> Loader:
+    """Fill in `SHARED_DOCS` where a docstring names its parts, as in ``$data_home``."""
+    loader.__doc__ = Template(loader.__doc__ or "").substitute(SHARED_DOCS)
+    return loader
+
+
+def about(loader: Callable[..., Any]) -> str:
+    """Return what the docstring of a loader says about the data set."""
+    return inspect.cleandoc(loader.__doc__ or "").partition("\n\nParameters\n")[0]
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """What a comma-separated file should hold.
+    """Expected content of a comma-separated file.
 
-    ``n_rows`` of None accepts any number. A file with another checksum is an error, unless
-    ``own_copies`` says that people may well have made the file themselves: then it is a warning.
+    Without a number of rows, any number is accepted, and a file with another checksum is used with
+    a warning: people may have made it themselves. Otherwise it is an error.
     """
 
     name: str
-    n_columns: int
-    n_rows: int | None
     sha256: str
-    own_copies: bool = False
+    n_columns: int
+    n_rows: int | None = None
 
 
 def find_data_home(data_home: DataHome = None) -> Path:
-    """Resolve the folder of data sets: the argument, else the variable, else the user's cache."""
+    """Return the folder of data sets: the argument, else the variable, else the user's cache."""
     if data_home is not None:
         return Path(data_home).expanduser()
     if os.environ.get(DATA_VARIABLE):
@@ -61,33 +104,34 @@ def _user_cache() -> Path:
 
 
 def parts_of(subset: Subset) -> list[str]:
-    """Name the parts, train before test, that a subset is made of."""
+    """Return the parts of a subset, train before test."""
     if subset not in get_args(Subset):
         raise ValueError(f'subset must be "train", "test" or "all", got {subset!r}.')
     return ["train", "test"] if subset == "all" else [subset]
 
 
-def has_files(folder: Path, names: Iterable[str]) -> bool:
-    """Tell whether the folder holds all of these files."""
-    return all((folder / name).is_file() for name in names)
-
-
-def not_found(title: str, folder: Path, names: Iterable[str]) -> str:
-    """Say what was looked for, where, and how to point elsewhere."""
+def what_is_missing(folder: Path, names: list[str]) -> str | None:
+    """Say which files were looked for and how to name another folder; None if all are there."""
+    if all((folder / name).is_file() for name in names):
+        return None
     return (
-        f"The {title} data set was not found. Looked in {folder} for: {', '.join(names)}. "
-        f"Put the files there, or name the folder that contains '{folder.name}' by the argument "
+        f"The data set {folder.name!r} was not found. Looked in {folder} for: {', '.join(names)}. "
+        f"Put the files there, or name the folder that contains {folder.name!r} by the argument "
         f"data_home or the environment variable {DATA_VARIABLE}."
     )
 
 
-def read_table(folder: Path, table: TableFile) -> NDArray[np.str_]:
-    """Read a comma-separated file as strings, and refuse one that is damaged."""
-    return np.array(read_rows(folder, table))
+@contextmanager
+def downloading(source: str, missing: str) -> Iterator[None]:
+    """Turn a failed download into a ``ConnectionError`` that says which files are missing."""
+    try:
+        yield
+    except (URLError, TimeoutError, ConnectionError) as error:
+        raise ConnectionError(f"{missing} Downloading from {source} failed: {error}") from error
 
 
 def read_rows(folder: Path, table: TableFile) -> list[list[str]]:
-    """Read a comma-separated file as lists of strings: texts differ much in length.
+    """Read a comma-separated file; raise if it is damaged.
 
     The shape is checked before the checksum because it makes the better message.
     """
@@ -114,8 +158,7 @@ def read_columns(folder: Path, table: TableFile, names: list[str]) -> dict[str, 
         )
     if not rows:
         raise ValueError(f"{folder / table.name} is empty below its header.")
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    return dict(zip(names, columns, strict=True))
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def _check_shape(path: Path, rows: list[list[str]], table: TableFile) -> None:
@@ -138,7 +181,7 @@ def _check_content(path: Path, content: bytes, table: TableFile) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found == table.sha256:
         return
-    if not table.own_copies:
+    if table.n_rows is not None:
         raise ValueError(
             f"{path} is damaged: its SHA-256 is {found}, expected {table.sha256}. "
             "Remove the file to have the set downloaded again."
@@ -147,23 +190,18 @@ def _check_content(path: Path, content: bytes, table: TableFile) -> None:
         f"{path} is not the copy of this file that published results come from: its SHA-256 is "
         f"{found}, not {table.sha256}.",
         UserWarning,
-        stacklevel=6,
+        stacklevel=7,
     )
 
 
-def empty_as_none(fields: list[str]) -> Labels:
-    """Return labels as objects, None where a field is empty."""
-    return np.array([field or None for field in fields], dtype=object)
-
-
-def as_numbers(path: Path, fields: NDArray[np.str_]) -> FloatArray:
-    """Turn the fields of a table into numbers."""
+def as_numbers(where: Any, fields: NDArray[np.str_]) -> FloatArray:
+    """Convert fields to numbers; `where` says in messages what they are from."""
     try:
         numbers = fields.astype(np.float64)
     except ValueError as error:
-        raise ValueError(f"{path} is damaged: numbers were expected, but {error}.") from error
+        raise ValueError(f"{where} is damaged: numbers were expected, but {error}.") from error
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{path} is damaged: a feature is not a finite number.")
+        raise ValueError(f"{where} is damaged: a feature is not a finite number.")
     return numbers
 
 
@@ -173,18 +211,18 @@ def import_pandas() -> Any:
 
 
 def hand_over(
+    loader: Callable[..., Any],
     data: Any,
     target: Labels,
     *,
-    feature_names: list[str] | None,
-    target_names: Labels,
-    description: str,
     return_X_y: bool,
     as_frame: bool = False,
+    feature_names: list[str] | None = None,
+    target_names: Labels | None = None,
     **more: Any,
 ) -> Any:
-    """Pack a set the way the caller asked: a pair or a ``Bunch``, of arrays or of frames."""
-    frame = None
+    """Return a set as the caller wants it: a pair or a ``Bunch``, of arrays or of frames."""
+    names, frame = np.unique(target) if target_names is None else target_names, None
     if as_frame:
         pandas = import_pandas()
         data = pandas.DataFrame(data, columns=feature_names)
@@ -197,7 +235,7 @@ def hand_over(
         target=target,
         frame=frame,
         feature_names=feature_names,
-        target_names=target_names,
-        DESCR=description,
+        target_names=names,
+        DESCR=about(loader),
         **more,
     )

@@ -13,15 +13,16 @@ from scipy import sparse
 from sklearn.datasets import fetch_rcv1, load_svmlight_file
 
 from unconfused._typing import IntArray, Labels, Rows
-from unconfused.datasets._download import DELAY, N_RETRIES, explained_network_errors
 from unconfused.datasets._home import (
+    RETRIES,
     DataHome,
     Subset,
+    documented,
+    downloading,
     find_data_home,
     hand_over,
-    has_files,
-    not_found,
     parts_of,
+    what_is_missing,
 )
 
 FILES = {"train": "rcv1_train.multiclass.bz2", "test": "rcv1_test.multiclass.bz2"}
@@ -29,16 +30,8 @@ CLASSES_FILE = "classes.json"
 N_FEATURES = 47_236
 ROOTS = ("CCAT", "ECAT", "GCAT", "MCAT")
 
-DESCRIPTION = """\
-Reuters Corpus Volume 1, version 2 (D. D. Lewis, Y. Yang, T. G. Rose and F. Li, 2004), with one
-class per document. For research use.
 
-News stories as 47,236 sparse weights of terms, each row of norm 1. The class is the story's topic
-on the second level of the hierarchy of topics (such as C15, GSPO or M14); stories with several
-topics on that level, or with none, are left out.
-"""
-
-
+@documented
 def fetch_reuters(
     *,
     data_home: DataHome = None,
@@ -49,6 +42,11 @@ def fetch_reuters(
 ) -> Any:
     """Load the Reuters news as a problem of one topic per document.
 
+    Reuters Corpus Volume 1, version 2 (D. D. Lewis, Y. Yang, T. G. Rose and F. Li, 2004), for
+    research use. News stories as 47,236 sparse weights of terms, each row of norm 1. The class is
+    the story's topic on the second level of the hierarchy of topics (such as C15, GSPO or M14);
+    stories with several topics on that level, or with none, are left out.
+
     The files ``rcv1_train.multiclass.bz2`` and ``rcv1_test.multiclass.bz2``, in the format and
     under the names of LIBSVM's collection, are read from the sub-folder ``rcv1``; a list of topics
     in ``classes.json`` names the classes that the files number from 0 (without it the numbers, as
@@ -58,17 +56,13 @@ def fetch_reuters(
 
     Parameters
     ----------
-    data_home : str, path or None, default=None
-        Folder that contains ``rcv1``; None is the environment variable ``UNCONFUSED_DATA`` or else
-        a folder in the user's cache.
+    $data_home
     subset : {"train", "test", "all"}, default="train"
         The earlier stories, the later ones, or the first then the second.
     n_largest : int or None, default=None
         Keep only the rows of this many classes, those with the most training rows (ties by name).
-    return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
-    download_if_missing : bool, default=True
-        Download the corpus where no file is found, rather than raise ``FileNotFoundError``.
+    $return_X_y
+    $download_if_missing
 
     Returns
     -------
@@ -77,12 +71,7 @@ def fetch_reuters(
         classes; else those of ``classes.json``; else those of the rows), ``DESCR``, and
         ``feature_names`` and ``frame``, which are None.
 
-    Raises
-    ------
-    ConnectionError
-        If the corpus must be downloaded and cannot be.
-    ValueError
-        If a file is damaged.
+    $raises
 
     Examples
     --------
@@ -95,25 +84,25 @@ def fetch_reuters(
     wanted = parts_of(subset)
     # Which classes are large is decided on the training rows, whatever is asked for.
     needed = wanted if n_largest is None else sorted({"train", *wanted}, reverse=True)
-    if has_files(folder, [FILES[part] for part in needed]):
-        names = _read_classes(folder / CLASSES_FILE)
-        parts = {part: _read_part(folder / FILES[part], names) for part in needed}
-    else:
-        message = not_found("Reuters (RCV1)", folder, [FILES[part] for part in needed])
-        names = None
-        parts = {
-            part: _download_part(part, folder, download_if_missing, message) for part in needed
-        }
+    missing = what_is_missing(folder, [FILES[part] for part in needed])
+    names = _read_classes(folder / CLASSES_FILE) if missing is None else None
+    parts = {
+        part: _read_part(folder / FILES[part], names)
+        if missing is None
+        else _download_part(part, folder, download_if_missing, missing)
+        for part in needed
+    }
     classes = np.unique(names or np.concatenate([labels for _, labels in parts.values()]))
     if n_largest is not None:
         classes = largest_classes(parts["train"][1], n_largest)
-    data, target = _join([parts[part] for part in wanted], classes)
+    kept = [np.isin(parts[part][1], classes) for part in wanted]
+    data = [parts[part][0][rows] for part, rows in zip(wanted, kept, strict=True)]
+    target = [parts[part][1][rows] for part, rows in zip(wanted, kept, strict=True)]
     return hand_over(
-        data,
-        target,
-        feature_names=None,
+        fetch_reuters,
+        sparse.vstack(data, format="csr"),
+        np.concatenate(target),
         target_names=classes,
-        description=DESCRIPTION,
         return_X_y=return_X_y,
     )
 
@@ -180,20 +169,13 @@ def largest_classes(labels: Labels, n_largest: int) -> Labels:
     return np.sort(classes[np.argsort(-counts, kind="stable")[:n_largest]])
 
 
-def _join(parts: list[tuple[Rows, Labels]], classes: Labels) -> tuple[Rows, Labels]:
-    kept = [np.isin(labels, classes) for _, labels in parts]
-    data = [rows[keep] for (rows, _), keep in zip(parts, kept, strict=True)]
-    target = [labels[keep] for (_, labels), keep in zip(parts, kept, strict=True)]
-    return sparse.vstack(data, format="csr"), np.concatenate(target)
-
-
 def _read_classes(path: Path) -> list[str] | None:
     if not path.is_file():
         return None
     try:
         names = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: not a JSON list of topics ({error}).") from error
+    except ValueError:
+        names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{path} is damaged: not a JSON list of topics.")
     return names
@@ -221,20 +203,16 @@ def _read_part(path: Path, names: list[str] | None) -> tuple[Rows, Labels]:
     return data, np.array(names)[numbers]
 
 
-def _download_part(part: str, folder: Path, download: bool, message: str) -> tuple[Rows, Labels]:
-    with explained_network_errors("the home of RCV1-v2", message):
+def _download_part(part: str, folder: Path, download: bool, missing: str) -> tuple[Rows, Labels]:
+    with downloading("the home of RCV1-v2", missing):
         try:
             corpus = fetch_rcv1(
-                data_home=str(folder),
-                subset=part,
-                download_if_missing=download,
-                n_retries=N_RETRIES,
-                delay=DELAY,
+                data_home=str(folder), subset=part, download_if_missing=download, **RETRIES
             )
         except OSError as error:
             # scikit-learn's own way to say that nothing is here and nothing may be downloaded.
             if download:
                 raise
-            raise FileNotFoundError(message) from error
+            raise FileNotFoundError(missing) from error
     rows, labels = one_topic_per_document(corpus.target, list(corpus.target_names))
     return sparse.csr_matrix(corpus.data[rows], dtype=np.float64), labels

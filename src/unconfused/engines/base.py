@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 TIE = 1e-12
 """Relative tolerance below which two scores of a row are tied; the lowest class wins."""
@@ -116,27 +118,21 @@ class Partition(Protocol):
 
         While all weights are 0, every row belongs to every predicted class.
         """
-        ...
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
         """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
-        ...
 
     def tables(self) -> CellTables:
         """Return counts and squared norms of all cells."""
-        ...
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bounds on the norms of all update vectors, (Q, Q) each."""
-        ...
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Tighten the norm bounds of these pairs; repeated calls make them exact."""
-        ...
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
-        ...
 
 
 class ExactNorms:
@@ -164,46 +160,36 @@ class Engine(Protocol):
     @property
     def n_features(self) -> int:
         """Number of features, including the intercept."""
-        ...
 
     @property
     def code_counts(self) -> FloatArray:
         """Total weight of the rows with each label code."""
-        ...
 
     @property
     def code_squares(self) -> FloatArray:
         """Weighted sum of the squared norms of the rows with each label code."""
-        ...
 
     def code_sums(self) -> FloatArray:
         """Return the weighted sum of the rows with each label code, (S, features)."""
-        ...
 
     @property
     def density(self) -> float:
         """Share of the entries of the rows that are stored; 1 for arrays."""
-        ...
 
     def mapped(self, change: RowMap) -> Engine:
         """Return an engine over changed copies of these rows."""
-        ...
 
     def feature_squares(self) -> FloatArray:
         """Return the weighted sum of the rows' squared entries, (features,)."""
-        ...
 
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""
-        ...
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
         """Return the second moment times vectors, (features, k), without forming the matrix."""
-        ...
 
     def partition(self, unmixing: Unmixing, alpha: float) -> Partition:
         """Return a partition at zero weights; a row needs a margin of at least `alpha`."""
-        ...
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
@@ -216,7 +202,6 @@ class Engine(Protocol):
         mixing : (S, Q), P(label code | true class), with a positive entry in every row
         code_weights : (S,), factor on the weight of rows with each label code
         """
-        ...
 
 
 @runtime_checkable
@@ -225,4 +210,3 @@ class ScoringEngine(Engine, Protocol):
 
     def scored(self, weights: FloatArray) -> Engine | None:
         """Return an engine whose features are the scores of these rows; None if too large."""
-        ...

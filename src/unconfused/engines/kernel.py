@@ -12,14 +12,17 @@ label), and a block of the Gram matrix. Only its rows that change their cell are
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import TIE, CellTables, ExactNorms
+from unconfused.engines.array_api.cells import ArrayPartition
+from unconfused.engines.array_api.namespace import ArraySpace
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 Gram: TypeAlias = Callable[[IntArray], FloatArray]
 """From row indices to their kernel values with all rows, (indices, n)."""
@@ -29,9 +32,6 @@ BLOCK_VALUES = 2**23
 
 IN_SPAN = 1e-12
 """A vector with less of its squared norm outside the span than this adds no basis vector."""
-
-REBUILD_AFTER = 8
-"""Moves per row after which cell sums are rebuilt, to limit accumulated rounding."""
 
 
 class KernelEngine:
@@ -58,10 +58,14 @@ class KernelEngine:
         intercept: bool,
         capacity: int,
     ) -> None:
-        self.gram, self.codes, self.n_codes, self.intercept = gram, codes, n_codes, intercept
-        self.n_rows = len(codes)
-        self.weights = np.ones(self.n_rows) if weights is None else weights
+        self.gram, self.n_codes, self.intercept = gram, n_codes, intercept
+        self.space = ArraySpace(np, "cpu", np.asarray)
+        self.n_rows = self.n_columns = len(codes)  # a sum is known by its kernel values
+        self.row_codes = codes
+        self.row_weights = np.ones(self.n_rows) if weights is None else weights
+        self.total = float(self.row_weights.sum())
         self.squares = np.maximum(diagonal, 0.0) + float(intercept)
+        self.row_norms = np.sqrt(self.squares)
         self.capacity, self.rank = min(capacity, self.n_rows), 0
         self._features = np.empty((self.n_rows, 0))
         self._expansion = np.empty((0, self.n_rows))
@@ -74,20 +78,20 @@ class KernelEngine:
 
     @property
     def code_counts(self) -> FloatArray:
-        return _sums(self.codes, self.weights, self.n_codes)
+        return np.bincount(self.row_codes, self.row_weights, self.n_codes).astype(np.float64)
 
     @property
     def code_squares(self) -> FloatArray:
-        return _sums(self.codes, self.weights * self.squares, self.n_codes)
+        squares = self.row_weights * self.squares
+        return np.bincount(self.row_codes, squares, self.n_codes).astype(np.float64)
 
     def code_sums(self) -> FloatArray:
-        rows = np.arange(self.n_rows)
-        shape = (self.n_rows, self.n_codes)
-        sums = self.values_with(rows, sparse.csr_matrix((self.weights, (rows, self.codes)), shape))
+        sums = self.space.zeros(self.n_codes, self.n_columns + 2)
+        self.add(np.arange(self.n_rows), self.row_codes, self.row_weights, sums)
         found = []
         for code in range(self.n_codes):
-            chosen = np.where(self.codes == code, self.weights, 0.0)
-            found.append(self.coordinates(chosen, sums[:, code]))
+            chosen = np.where(self.row_codes == code, self.row_weights, 0.0)
+            found.append(self.coordinates(chosen, sums[code, : self.n_rows]))
             self.extend(found[-1])
         return np.array(found)
 
@@ -98,6 +102,14 @@ class KernelEngine:
         """Return the scores of all rows by weights in coordinates, (n, Q)."""
         found = self.features @ weights[:, : self.rank].T
         return found + weights[:, -1] if self.intercept else found
+
+    def products(self, direction: FloatArray) -> FloatArray:
+        """Return the scores of all rows by one vector in coordinates, (n,)."""
+        return self.scores(direction[np.newaxis])[:, 0]
+
+    def host(self, array: FloatArray) -> FloatArray:
+        """Return the array: it is here already."""
+        return array
 
     def dual_weights(self, weights: FloatArray) -> FloatArray:
         """Return weights in coordinates, (Q, features), as combinations of rows, (Q, n)."""
@@ -113,14 +125,21 @@ class KernelEngine:
         """Basis vectors as combinations of rows, (rank, n)."""
         return self._expansion[: self.rank]
 
-    def values_with(self, rows: IntArray, combinations: sparse.csr_matrix) -> FloatArray:
-        """Return the kernel values of all rows with combinations, (rows, k), of some: (n, k)."""
-        found = np.zeros((self.n_rows, combinations.shape[1]))
+    def add(self, rows: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> FloatArray:
+        """Add weighted rows to the sums of their cells, (cells, n + 2), and return these.
+
+        The columns of a sum are its kernel values with all rows, its weight and squared norm.
+        """
+        chosen, places = np.unique(rows, return_inverse=True)  # a row that moves is there twice
+        shape = (len(chosen), len(sums))
+        combinations = sparse.csr_matrix((weights, (places, cells)), shape)
         size = max(1, BLOCK_VALUES // self.n_rows)
-        for start in range(0, len(rows), size):
+        for start in range(0, len(chosen), size):
             part = slice(start, start + size)
-            found += (combinations[part].T @ self.gram(rows[part])).T
-        return found
+            sums[:, :-2] += combinations[part].T @ self.gram(chosen[part])
+        for column, values in ((-2, weights), (-1, weights * self.squares[rows])):
+            sums[:, column] += np.bincount(cells, values, len(sums))
+        return sums
 
     def coordinates(self, coefficients: FloatArray, values: FloatArray) -> FloatArray:
         """Return a combination of rows in coordinates, given its kernel values with all rows.
@@ -154,106 +173,37 @@ class KernelEngine:
         self.rank, self._next = self.rank + 1, None
 
 
-class KernelPartition(ExactNorms):
-    """Partition that keeps the kernel value of every row with every cell sum, (n, cells)."""
+class KernelPartition(ArrayPartition):
+    """Partition whose cell sums are known by their kernel values with all rows, (cells, n + 2)."""
 
-    def __init__(self, engine: KernelEngine, unmixing: Unmixing, alpha: float) -> None:
-        self._engine, self._unmixing, self._alpha = engine, unmixing, alpha
-        self._n_classes, self._total = unmixing.n_classes, float(engine.weights.sum())
-        self._norms = np.sqrt(engine.squares)
-        self.restart(np.zeros((self._n_classes, engine.n_features)))
-
-    def restart(self, weights: FloatArray) -> None:
-        self._at_zero = not weights.any()
-        self._largest_norm = float(np.sqrt(np.einsum("rj,rj->r", weights, weights).max()))
-        self._scores = self._engine.scores(weights)
-        self._region = np.zeros(self._engine.n_rows, np.intp) if self._at_zero else self._assign()
-        self._rebuild()
-
-    def move(self, steps: FloatArray, direction: FloatArray) -> None:
-        self._engine.extend(direction)
-        self._largest_norm += float(np.abs(steps).max() * np.linalg.norm(direction))
-        self._scores += self._engine.scores(direction[np.newaxis]) * steps
-        left, self._region = self._region, self._assign()
-        moved = np.flatnonzero(self._region != left)
-        self._moves += len(moved)
-        often = self._moves > REBUILD_AFTER * self._engine.n_rows
-        if self._at_zero or often or 2 * len(moved) > self._engine.n_rows:
-            self._at_zero = False
-            self._rebuild()
-        else:
-            change = self._in_cells(moved, self._region) - self._in_cells(moved, left)
-            self._values += self._engine.values_with(moved, change)
-
-    def tables(self) -> CellTables:
-        engine, inside = self._engine, self._region >= 0
-        cells, weights = self._cells(self._region)[inside], engine.weights[inside]
-        shape = (self._n_classes, engine.n_codes)
-        tables = [
-            _sums(cells, each, shape[0] * shape[1]).reshape(shape)
-            for each in (weights, weights * engine.squares[inside])
-        ]
-        if self._at_zero:
-            tables = [np.tile(table[:1], (self._n_classes, 1)) for table in tables]
-        return CellTables(*tables)
-
-    def pair_norms(self) -> FloatArray:
-        """Return the norm of every update vector, (Q, Q)."""
-        engine, n_codes = self._engine, self._engine.n_codes
-        inside = np.flatnonzero(self._region >= 0)
-        own = self._values.reshape(engine.n_rows, -1, n_codes)[inside, self._region[inside]]
-        places = (self._cells(self._region)[inside], np.arange(len(inside)))
-        shape = (self._n_classes * n_codes, len(inside))
-        sums = sparse.csr_matrix((engine.weights[inside], places), shape) @ own
-        grams = sums.reshape(self._n_classes, n_codes, n_codes)
-        if self._at_zero:
-            grams = np.tile(grams[:1], (self._n_classes, 1, 1))
-        unmix = self._unmixing.coefficients
-        squares = np.einsum("sq,pst,tq->pq", unmix, grams, unmix, optimize=True)
-        if engine.intercept:
-            squares += self._unmixing.masses(self.tables().counts) ** 2
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / self._total)
+    _engine: KernelEngine
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        engine = self._engine
-        region = 0 if self._at_zero else predicted
-        unmix = self._unmixing.coefficients[:, true] / self._total
-        chosen = np.where(self._region == region, engine.weights * unmix[engine.codes], 0.0)
-        first = region * engine.n_codes
-        values = self._values[:, first : first + engine.n_codes] @ unmix
+        engine, region = self._engine, 0 if self._at_zero else predicted
+        unmix = self._unmix[min(region, len(self._unmix) - 1), true] / self._total
+        weights = engine.row_weights * unmix[engine.row_codes]
+        chosen = np.where(self._region == region, weights, 0.0)
+        first = region * self._n_codes
+        values = unmix @ self._sums[first : first + self._n_codes, :-2]
         return engine.coordinates(chosen, values)
 
-    def _assign(self) -> IntArray:
-        """Return the region of every row, -1 for none: the best class, if it leads by `alpha`."""
-        scores = self._scores
-        allowance = TIE * self._largest_norm * self._norms
-        leading = scores >= (scores.max(axis=1) - allowance)[:, np.newaxis]
-        best: IntArray = leading.argmax(axis=1)
-        if self._alpha == 0:
-            return best
-        rows = np.arange(len(scores))
-        others = scores.copy()
-        others[rows, best] = -np.inf
-        lead = scores[rows, best] - others.max(axis=1)
-        return np.where(lead >= self._alpha - allowance, best, -1)
+    def _score(self, by_feature: FloatArray) -> None:
+        self._scores[:] = self._engine.scores(by_feature.T).T
 
-    def _cells(self, region: IntArray) -> IntArray:
-        return np.asarray(region * self._engine.n_codes + self._engine.codes)
+    def _advance(self, steps: FloatArray, direction: FloatArray) -> tuple[Any, Any]:
+        self._engine.extend(direction)
+        return super()._advance(steps, direction)
 
-    def _in_cells(self, rows: IntArray, region: IntArray) -> sparse.csr_matrix:
-        """Return the weight of each of these rows in its cell, (rows, cells)."""
-        inside = np.flatnonzero(region[rows] >= 0)
-        chosen = rows[inside]
-        places = (inside, self._cells(region)[chosen])
-        shape = (len(rows), self._n_classes * self._engine.n_codes)
-        return sparse.csr_matrix((self._engine.weights[chosen], places), shape)
-
-    def _rebuild(self) -> None:
-        self._moves = 0
-        rows = np.arange(self._engine.n_rows)
-        self._values = self._engine.values_with(rows, self._in_cells(rows, self._region))
-
-
-def _sums(places: IntArray, weights: FloatArray, size: int) -> FloatArray:
-    """Return the total weight at each place."""
-    return np.bincount(places, weights, size).astype(np.float64)
+    def _norms_of(self, by_region: FloatArray, unmix: FloatArray) -> FloatArray:
+        inside = np.flatnonzero(self._region >= 0)
+        region, weights = self._region[inside], self._engine.row_weights[inside]
+        cells = region * self._n_codes + self._engine.row_codes[inside]
+        shape = (len(by_region) * self._n_codes, len(inside))
+        # Kernel values of the rows with the sums of their own region, summed by cell.
+        own = by_region[region, :, inside]
+        sums = sparse.csr_matrix((weights, (cells, np.arange(len(inside)))), shape) @ own
+        grams = sums.reshape(-1, self._n_codes, self._n_codes)
+        squares = np.asarray(((unmix @ grams) * unmix).sum(axis=2))
+        if self._engine.intercept:
+            squares += (unmix @ by_region[:, :, -2, np.newaxis])[:, :, 0] ** 2
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))

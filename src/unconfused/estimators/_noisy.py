@@ -9,21 +9,20 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._confusion_names import confusion_labels, is_rectangular
+from unconfused._confusion_names import confusion_classes, confusion_labels, is_rectangular
 from unconfused._labels import EncodedLabels, encode_labels, split_missing
 from unconfused._matrix import (
     ConfusionWarning,
     Unmixing,
     align_confusion,
     aligned_counts,
-    confusion_classes,
     make_unmixing,
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._random_sample import warn_unless_random
-from unconfused.confusion.estimate import ConfusionEstimate, is_guess
-from unconfused.confusion.estimation.pooled import drawn_counts
-from unconfused.confusion.trusted import count_pairs, refuse_empty_rows
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess, name_classes
+from unconfused.confusion.estimation.pooled import drawn_counts, usual_mistakes
+from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 
@@ -224,7 +223,7 @@ def confusion_for(
 
     "auto" is left to the caller where there are no trusted rows: labels are believed here.
     `counts` are those of the trusted rows gathered so far, if not of these rows alone; a class
-    that has none yet is believed as labelled.
+    that has none yet is taken to be mislabelled like the others.
     """
     classes = data.labels.classes
     if not is_open(confusion):
@@ -241,12 +240,24 @@ def confusion_for(
         if unlabelled or data.known.all() or not data.trusted:
             # Either no label goes through C, or all are believed as they are.
             return believed
-        refuse_empty_rows(counts, classes)
         warn_unless_random(counts, data.labels.observed, data.sample_weight)
+        uncounted = ~counts.any(axis=1)
+        if uncounted.any() and counts.any():
+            _warn_of_uncounted(classes[uncounted])
     if not counts.any():
         return believed
     matrix = ConfusionEstimate.from_counts(counts, classes).matrix
+    matrix = np.where(counts.any(axis=1, keepdims=True), matrix, usual_mistakes(counts))
     return KnownConfusion(matrix, counts, "trusted")
+
+
+def _warn_of_uncounted(classes: Labels) -> None:
+    warnings.warn(
+        f"No trusted row with an observed label is of {name_classes(classes)}; mistakes in its "
+        "labels are taken to be like those of the other classes. Check some rows of it if you can.",
+        ConfusionWarning,
+        stacklevel=6,
+    )
 
 
 def unmixing_for(

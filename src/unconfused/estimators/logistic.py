@@ -129,10 +129,12 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     -----
     Settings left at "auto" are chosen together in five folds by the log-loss of held-out rows, at
     the best temperature: penalties by the truths of trusted rows and by all labels seen through C,
-    or by votes; weights of noisy rows by the truths. Penalties from 1e-14 to 0.01 times the mean
-    squared distance of a row from the mean are tried, strongest first, until weaker ones no longer
-    help. On Dask collections only trusted rows are held out. With votes there, or with fewer than 3
-    trusted and 30 labelled rows per class, the penalty is 3e-4 times that distance.
+    or by votes; weights of noisy rows by the truths. Penalties are tried
+    around 3e-4 times the mean squared distance of a row from the mean, between 1e-14 and 0.01 times
+    that distance, until others no longer help. On Dask collections only trusted rows are held out.
+    With votes there, or with fewer than 3 trusted and 30 labelled rows per class, the penalty is
+    3e-4 times that distance. A class without a trusted row is taken to be mislabelled like the
+    others, with a `ConfusionWarning`.
 
     With at least 3 trusted rows per class the model is an average of the fit through C, the same
     after rounds of relabelling, and two simple ones: labels taken as right, and the trusted rows

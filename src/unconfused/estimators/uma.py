@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import Unmixing, confusion_classes
+from unconfused._confusion_names import confusion_classes
+from unconfused._matrix import Unmixing
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once

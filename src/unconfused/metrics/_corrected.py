@@ -6,12 +6,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from unconfused._confusion_names import confusion_classes
 from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
 from unconfused._matrix import (
     Unmixing,
     align_confusion,
     aligned_counts,
-    confusion_classes,
     make_unmixing,
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray

@@ -1,4 +1,4 @@
-"""Are predicted chances what they say: predictions beside how often it came so."""
+"""Reliability of predicted probabilities: predictions beside observed frequencies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ JEFFREYS = 0.5
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """One entry per bin of predicted chances that holds any: (B,) each.
+    """One entry per bin of predicted probabilities that is not empty, (B,) each.
 
     Attributes
     ----------
-    predicted : mean predicted chance
-    observed : how often it came so
-    low, high : ends of a 95 % credible interval for that, as if answers were independent
+    predicted : mean predicted probability
+    observed : observed frequency
+    low, high : ends of its 95 % credible interval, as if predictions were independent
     count : predictions in the bin
     """
 
@@ -39,11 +39,11 @@ class ReliabilityCurve:
 def reliability_curve(
     probability: FloatArray, codes: IntArray, n_bins: int = 10
 ) -> ReliabilityCurve:
-    """Compare the chance of every class on every row with whether the row was of that class.
+    """Compare the probability of every class on every row with whether the row is of that class.
 
     Parameters
     ----------
-    probability : (n, Q) predicted chances
+    probability : (n, Q) predicted probabilities
     codes : (n,) the class of each row, as a column of `probability`
     n_bins : number of bins of equal width between 0 and 1
 

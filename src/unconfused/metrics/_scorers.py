@@ -6,6 +6,7 @@ needs rows whose truth is known, the other only the observed labels and their co
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -13,11 +14,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from unconfused._confusion_names import confusion_classes
 from unconfused._labels import MISSING, encode_labels, known_truth, label_array, sorted_classes
-from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._matrix import align_confusion
 from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
-from unconfused.metrics._confusion_rate import _check_weight
 from unconfused.metrics._corrected import corrected_accuracy
 from unconfused.metrics._fitted import (
     classes_of,
@@ -25,12 +26,21 @@ from unconfused.metrics._fitted import (
     probabilities_of,
     refuse_other_length,
     safe_log,
+    several_columns,
+    votes_likelihood,
 )
-from unconfused.metrics._votes import several_columns, votes_likelihood
 
 
 class _Scorer(BaseEstimator):
     """A callable built like an estimator, so that searches can clone it and route data to it."""
+
+    def __call__(self, estimator: Any, X: Rows, *labels: Any, **more: Any) -> float:
+        """Score a fitted model, as scikit-learn calls a scorer; see `score`."""
+        return self.score(estimator, X, *labels, **more)
+
+    @abstractmethod
+    def score(self, estimator: Any, X: Rows, *labels: Any, **more: Any) -> float:
+        """Score a fitted model."""
 
     def _accept_sample_weight(self) -> bool:
         # Searches over several scores ask this of each when they are given weights.
@@ -47,17 +57,6 @@ class TrustedScorer(_Scorer):
         self.measure = measure
         self.y_true = y_true
 
-    def __call__(
-        self,
-        estimator: Any,
-        X: Rows,
-        y: ArrayLike | None = None,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Score a fitted model, as scikit-learn calls a scorer; see `score`."""
-        return self.score(estimator, X, y, y_true, sample_weight)
-
     def score(
         self,
         estimator: Any,
@@ -72,7 +71,7 @@ class TrustedScorer(_Scorer):
         missing_label = getattr(last_step(estimator), "missing_label", "auto")
         truth, missing = known_truth(y_true, classes_of(estimator), missing_label)
         values = self.measure(estimator, X, truth, ~missing)
-        return mean_of(values, _check_weight(sample_weight, len(truth)), ~missing, "known truth")
+        return mean_of(values, sample_weight, ~missing, "known truth")
 
     def _look_up(self, X: Rows, y: Any) -> Labels:
         """Find the truth of a fold by its row labels, which pandas carries along."""
@@ -106,12 +105,6 @@ class ConfusionScorer(_Scorer):
         self.confusion = confusion
         self.classes = classes
 
-    def __call__(
-        self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Score a fitted model, as scikit-learn calls a scorer; see `score`."""
-        return self.score(estimator, X, y, sample_weight)
-
     def score(
         self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -123,17 +116,21 @@ class ConfusionScorer(_Scorer):
                     "each model's own matrices of the annotators, can score against them."
                 )
             return votes_likelihood(estimator, X, y, sample_weight)
-        if self.confusion is not None:
-            named = confusion_classes(self.confusion) if self.classes is None else self.classes
-            order = classes_of(estimator) if named is None else named
-            return self.measure(estimator, X, y, self.confusion, order, sample_weight)
         last = last_step(estimator)
-        if not hasattr(last, "confusion_"):
-            raise ValueError(
-                f"{type(last).__name__} has no confusion_, so this score needs a confusion matrix: "
-                "make the scorer with confusion=C."
-            )
-        return self.measure(estimator, X, y, last.confusion_, classes_of(last), sample_weight)
+        confusion, order = self.confusion, self.classes
+        if confusion is None:
+            if not hasattr(last, "confusion_"):
+                raise ValueError(
+                    f"{type(last).__name__} has no confusion_, so this score needs a confusion "
+                    "matrix: make the scorer with confusion=C."
+                )
+            confusion, order = last.confusion_, classes_of(last)
+        elif order is None:
+            named = confusion_classes(confusion)
+            order = classes_of(estimator) if named is None else named
+        missing_label = getattr(last, "missing_label", "auto")
+        settings = {"classes": order, "sample_weight": sample_weight}
+        return self.measure(estimator, X, y, confusion, missing_label=missing_label, **settings)
 
 
 def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
@@ -308,36 +305,23 @@ def _likelihood(
     X: Rows,
     y: ArrayLike,
     confusion: Any,
-    order: ArrayLike,
+    *,
+    classes: ArrayLike,
     sample_weight: ArrayLike | None,
+    missing_label: Any,
 ) -> float:
-    classes = sorted_classes(order)
-    matrix = align_confusion(confusion, classes, order)
-    missing_label = getattr(last_step(estimator), "missing_label", "auto")
-    codes = encode_labels(y, classes=classes, missing_label=missing_label).observed
+    ordered = sorted_classes(classes)
+    matrix = align_confusion(confusion, ordered, classes)
+    codes = encode_labels(y, classes=ordered, missing_label=missing_label).observed
     seen = codes != MISSING
-    chances = probabilities_of(estimator, X, classes)
+    chances = probabilities_of(estimator, X, ordered)
     refuse_other_length(chances, codes)
     values = safe_log((chances[seen] * matrix[:, codes[seen]].T).sum(axis=1))
-    return mean_of(values, _check_weight(sample_weight, len(codes)), seen, "observed label")
+    return mean_of(values, sample_weight, seen, "observed label")
 
 
-def _corrected(
-    estimator: Any,
-    X: Rows,
-    y: ArrayLike,
-    confusion: Any,
-    order: ArrayLike,
-    sample_weight: ArrayLike | None,
-) -> float:
-    return corrected_accuracy(
-        y,
-        estimator.predict(X),
-        confusion,
-        classes=order,
-        sample_weight=sample_weight,
-        missing_label=getattr(last_step(estimator), "missing_label", "auto"),
-    )
+def _corrected(estimator: Any, X: Rows, y: ArrayLike, confusion: Any, **settings: Any) -> float:
+    return float(corrected_accuracy(y, estimator.predict(X), confusion, **settings))
 
 
 trusted_accuracy = trusted_accuracy_scorer()

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_labels
-from unconfused._labels import MISSING, encode_labels
-from unconfused._matrix import align_confusion, confusion_classes
+from unconfused._confusion_names import confusion_classes, confusion_labels
+from unconfused._labels import MISSING, EncodedLabels, encode_labels
+from unconfused._matrix import align_confusion
 from unconfused._random import own_stream
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Seed
 
@@ -52,18 +52,23 @@ def corrupt_labels(
     >>> corrupt_labels(y, [[1.0, 0.0], [0.5, 0.5]], random_state=0).tolist()
     ['cat', 'dog', 'cat', 'dog', 'cat', 'cat']
     """
-    named = confusion_classes(confusion) if classes is None else classes
-    # True labels are complete, so -1 does not mean "missing".
-    encoded = encode_labels(y, classes=named, missing_label=None)
-    if np.any(encoded.observed == MISSING):
-        raise ValueError(
-            "y holds missing labels (None or NaN); only known labels can be corrupted."
-        )
+    encoded = _encode(y, confusion, classes)
     labels = confusion_labels(confusion)
     matrix = align_confusion(confusion, encoded.classes, classes, labels)
     uniform = own_stream(random_state, "corrupt_labels").random_sample(len(encoded.observed))
     drawn = _draw_columns(matrix, encoded.observed, uniform)
     return labels[drawn] if labels is not None else _like(encoded.classes, np.asarray(y))[drawn]
+
+
+def _encode(y: ArrayLike, confusion: Any, classes: ArrayLike | None) -> EncodedLabels:
+    """Encode true labels, which are complete, so that -1 does not mean "missing"."""
+    named = confusion_classes(confusion) if classes is None else classes
+    encoded = encode_labels(y, classes=named, missing_label=None)
+    if np.any(encoded.observed == MISSING):
+        raise ValueError(
+            "y holds missing labels (None or NaN); only known labels can be corrupted."
+        )
+    return encoded
 
 
 def _draw_columns(matrix: FloatArray, rows: IntArray, uniform: FloatArray) -> IntArray:
@@ -142,13 +147,8 @@ def boundary(
     >>> print(f"{wrong.mean():.1f} {wrong[near].mean():.1f} {wrong[~near].mean():.1f}")
     0.2 0.6 0.1
     """
-    named = confusion_classes(rates) if classes is None else classes
-    encoded = encode_labels(y, classes=named, missing_label=None)
+    encoded = _encode(y, rates, classes)
     truth, n_classes = encoded.observed, len(encoded.classes)
-    if np.any(truth == MISSING):
-        raise ValueError(
-            "y holds missing labels (None or NaN); only known labels can be corrupted."
-        )
     matrix = align_confusion(rates, encoded.classes, order=classes)
     columns = _check_scores(scores, len(truth), n_classes)
     if classes is not None:

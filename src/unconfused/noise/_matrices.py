@@ -10,7 +10,7 @@ import numpy as np
 
 from unconfused._matrix import check_confusion
 from unconfused._random import random_state as make_random_state
-from unconfused._text.extras import pip_install
+from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, FloatArray, Seed
 
 
@@ -110,10 +110,7 @@ def label_sets(sets: Mapping[Any, Iterable[Any]]) -> Any:
     b    0.5    0.0    0.5
     c    0.5    0.5    0.0
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(f"label_sets needs pandas: {pip_install('data')}") from error
+    pd = import_extra("pandas", "data", "label_sets")
     allowed = {label: list(classes) for label, classes in sets.items()}
     classes = np.unique(np.array([one for some in allowed.values() for one in some]))
     labels = np.unique(np.array(list(allowed)))

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from unconfused._text.extras import import_extra
 from unconfused.persistence.errors import ExportError, ModelFileError
 from unconfused.persistence.file import load, read_header, save
 from unconfused.persistence.header import ModelHeader
@@ -14,7 +13,6 @@ __all__ = [
     "ExportError",
     "ModelFileError",
     "ModelHeader",
-    "import_extra",
     "load",
     "read_header",
     "save",

@@ -1,14 +1,16 @@
-"""The zip file a model is in: read within bounds, and checked before any of it is understood.
+"""The zip file of a model, read within limits and checked before it is interpreted.
 
-Nothing is believed that a zip file says of itself. Only stored and deflated members are read, since
-those can be decompressed up to a limit; together they may not be larger than `MOST_INFLATION` times
-the file, and each is read once, however many parts of the model name it.
+No claim of a zip file about itself is trusted. Only stored and deflated members are read, since
+those can be decompressed up to a limit. Together they may not be larger than `MOST_INFLATION` times
+the file, and each is read once, however many parts of the model refer to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
@@ -26,7 +28,7 @@ ENCRYPTED = 0x1
 
 
 class Archive:
-    """A zip file in memory, whose members cannot be larger than they are said to be.
+    """A zip file in memory, whose members cannot be larger than it declares.
 
     Parameters
     ----------
@@ -62,11 +64,11 @@ class Archive:
         return list(self._members)
 
     def is_stored(self, name: str) -> bool:
-        """Return whether a member is kept as it is."""
+        """Return whether a member is not compressed."""
         return self._members[name].compress_type == ZIP_STORED
 
     def read(self, name: str) -> bytes:
-        """Return a member, which must be as long as it is said to be and have its checksum."""
+        """Return a member, which must have the declared length and checksum."""
         member = self._members[name]
         with self._zip.open(member) as stream:
             # One more, so that the end is seen and the checksum compared.
@@ -74,6 +76,17 @@ class Archive:
         if len(part) != member.file_size:
             raise ModelFileError("it is damaged: a member is shorter than it is said to be")
         return part
+
+
+@contextmanager
+def damage_in_words() -> Iterator[None]:
+    """Turn the dozen ways in which zipfile does not understand a file into a ModelFileError."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
 
 
 def with_header(payload: bytes, header: bytes) -> bytes:
@@ -95,28 +108,20 @@ def open_archive(content: bytes) -> Archive:
         )
     if content[:2] != b"PK":
         raise ModelFileError("it is not a saved model")
-    try:
+    with damage_in_words():
         archive = Archive(content, MOST_INFLATION * len(content))
-    except ModelFileError:
-        raise
-    except Exception as error:  # zipfile has a dozen ways of not understanding a file
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
     if HEADER not in archive.names:
         raise ModelFileError("it is a zip file, but not one that unconfused.save wrote")
     return archive
 
 
 def header_of(archive: Archive) -> tuple[ModelHeader, str]:
-    """Return what a file says of itself, and the checksum it gives for the rest."""
-    try:
-        # Stored, so that text from a small file is small too.
-        if not archive.is_stored(HEADER):
-            raise ModelFileError(TOO_LARGE)
+    """Return the header of a file, and the checksum in it of the rest."""
+    # Stored, so that text from a small file is small too.
+    if not archive.is_stored(HEADER):
+        raise ModelFileError(TOO_LARGE)
+    with damage_in_words():
         text = archive.read(HEADER)
-    except ModelFileError:
-        raise
-    except Exception as error:  # as in open_archive
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
     if len(text) > LONGEST:
         raise ModelFileError(TOO_LARGE)
     return read_header_bytes(text)
@@ -131,14 +136,9 @@ def inflation(content: bytes) -> float:
 def digest_of(content: bytes) -> str:
     """Return a checksum of all members but the header, by name and bytes."""
     digest = hashlib.sha256()
-    try:
-        with Archive(content, MOST_INFLATION * len(content)) as archive:
-            for name in sorted(set(archive.names) - {HEADER}):
-                part = archive.read(name)
-                digest.update(f"{name}\0{len(part)}\0".encode())
-                digest.update(part)
-    except ModelFileError:
-        raise
-    except Exception as error:  # as in open_archive
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
+    with damage_in_words(), Archive(content, MOST_INFLATION * len(content)) as archive:
+        for name in sorted(set(archive.names) - {HEADER}):
+            part = archive.read(name)
+            digest.update(f"{name}\0{len(part)}\0".encode())
+            digest.update(part)
     return digest.hexdigest()

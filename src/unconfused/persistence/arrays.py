@@ -1,4 +1,4 @@
-"""Arrays from a file: as large as their bytes, and of values that NumPy and SciPy can trust."""
+"""Arrays from a file, with validated sizes, values and indices."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from unconfused.persistence._table.checks import NUMBERS, SIMPLE
 from unconfused.persistence.archive import Archive
 from unconfused.persistence.errors import ModelFileError
 
-NUMBERS = "biuf"
-SIMPLE = "biufSUMm"
 LAST_CODE_POINT = 0x10FFFF
 LONGEST_HEADER = 10_000
 
 
 def read_array(content: bytes) -> Any:
-    """Return the array in an ``.npy`` file; refuse one that its bytes do not make.
+    """Return the array in an ``.npy`` file; raise if its bytes do not match its header.
 
-    NumPy's own reader reserves what the shape says before it reads, and takes truth values and
-    characters as they come: a truth value of 7 is counted as seven.
+    NumPy's own reader allocates what the shape says before it reads, and does not check Booleans
+    and characters: a Boolean of 7 is counted as seven.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def _check_values(array: Any) -> None:
 def read_sparse(content: bytes, budget: int) -> Any:
     """Return the matrix in an ``.npz`` file by SciPy, with every index inside its shape.
 
-    SciPy's own reader looks at neither; its products then read whatever memory an index points to.
+    SciPy's own reader does not check indices, and its products read whatever they point to.
     """
     with Archive(content, budget) as archive:
         part = {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.names}

@@ -11,18 +11,18 @@ from __future__ import annotations
 import os
 import stat
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
-from unconfused._atomic import refuse_target, whole_file
+from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._text.extras import import_extra
 from unconfused._text.printable import printable
+from unconfused.persistence._table.allowed import table
 from unconfused.persistence.archive import (
     MOST_INFLATION,
     Archive,
@@ -32,7 +32,7 @@ from unconfused.persistence.archive import (
     open_archive,
     with_header,
 )
-from unconfused.persistence.errors import ModelFileError, in_words
+from unconfused.persistence.errors import ModelFileError, in_words, refuse_unfitted
 from unconfused.persistence.header import ModelHeader, describe, estimator_name, write_header
 from unconfused.persistence.labelled import without_frames
 from unconfused.persistence.nodes import Reader, parse_schema, unknown_types
@@ -83,23 +83,12 @@ def save(
     True
     """
     target = Path(path)
-    if not isinstance(model, BaseEstimator):
-        raise ModelFileError(
-            f"Only scikit-learn estimators can be saved; this is a {type(model).__name__}."
-        )
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ModelFileError(
-            f"This {type(model).__name__} is not fitted; fit it before you save it."
-        ) from None
-    try:
+    refuse_unfitted(model, ModelFileError, "saved")
+    with os_errors_as(ModelFileError):
         refuse_target(target, force=force)  # before the work, not after it
         content = _pack(model, metadata, _names(allow))
         with whole_file(target, force=force) as scratch:
             scratch.write_bytes(content)
-    except OSError as error:
-        raise ModelFileError(str(error)) from None
     return target
 
 
@@ -135,10 +124,8 @@ def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
     """
     allowed = _names(allow)
     content = _read(Path(path))
-    try:
+    with _naming(path):
         return _unpack(content, allowed)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
 
 def read_header(path: str | os.PathLike[str]) -> ModelHeader:
@@ -164,11 +151,8 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
     ('UMAClassifier', [0, 1, 2], {'by': 'Ann'})
     """
     content = _read(Path(path))
-    try:
-        with open_archive(content) as archive:
-            return header_of(archive)[0]
-    except ModelFileError as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+    with _naming(path), open_archive(content) as archive:
+        return header_of(archive)[0]
 
 
 def _names(allow: Collection[str]) -> frozenset[str]:
@@ -200,7 +184,7 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
         raise ModelFileError(f"{refused}{in_words(error)}.") from error
     content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
     with open_archive(content) as archive:
-        unknown = unknown_types(parse_schema(archive, len(content)), allow)
+        unknown = unknown_types(parse_schema(archive, len(content)), table(), allow)
         if unknown:
             raise ModelFileError(
                 f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
@@ -220,19 +204,16 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
 
 def _read(path: Path) -> bytes:
     """Return the content of an ordinary file; a pipe or a device might have no end."""
+    # Opening a pipe would otherwise wait until someone writes to it.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
     try:
-        # Opening a pipe would otherwise wait until someone writes to it.
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        try:
-            found = os.fstat(opened)
-            if stat.S_ISDIR(found.st_mode):
-                raise ModelFileError(f"{path} is a folder, not a saved model.")
+        if path.is_dir():
+            raise ModelFileError(f"{path} is a folder, not a saved model.")
+        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+            found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ModelFileError(f"{path} is not an ordinary file.")
-            with open(opened, "rb", closefd=False) as file:
-                return file.read(found.st_size)
-        finally:
-            os.close(opened)
+            return file.read(found.st_size)
     except FileNotFoundError:
         raise ModelFileError(f"There is no file {path}.") from None
     except OSError as error:
@@ -241,6 +222,15 @@ def _read(path: Path) -> bytes:
         raise
     except ValueError as error:  # a NUL in the name
         raise ModelFileError(f"{str(path)!r} cannot be a file name ({error}).") from None
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
 
 def _unpack(content: bytes, allow: frozenset[str]) -> Any:
@@ -259,7 +249,7 @@ def _unpack(content: bytes, allow: frozenset[str]) -> Any:
 def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
     try:
         schema = parse_schema(archive, file_size)
-        unknown = unknown_types(schema, allow)
+        unknown = unknown_types(schema, table(), allow)
         if unknown:
             names = [printable(name) for name in unknown]
             raise ModelFileError(
@@ -267,7 +257,8 @@ def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
                 "may have been made to do harm. If you know them, and who made the file, load it "
                 f"in Python with {_as_argument(names)}"
             )
-        return Reader(archive, MOST_INFLATION * file_size, allow, schema).read(schema)
+        budget = MOST_INFLATION * file_size
+        return Reader(archive, budget, table(), allow, schema).read(schema)
     except (ModelFileError, ImportError):
         raise
     except Exception as error:  # a description that does not fit together fails anywhere

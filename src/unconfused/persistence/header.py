@@ -1,4 +1,4 @@
-"""The header of a saved model: what a file says of itself before anything in it is built."""
+"""The header of a saved model, read before anything in the file is built."""
 
 from __future__ import annotations
 
@@ -118,18 +118,9 @@ def _version_of(said: dict[str, Any]) -> str:
 
 
 def _checked(said: dict[str, Any]) -> ModelHeader:
-    classes, names = said.get("classes"), said.get("feature_names")
-    width, versions = said.get("n_features"), said.get("versions")
-    metadata = said.get("metadata")
-    good = (
-        isinstance(said.get("estimator"), str)
-        and isinstance(classes, list | None)
-        and isinstance(names, list | None)
-        and isinstance(width, int | None)
-        and isinstance(versions, dict)
-        and isinstance(metadata, dict)
-    )
-    if not good:
+    kinds: dict[str, Any] = {"estimator": str, "classes": list | None, "feature_names": list | None}
+    kinds |= {"n_features": int | None, "versions": dict, "metadata": dict}
+    if not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
         raise ModelFileError("its header is incomplete")
-    assert isinstance(versions, dict) and isinstance(metadata, dict)
-    return ModelHeader(str(said["estimator"]), classes, names, width, versions, metadata)
+    known: dict[str, Any] = {name: said.get(name) for name in kinds}
+    return ModelHeader(**known)

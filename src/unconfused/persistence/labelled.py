@@ -1,4 +1,4 @@
-"""Frames and the like inside a model, turned into what a file can well hold."""
+"""Conversion of frames inside a model to types that a file can hold."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from unconfused._confusion_names import confusion_labels
-from unconfused._labels import sorted_classes
-from unconfused._matrix import confusion_classes
+from unconfused._labels import places_of, sorted_classes
 from unconfused._typing import FloatArray, Labels
 
 
@@ -75,17 +74,11 @@ def _with_parts(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def _matrix_of(frame: Any) -> Any:
-    rows, columns = list(frame.index), list(frame.columns)
-    if len(rows) != len(columns) or set(rows) != set(columns):
-        labels = confusion_labels(frame)
-        if labels is None or any(kind.kind not in "fiu" for kind in frame.dtypes):
-            return frame.to_numpy()
-        named = sorted_classes(frame.index)
-        places = [[rows.index(one) for one in named.tolist()]]
-        places += [[columns.index(one) for one in labels.tolist()]]
-        table = frame.to_numpy(dtype=np.float64)[np.ix_(*places)]
-        return LabelledConfusion(table, named, labels)
-    classes = confusion_classes(frame)
-    assert classes is not None
-    places = [[labels.index(one) for one in classes.tolist()] for labels in (rows, columns)]
-    return LabelledConfusion(frame.to_numpy(dtype=np.float64)[np.ix_(*places)], classes)
+    classes, labels = np.asarray(frame.index), np.asarray(frame.columns)
+    square = len(classes) == len(labels) and set(classes.tolist()) == set(labels.tolist())
+    other = None if square else confusion_labels(frame)
+    if not square and (other is None or any(kind.kind not in "fiu" for kind in frame.dtypes)):
+        return frame.to_numpy()
+    named = sorted_classes(classes)
+    places = np.ix_(places_of(classes, named), places_of(labels, named if other is None else other))
+    return LabelledConfusion(frame.to_numpy(dtype=np.float64)[places], named, other)

@@ -1,24 +1,32 @@
-"""From the description in a file to objects: `read_model`.
+"""From the description in a file to objects: `Reader`.
 
-The description is that of skops: a tree of nodes in JSON, each with the type of what it stands for,
-the reader skops has for it, and its content. The readers here are few, and know what they build.
-Each node is read where it stands; none can name another, so that the work is in proportion to the
-text.
+The description is that of skops: a tree of nodes in JSON, each with a type, the reader that skops
+has for it, and its content. There are few readers here, and each builds certain types only. A node
+cannot refer to another, so the work is proportional to the text.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from sklearn.tree._tree import Tree
 
+from unconfused import steps
+from unconfused._text.extras import import_extra
 from unconfused._text.printable import printable
-from unconfused.persistence._table.allowed import FUNCTIONS, check_object, full_name, table
-from unconfused.persistence._table.checks import LARGEST_INTEGER, SCALAR_TYPES
+from unconfused.persistence._table.checks import (
+    LARGEST_INTEGER,
+    SCALAR_TYPES,
+    Types,
+    check_object,
+    full_name,
+)
 from unconfused.persistence._table.learners import LOSSES, MADE_ANEW
 from unconfused.persistence._table.trees import make_tree
 from unconfused.persistence.archive import Archive
@@ -35,8 +43,12 @@ FREE_NODES = 10_000
 Node = dict[str, Any]
 
 
+FUNCTIONS = {full_name(rule.loop): rule.loop for rule in steps.STEPS.values()}
+"""The functions a file may name: the loops of our own step rules."""
+
+
 def _named(*types: type) -> dict[str, type]:
-    return {f"{one.__module__}.{one.__name__}": one for one in types}
+    return {full_name(one): one for one in types}
 
 
 _SCALARS = _named(*SCALAR_TYPES)
@@ -72,32 +84,36 @@ def name_of(node: Node) -> str:
     return f"{node['__module__']}.{node['__class__']}"
 
 
-def is_known(node: Node) -> bool:
+def is_known(node: Node, types: Types) -> bool:
     """Return whether a node is of a type that is built without being asked for."""
     name, loader = name_of(node), node["__loader__"]
     if loader == "ObjectNode":
-        return name in table() or name in _MADE_ANEW
+        return name in types or name in _MADE_ANEW
     return name in KNOWN.get(loader, ())
 
 
-def unknown_types(schema: Node, allow: frozenset[str] = frozenset()) -> list[str]:
+def unknown_types(schema: Node, types: Types, allow: frozenset[str]) -> list[str]:
     """Return the names of all types and functions in a description that are not known."""
-    found = {name_of(node) for node in _nodes_in(schema) if not is_known(node)}
+    found = {name_of(node) for node in _nodes_in(schema) if not is_known(node, types)}
     return sorted(found - allow)
 
 
 def _nodes_in(schema: Any) -> Iterator[Node]:
+    """Yield the nodes of a description, except those inside losses that are made anew."""
+    return (part for part in _parts_in(schema, skip=_MADE_ANEW) if "__loader__" in part)
+
+
+def _parts_in(schema: Any, skip: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield all dictionaries in a description, except those inside nodes of some types."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
         if isinstance(part, list):
             waiting += part
         elif isinstance(part, dict):
-            if "__loader__" in part:
-                yield part
-                if name_of(part) in _MADE_ANEW:
-                    continue
-            waiting += part.values()
+            yield part
+            if not (skip and "__loader__" in part and name_of(part) in skip):
+                waiting += part.values()
 
 
 def parse_schema(archive: Archive, file_size: int) -> Node:
@@ -119,12 +135,16 @@ class Reader:
     ----------
     archive : the file
     budget : bytes that sparse matrices may take
+    types : the types that are built, with what each may hold
     allow : full names of types and functions that are built although they are not known
     schema : the description the nodes are from
     """
 
-    def __init__(self, archive: Archive, budget: int, allow: frozenset[str], schema: Node) -> None:
-        self._archive, self._budget, self._allow, self._schema = archive, budget, allow, schema
+    def __init__(
+        self, archive: Archive, budget: int, types: Types, allow: frozenset[str], schema: Node
+    ) -> None:
+        self._archive, self._budget, self._schema = archive, budget, schema
+        self._types, self._allow = types, allow
         self._members: dict[str, Any] = {}
         self._depth = 0
         self._readers: dict[str, Callable[[Node], Any]] = {
@@ -155,7 +175,7 @@ class Reader:
         try:
             if name_of(node) in self._allow:
                 return self._asked_for(node)
-            if not is_known(node):
+            if not is_known(node, self._types):
                 raise ModelFileError(f"it holds {printable(name_of(node))}")
             return self._readers[node["__loader__"]](node)
         finally:
@@ -210,10 +230,9 @@ class Reader:
         if name in _MADE_ANEW:
             n_classes = node["content"]["content"].get("n_classes")
             return MADE_ANEW[_MADE_ANEW[name]](None if n_classes is None else _scalar(n_classes))
-        made, kind = table()[name]
         held = self._attributes(node)
-        check_object(kind, made, held, self._allow)
-        return _with_attributes(made, held)
+        check_object(name, self._types, held, self._allow)
+        return _with_attributes(self._types[name][0], held)
 
     def _attributes(self, node: Node) -> dict[str, Any]:
         held = self.read(node["content"]) if "content" in node else None
@@ -225,9 +244,7 @@ class Reader:
         """Return what a user has allowed, unchecked; its parts are read as any others are."""
         loader = node["__loader__"]
         if loader not in ("ObjectNode", "FunctionNode", "TypeNode"):
-            from unconfused.persistence.handed_over import by_skops
-
-            return by_skops(node, self._schema, self._archive, unknown_types(node, self._allow))
+            return self._by_skops(node)
         found = importlib.import_module(node["__module__"])
         for part in node["__class__"].split("."):
             found = getattr(found, part)
@@ -235,6 +252,24 @@ class Reader:
             return found
         assert isinstance(found, type)
         return _with_attributes(found, self._attributes(node))
+
+    def _by_skops(self, node: Node) -> Any:
+        """Return what a node stands for, built by skops from a file of its own.
+
+        Only for nodes all of whose types are known or allowed: skops trusts more by itself.
+        """
+        if unknown := unknown_types(node, self._types, self._allow):
+            raise ModelFileError(f"it holds {', '.join(unknown)}")
+        skops = import_extra("skops.io", "save", "Loading this part of a model")
+        about = {n: self._schema[n] for n in ("protocol", "_skops_version") if n in self._schema}
+        files = {one["file"] for one in _parts_in(node) if isinstance(one.get("file"), str)}
+        buffer = io.BytesIO()
+        with ZipFile(buffer, "w") as target:
+            target.writestr("schema.json", json.dumps(node | about))
+            for name in files:
+                target.writestr(name, self._archive.read(name))
+        content = buffer.getvalue()
+        return skops.loads(content, trusted=skops.get_untrusted_types(data=content))
 
 
 def _with_attributes(made: Any, held: dict[str, Any]) -> Any:

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from unconfused._atomic import refuse_target, whole_file
+from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
-from unconfused.persistence.errors import ExportError
-from unconfused.persistence.exportable import export_obstacle
+from unconfused.estimators import UnconfusedClassifier
+from unconfused.estimators._noisy_classifier import SoftmaxClassifier
+from unconfused.persistence.errors import ExportError, refuse_unfitted
 from unconfused.persistence.onnx_check import check_graph
 
 WORDS = r"[\p{L}\p{N}_]{2,}"
@@ -77,12 +75,13 @@ def to_onnx(
     skl2onnx = import_extra("skl2onnx", "onnx", "Exporting to ONNX")
     onnx = import_extra("onnx", "onnx", "Exporting to ONNX")
     if path is not None:
-        _refuse(path, force)
+        with os_errors_as(ExportError):
+            refuse_target(Path(path), force=force)
     core = _exportable(model)
     last, _ = final_step(core)
     if (why := export_obstacle(last)) is not None:
         raise ExportError(why)
-    from unconfused.persistence.onnx_linear import register_converters
+    from unconfused.persistence.onnx_converters import register_converters
 
     register_converters()
     outputs = ["label", "probabilities" if hasattr(last, "predict_proba") else "scores"]
@@ -96,15 +95,51 @@ def to_onnx(
         )
         onnx.checker.check_model(graph)
         check_graph(core, graph, example)
-    except (ExportError, ImportError) as error:
-        if isinstance(error, ImportError) or not str(error).startswith("the graph"):
-            raise
-        raise ExportError(_why(core, error)) from None
+    except (ExportError, ImportError):
+        raise
     except Exception as error:  # every converter has its own way of giving up
         raise ExportError(_why(core, error)) from error
     if path is not None:
-        _write(graph, path, force)
+        with os_errors_as(ExportError), whole_file(path, force=force) as scratch:
+            scratch.write_bytes(graph.SerializeToString())
     return graph
+
+
+def export_obstacle(model: Any) -> str | None:
+    """Return why a fitted classifier, or pipeline, cannot be exported; None if it may be.
+
+    This needs none of the packages that make the graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UMAClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> export_obstacle(UMAClassifier().fit(X, y))
+    >>> export_obstacle(UMAClassifier().fit(X, y.astype(float)))
+    'ONNX takes labels that are integers or text; these are [0.0, 1.0, 2.0]. Convert ...
+    """
+    classifier, _ = final_step(model)
+    if isinstance(classifier, UnconfusedClassifier):
+        return (
+            f"{type(classifier.estimator).__name__} through a confusion matrix cannot be exported "
+            "to ONNX; a logistic regression can."
+        )
+    classes = np.asarray(classifier.classes_)
+    text = classes.dtype.kind == "U" or all(isinstance(one, str) for one in classes.tolist())
+    if not text and classes.dtype.kind not in "iub":
+        return (
+            f"ONNX takes labels that are integers or text; these are {classes.tolist()[:5]}. "
+            "Convert the labels before you fit."
+        )
+    weighted = getattr(classifier, "class_weight", None) is not None
+    if weighted and isinstance(classifier, SoftmaxClassifier):
+        return (
+            "With class_weight the predicted class is the cheapest, not the likeliest one, which "
+            "an ONNX graph cannot express. Export with set_params(class_weight=None), and decide "
+            "by the probabilities."
+        )
+    return None
 
 
 def _options(model: Any, classifier: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:
@@ -130,12 +165,7 @@ def _vectorizers(part: Any) -> list[CountVectorizer]:
 
 def _exportable(model: Any) -> Any:
     """Return the part that predicts; refuse what is not a fitted classifier."""
-    if not isinstance(model, BaseEstimator):
-        raise ExportError(f"Only scikit-learn estimators can be exported, not {type(model)}.")
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ExportError(f"This {type(model).__name__} is not fitted; fit it first.") from None
+    refuse_unfitted(model, ExportError, "exported")
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         inner = _exportable(last)
@@ -203,18 +233,3 @@ def _why(model: Any, error: Exception) -> str:
         f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections and "
         "functions of your own have no counterpart there; unconfused.save keeps them."
     )
-
-
-def _refuse(path: str | os.PathLike[str], force: bool) -> None:
-    try:
-        refuse_target(Path(path), force=force)
-    except OSError as error:
-        raise ExportError(str(error)) from None
-
-
-def _write(graph: Any, path: str | os.PathLike[str], force: bool) -> None:
-    try:
-        with whole_file(path, force=force) as scratch:
-            scratch.write_bytes(graph.SerializeToString())
-    except OSError as error:
-        raise ExportError(str(error)) from None

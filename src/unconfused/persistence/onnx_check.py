@@ -1,4 +1,4 @@
-"""Whether a graph says what the model says: converters can be wrong without a word."""
+"""Comparison of a graph with its model: converters can be wrong without an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from unconfused._text.extras import import_extra
 from unconfused._typing import FloatArray, Labels
-from unconfused.persistence.errors import ExportError
 
 MOST_ROWS = 200
 
@@ -36,7 +35,7 @@ def check_graph(model: Any, graph: Any, example: Any) -> None:
     clear = first - second > 2 * TOLERANCE * scale
     right = np.asarray(labels)[clear] == np.asarray(model.predict(rows))[clear]
     if not worst <= TOLERANCE or not right.all():
-        raise ExportError(
+        raise ValueError(
             f"the graph does not predict what the model does: on {len(expected)} rows they differ "
             f"by up to {worst:.2g}. A step is translated wrongly, or its numbers are too large "
             "for float32 (then scale them)."

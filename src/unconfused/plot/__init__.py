@@ -7,35 +7,17 @@ the axes and the figure.
 
 from unconfused.plot._confusion import ConfusionEstimateDisplay
 from unconfused.plot._convergence import ConvergenceDisplay
-from unconfused.plot._demo import (
-    Bar,
-    Curve,
-    confusion_heatmap,
-    demo_figure,
-    error_bars,
-    error_curves,
-)
-from unconfused.plot._files import FORMATS, check_target, save_figure
 from unconfused.plot._regions import RegionsDisplay
 from unconfused.plot._reliability import ReliabilityDisplay
 from unconfused.plot._style import BLUE, GREY, ORANGE, STYLE
 
 __all__ = [
     "BLUE",
-    "FORMATS",
     "GREY",
     "ORANGE",
     "STYLE",
-    "Bar",
     "ConfusionEstimateDisplay",
     "ConvergenceDisplay",
-    "Curve",
     "RegionsDisplay",
     "ReliabilityDisplay",
-    "check_target",
-    "confusion_heatmap",
-    "demo_figure",
-    "error_bars",
-    "error_curves",
-    "save_figure",
 ]

@@ -11,7 +11,7 @@ from scipy import sparse
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import partition, threads, weight_drift
+from unconfused.engines.local import assignment, threads, weight_drift
 from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.threads import RowThreads
 from unconfused.steps import STEPS
@@ -47,8 +47,10 @@ def make_assignments(X, Q, alpha, intercept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "WORTH_A_THREAD", 1)
         engines = [LocalEngine(X, codes, 1, intercept=intercept, n_threads=n) for n in (1, 3)]
-    skipping = [RowAssignment(engine, Q, alpha) for engine in engines]
-    return [*skipping, RowAssignment(engines[0], Q, alpha, skip=False)], engines[0]
+        made = [RowAssignment(engine, Q, alpha) for engine in engines]
+        patch.setattr(assignment, "SKIP_ROWS", False)
+        made.append(RowAssignment(engines[0], Q, alpha))
+    return made, engines[0]
 
 
 @pytest.mark.slow
@@ -110,7 +112,7 @@ def test_the_weights_are_those_of_all_rows_scored(seed, step, alpha, storage, dt
     weights = []
     for skip in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(partition, "SKIP_ROWS", skip)
+            patch.setattr(assignment, "SKIP_ROWS", skip)
             clf = plain_uma(problem.C, step=step, alpha=alpha, tol=1e-4, max_iter=60)
             weights.append(clf.fit(X, problem.y)._state.weights)
     np.testing.assert_array_equal(*weights)

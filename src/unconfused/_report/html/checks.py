@@ -15,14 +15,10 @@ def _figure(chart: Markup, caption: Markup | str) -> Markup:
 
 def _key(*entries: tuple[str, str]) -> Markup:
     """Name the lines of a chart, each with a sample of its stroke."""
+    strokes = [element("span", "", class_=f"key {one}", aria_hidden="true") for _, one in entries]
     return join(
-        element(
-            "span",
-            element("span", "", class_=f"key {style}", aria_hidden="true"),
-            text,
-            class_="entry",
-        )
-        for text, style in entries
+        element("span", stroke, text, class_="entry")
+        for stroke, (text, _) in zip(strokes, entries, strict=True)
     )
 
 
@@ -41,11 +37,11 @@ def convergence(data: ReportData) -> Markup:
 
 
 def _norms(fit: Convergence) -> Markup:
-    lines = [Line("norm", "blue", *_positive(fit.steps, fit.values))]
+    lines = [Line("blue", *_positive(fit.steps, fit.values))]
     key = [("length of the chosen pair's update vector", "blue")]
     steps, noise = _positive(fit.steps, fit.noise)
     if steps:
-        lines.append(Line("noise", "orange", steps, noise))
+        lines.append(Line("orange", steps, noise))
         key.append(("length that chance alone would give it", "orange"))
     drawn = [line for line in lines if line.x]
     if not drawn:
@@ -72,7 +68,7 @@ def _objective(fit: Convergence) -> Markup:
         f"{axis.capitalize()} over {fit.n_steps} {unit}s, from {fit.values[0]:.4g} to "
         f"{fit.values[-1]:.4g}."
     )
-    chart = line_chart([Line(axis, "blue", fit.steps, fit.values)], unit, axis, description, False)
+    chart = line_chart([Line("blue", fit.steps, fit.values)], unit, axis, description, False)
     return _figure(chart, _key((words, "blue")))
 
 
@@ -94,10 +90,7 @@ def _pairs(data: ReportData) -> Markup:
 def _weights(fit: Convergence) -> Markup:
     best = min(loss for _, loss in fit.weights)
     body = [
-        line(
-            f"{weight:g}",
-            f"{loss:.4f}" + " (best)" * (loss == best),
-        )
+        line(f"{weight:g}", f"{loss:.4f}" + " (best)" * (loss == best))
         for weight, loss in fit.weights
     ]
     caption = "Weights of noisy rows, relative to trusted ones"
@@ -111,9 +104,7 @@ def reliability(data: ReportData) -> Markup | None:
         return None
     y_title = "true, %" if curve.against == "truth" else "label seen, %"
     description = f"Reliability curve of {len(curve.predicted)} points. {curve.answer}"
-    chart = reliability_chart(
-        curve.predicted, curve.observed, curve.low, curve.high, y_title, description
-    )
+    chart = reliability_chart(curve, y_title, description)
     caption = (
         "On the dashed line probabilities are exact. Calibration error of the likeliest class: "
         f"{100 * curve.gap:.1f} points."
@@ -128,16 +119,11 @@ def reliability(data: ReportData) -> Markup | None:
 
 
 def _curve_table(curve: Reliability) -> Markup:
-    rows = zip(curve.predicted, curve.observed, curve.low, curve.high, curve.count, strict=True)
+    rows = zip(curve.predicted, curve.observed, curve.low, curve.high, strict=True)
+    shares = [[100 * one for one in row] for row in rows]
     body = [
-        element(
-            "tr",
-            element("th", f"{100 * p:.1f}", scope="row", class_="num"),
-            element("td", f"{100 * o:.1f}", class_="num"),
-            element("td", f"{100 * low:.0f} to {100 * high:.0f}", class_="num"),
-            element("td", f"{n:,}", class_="num"),
-        )
-        for p, o, low, high, n in rows
+        line(NUM(f"{p:.1f}"), f"{o:.1f}", f"{low:.0f} to {high:.0f}", f"{n:,}")
+        for (p, o, low, high), n in zip(shares, curve.count, strict=True)
     ]
     caption = "Predicted probability and observed frequency"
     head = [NUM("predicted, %"), NUM("observed, %"), NUM("95 % interval"), NUM("cases")]
@@ -179,10 +165,7 @@ def settings(data: ReportData) -> Markup:
     """List what is needed to repeat the report."""
 
     def pairs(entries: list[tuple[str, str]], first: str, caption: str) -> Markup:
-        body = [
-            element("tr", element("th", key, scope="row"), element("td", element("bdi", value)))
-            for key, value in entries
-        ]
+        body = [line(key, element("td", element("bdi", value))) for key, value in entries]
         return table([first, "value"], body, caption, "plain")
 
     return section(

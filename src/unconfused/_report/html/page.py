@@ -5,15 +5,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from unconfused._atomic import whole_file
 from unconfused._html import Markup, element
 from unconfused._report.data import ReportData
 from unconfused._report.html import checks, rows, sections
 
 DIGITS = 5
 """Digits of the numbers in the embedded JSON."""
+
+
+def write_page(data: ReportData, path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Write the page of a report."""
+    with whole_file(path, force=force) as scratch:
+        scratch.write_text(render(data), encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 def render(data: ReportData) -> str:
@@ -33,7 +43,7 @@ def render(data: ReportData) -> str:
         ("sensitivity", "Sensitivity", checks.sensitivity(data)),
         ("settings", "Settings", checks.settings(data)),
     ]
-    present = [(anchor, title, part) for anchor, title, part in shown if part is not None]
+    present = [one for one in shown if one[2] is not None]
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -45,14 +55,19 @@ def render(data: ReportData) -> str:
         element("title", f"{data.verdict.number} {data.verdict.sentence}: {data.title}"),
         element("style", Markup(style)),
     )
+    links = (element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in present)
     body = element(
         "body",
         element("a", "Skip to the verdict", href="#main", class_="skip"),
-        _header(data),
+        element(
+            "header",
+            element("p", element("bdi", data.title), class_="title"),
+            element("button", "Dark", type="button", id="theme", hidden=True),
+        ),
         element(
             "main",
             sections.verdict(data),
-            _contents(present),
+            element("nav", element("ul", *links), aria_label="Sections", class_="contents"),
             *(part for _, _, part in present),
             id="main",
             tabindex="-1",
@@ -62,19 +77,6 @@ def render(data: ReportData) -> str:
         element("script", Markup(script)),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _header(data: ReportData) -> Markup:
-    return element(
-        "header",
-        element("p", element("bdi", data.title), class_="title"),
-        element("button", "Dark", type="button", id="theme", hidden=True),
-    )
-
-
-def _contents(present: list[tuple[str, str, Markup]]) -> Markup:
-    links = (element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in present)
-    return element("nav", element("ul", *links), aria_label="Sections", class_="contents")
 
 
 def static_text(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData, SuspectRow
 from unconfused._report.html.charts import bar
@@ -29,14 +31,15 @@ def rows_to_check(data: ReportData) -> Markup:
 
 def _decisions() -> Markup:
     """Make room for what was decided; the script fills it in."""
+    titles = {
+        "verdicts": "Download verdicts",
+        "corrected": "Download corrected labels",
+        "forget": "Forget all",
+    }
     return element(
         "div",
         element("p", "", id="decided", role="status"),
-        element("button", "Download verdicts", type="button", id="verdicts", disabled=True),
-        element(
-            "button", "Download corrected labels", type="button", id="corrected", disabled=True
-        ),
-        element("button", "Forget all", type="button", id="forget", disabled=True),
+        *(element("button", titles[one], type="button", id=one, disabled=True) for one in titles),
         class_="decisions",
         id="decisions",
         hidden=True,
@@ -75,81 +78,75 @@ def _choice(data: ReportData, identity: str, codes: list[int]) -> Markup:
 
 
 def _table(data: ReportData) -> Markup:
-    has_names = any(one.name not in (None, str(one.row)) for one in data.rows)
-    has_text = any(one.text is not None for one in data.rows)
-    has_cells = any(one.cells or one.votes for one in data.rows)
-    heads = [("row", "row")]
-    heads += [("name", "name")] if has_names else []
-    heads += [("label", "label"), ("suggested", "suggested"), ("wrong, %", "wrong")]
-    columns = [
-        element(
-            "th",
-            title,
-            scope="col",
-            data_key=key,
-            aria_sort="descending" if key == "wrong" else None,
-        )
-        for title, key in heads
+    """Write the table; columns that no row fills are left out."""
+    columns: list[tuple[str, str | None, Callable[[SuspectRow], Markup]]] = [
+        ("row", "row", lambda one: element("th", one.row, scope="row", class_="num")),
+        ("name", "name", lambda one: element("td", element("bdi", one.name))),
+        ("label", "label", lambda one: element("td", name(data, one.label))),
+        ("suggested", "suggested", lambda one: _suggestion(data, one)),
+        ("wrong, %", "wrong", _wrong),
+        ("probabilities", None, lambda one: _chances(data, one)),
+        ("text", None, lambda one: element("td", element("bdi", one.text or ""), class_="text")),
+        ("content", None, lambda one: element("td", _contents(data, one), class_="holds")),
     ]
-    columns.append(element("th", "probabilities", scope="col"))
-    columns += [element("th", "text", scope="col")] if has_text else []
-    columns += [element("th", "content", scope="col")] if has_cells else []
-    caption = "Rows most likely to carry a wrong label"
-    body = (_row(data, one, has_names, has_text, has_cells) for one in data.rows)
-    return scrolled(element("tr", *columns), body, caption, id="suspects", class_="suspects")
-
-
-def _row(
-    data: ReportData, one: SuspectRow, has_names: bool, has_text: bool, has_cells: bool
-) -> Markup:
-    cells = [element("th", one.row, scope="row", class_="num")]
-    cells += [element("td", element("bdi", one.name))] if has_names else []
-    cells += [
-        element("td", name(data, one.label)),
-        element("td", name(data, one.suggested))
-        if one.suggested != one.label
-        else element("td", "keep", class_="quiet"),
-        element("td", _percent(one.wrong), bar(one.wrong, "wrong-fill"), class_="num wrong-cell"),
-        element("td", join(_chance(data, *pair) for pair in one.posterior), class_="chances"),
-    ]
-    cells += [element("td", element("bdi", one.text or ""), class_="text")] if has_text else []
-    cells += [element("td", _contents(data, one), class_="holds")] if has_cells else []
-    return element(
-        "tr",
-        *cells,
-        data_l=one.label,
-        data_s=one.suggested,
-        data_w=f"{one.wrong:.6f}",
-        data_k=one.key if one.row_hash else None,
-        data_h=one.row_hash or None,
+    empty = {
+        "name": all(one.name in (None, str(one.row)) for one in data.rows),
+        "text": all(one.text is None for one in data.rows),
+        "content": not any(one.cells or one.votes for one in data.rows),
+    }
+    columns = [one for one in columns if not empty.get(one[0])]
+    order = {"wrong": "descending"}
+    heads = (
+        element("th", title, scope="col", data_key=key, aria_sort=order.get(key or ""))
+        for title, key, _ in columns
     )
+    body = (
+        element(
+            "tr",
+            *(write(one) for _, _, write in columns),
+            data_l=one.label,
+            data_s=one.suggested,
+            data_w=f"{one.wrong:.6f}",
+            data_k=one.key if one.row_hash else None,
+            data_h=one.row_hash or None,
+        )
+        for one in data.rows
+    )
+    caption = "Rows most likely to carry a wrong label"
+    return scrolled(element("tr", *heads), body, caption, id="suspects", class_="suspects")
+
+
+def _suggestion(data: ReportData, one: SuspectRow) -> Markup:
+    if one.suggested == one.label:
+        return element("td", "keep", class_="quiet")
+    return element("td", name(data, one.suggested))
+
+
+def _wrong(one: SuspectRow) -> Markup:
+    """Write a probability in percent, never rounded up to certainty."""
+    written = "> 99.9" if 0.9995 <= one.wrong < 1 else f"{100 * one.wrong:.1f}"
+    return element("td", written, bar(one.wrong, "wrong-fill"), class_="num wrong-cell")
+
+
+def _chances(data: ReportData, one: SuspectRow) -> Markup:
+    written = (
+        element(
+            "span",
+            element("b", name(data, code)),
+            ": ",
+            element("span", percent(chance), class_="together"),
+            class_="chance",
+        )
+        for code, chance in one.posterior
+    )
+    return element("td", *written, class_="chances")
 
 
 def _contents(data: ReportData, one: SuspectRow) -> Markup:
     """Write the row's own columns, then its votes."""
-    parts = [
-        element("span", element("i", column), " ", element("bdi", value), class_="cell")
-        for column, value in one.cells
-    ]
-    parts += [
-        element(
-            "span", element("i", element("bdi", who)), " ", name(data, code), class_="cell vote"
-        )
+    cells = [(element("i", column), element("bdi", value), "cell") for column, value in one.cells]
+    cells += [
+        (element("i", element("bdi", who)), name(data, code), "cell vote")
         for who, code in one.votes
     ]
-    return join(parts)
-
-
-def _percent(share: float) -> str:
-    """Write a probability in percent, never rounded up to certainty."""
-    return "> 99.9" if 0.9995 <= share < 1 else f"{100 * share:.1f}"
-
-
-def _chance(data: ReportData, code: int, chance: float) -> Markup:
-    return element(
-        "span",
-        element("b", name(data, code)),
-        ": ",
-        element("span", percent(chance), class_="together"),
-        class_="chance",
-    )
+    return join(element("span", what, " ", value, class_=style) for what, value, style in cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from unconfused._html import Markup, element, join
+from unconfused._html import Markup, element
 from unconfused._report.data import ReportData
 from unconfused._report.html.charts import bar
 from unconfused._text.words import about, count, percent, points, short_names
@@ -30,7 +30,7 @@ WORST_AT_LEAST = 0.15
 
 
 class NUM(str):
-    """Heading of a column of numbers."""
+    """Heading of a column or row that is a number, or is above numbers."""
 
     __slots__ = ()
 
@@ -65,11 +65,12 @@ def paragraph(text: str, style: str | None = None) -> Markup | None:
 
 def table(head: Sequence[str], body: list[Markup], caption: str, style: str = "") -> Markup:
     """Write a table whose rows are given."""
-    columns = (
-        element("th", one, scope="col", class_="num" if isinstance(one, NUM) else None)
-        for one in head
-    )
+    columns = (_heading(one, "col") for one in head)
     return scrolled(element("tr", *columns), body, caption, class_=style or None)
+
+
+def _heading(title: Any, scope: str) -> Markup:
+    return element("th", title, scope=scope, class_="num" if isinstance(title, NUM) else None)
 
 
 def scrolled(head: Markup, body: Iterable[Markup], caption: str, **attributes: Any) -> Markup:
@@ -85,7 +86,7 @@ def line(head: Any, *cells: Any) -> Markup:
         one if one is None or isinstance(one, Markup) else element("td", one, class_="num")
         for one in cells
     )
-    return element("tr", element("th", head, scope="row"), *written)
+    return element("tr", _heading(head, "row"), *written)
 
 
 def bar_cell(*bars: Markup) -> Markup:
@@ -96,42 +97,25 @@ def bar_cell(*bars: Markup) -> Markup:
 def verdict(data: ReportData) -> Markup:
     """Say the answer first."""
     said = data.verdict
-    headline = element(
-        "h1",
-        element("span", said.number, class_="number"),
-        " ",
-        element("span", said.sentence, class_="claim"),
-    )
-    mark = (
-        None if said.certain else element("p", "An estimate without checked rows", class_="badge")
-    )
-    details = join(element("p", one) for one in said.detail)
-    notes = join(element("p", one, class_="note") for one in data.notes)
-    return element(
-        "section",
-        mark,
-        headline,
-        element("p", said.model, class_="model"),
-        details,
-        notes,
-        _facts(data),
-        class_="verdict",
-        id="verdict",
-        aria_label="Headline",
-    )
-
-
-def _facts(data: ReportData) -> Markup:
+    number = element("span", said.number, class_="number")
     facts = [
         ("rows", f"{data.n_rows:,}"),
         ("classes", f"{len(data.classes):,}"),
         ("checked rows", f"{data.n_trusted:,}"),
         ("labels expected wrong", about(data.n_wrong)),
     ]
+    listed = (element("div", element("dt", name), element("dd", value)) for name, value in facts)
     return element(
-        "dl",
-        *(element("div", element("dt", label), element("dd", value)) for label, value in facts),
-        class_="facts",
+        "section",
+        None if said.certain else paragraph("An estimate without checked rows", "badge"),
+        element("h1", number, " ", element("span", said.sentence, class_="claim")),
+        element("p", said.model, class_="model"),
+        *(element("p", one) for one in said.detail),
+        *(element("p", one, class_="note") for one in data.notes),
+        element("dl", *listed, class_="facts"),
+        class_="verdict",
+        id="verdict",
+        aria_label="Headline",
     )
 
 
@@ -142,21 +126,11 @@ def confusion(data: ReportData) -> Markup:
     part = ""
     if len(shown.shown) < n_classes:
         part = f"{len(shown.shown)} of {n_classes:,} classes, those mixed up most. "
-    return section(
-        "confusion",
-        "How labels go wrong",
-        paragraph(
-            "Each row is a true class; its cells say which labels it gets, in percent. "
-            f"{part}Blue is right, orange is wrong."
-        ),
-        element(
-            "div",
-            _matrix(data),
-            _mix_ups(data),
-            # Long names need the whole width.
-            class_="split" if _short_names(data) else None,
-        ),
-    )
+    words = "Each row is a true class; its cells say which labels it gets, in percent. "
+    words += f"{part}Blue is right, orange is wrong."
+    split = "split" if _short_names(data) else None  # long names need the whole width
+    both = element("div", _matrix(data), _mix_ups(data), class_=split)
+    return section("confusion", "How labels go wrong", paragraph(words), both)
 
 
 def _heat_style(data: ReportData) -> str:
@@ -185,26 +159,35 @@ def _matrix(data: ReportData) -> Markup:
 
 def _heat_map(data: ReportData) -> Markup:
     shown = data.confusion.shown
-    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
-
-    columns = short_names(data.classes, COLUMN_NAME)
-    rows = short_names(data.classes, ROW_NAME)
-    head = element("tr", corner, *(_head(data, k, columns[k], "col") for k in shown))
-    body = [
-        element(
-            "tr",
-            _head(data, t, rows[t], "row"),
-            *(_cell(data, i, j) for j in range(len(shown))),
-        )
-        for i, t in enumerate(shown)
-    ]
+    cells = [[_cell(data, i, j) for j in range(len(shown))] for i in range(len(shown))]
     caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
-    return scrolled(head, body, caption, class_=_heat_style(data), id="heat")
+    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
+    return _grid(data, shown, cells, corner, caption, class_=_heat_style(data), id="heat")
 
 
-def _head(data: ReportData, code: int, shown: str, scope: str) -> Markup:
-    """Write a heading, shortened; the whole name is its title."""
-    return element("th", element("bdi", shown), scope=scope, title=data.classes[code])
+def _grid(
+    data: ReportData,
+    codes: Sequence[int],
+    cells: list[list[Markup]],
+    corner: Markup,
+    caption: str,
+    **more: Any,
+) -> Markup:
+    """Write a matrix with its classes, shortened; the whole name of each is its title."""
+    columns, rows = short_names(data.classes, COLUMN_NAME), short_names(data.classes, ROW_NAME)
+
+    def head(code: int, name: str, scope: str) -> Markup:
+        return element("th", element("bdi", name), scope=scope, title=data.classes[code])
+
+    top = element("tr", corner, *(head(k, columns[k], "col") for k in codes))
+    body = [
+        element("tr", head(t, rows[t], "row"), *row) for t, row in zip(codes, cells, strict=True)
+    ]
+    return scrolled(top, body, caption, **more)
+
+
+def _share(value: float) -> str:
+    return "·" if value < 0.005 else f"{100 * value:.0f}"
 
 
 def _all_classes(data: ReportData) -> Markup | None:
@@ -212,24 +195,9 @@ def _all_classes(data: ReportData) -> Markup | None:
     whole = data.confusion.whole
     if not whole:
         return None
-    columns, rows = short_names(data.classes, COLUMN_NAME), short_names(data.classes, ROW_NAME)
-    codes = range(len(whole))
-    head = element(
-        "tr", element("td", "true ↓ label →"), *(_head(data, k, columns[k], "col") for k in codes)
-    )
-    body = [
-        element(
-            "tr",
-            _head(data, t, rows[t], "row"),
-            *(
-                element("td", "·" if value < 0.005 else f"{100 * value:.0f}", class_="num")
-                for value in whole[t]
-            ),
-        )
-        for t in codes
-    ]
-    caption = "Confusion matrix of all classes, in percent"
-    scroll = scrolled(head, body, caption)
+    cells = [[element("td", _share(value), class_="num") for value in row] for row in whole]
+    corner, caption = element("td", "true ↓ label →"), "Confusion matrix of all classes, in percent"
+    scroll = _grid(data, range(len(whole)), cells, corner, caption)
     return element("details", element("summary", f"All {len(whole)} classes"), scroll)
 
 
@@ -245,8 +213,7 @@ def _cell(data: ReportData, i: int, j: int) -> Markup:
     if shown.low is not None and shown.high is not None:
         text += f" (95 % interval {100 * shown.low[i][j]:.1f} to {100 * shown.high[i][j]:.1f} %)"
     text += f", about {count(shown.rows[i][j], 'row')}"
-    written = "·" if value < 0.005 else f"{100 * value:.0f}"
-    return element("td", written, class_=style, title=text)
+    return element("td", _share(value), class_=style, title=text)
 
 
 def _off_diagonal(matrix: list[list[float]]) -> list[float]:
@@ -289,19 +256,13 @@ def label_mix(data: ReportData) -> Markup:
         )
         for one in data.mix
     ]
+    words = "Grey: share of each class among the labels. Blue: its estimated true share among the "
+    head = ["class", "", NUM("labels, %"), NUM("estimated, %"), NUM("change")]
     return section(
         "mix",
         "Class shares before and after correction",
-        paragraph(
-            "Grey: share of each class among the labels. Blue: its estimated true share among the "
-            f"same rows.{part}"
-        ),
-        table(
-            ["class", "", NUM("labels, %"), NUM("estimated, %"), NUM("change")],
-            body,
-            "Class shares",
-            "mix",
-        ),
+        paragraph(f"{words}same rows.{part}"),
+        table(head, body, "Class shares", "mix"),
     )
 
 

@@ -49,7 +49,7 @@ def apply(
     from unconfused._columns.row_hash import PROVENANCE
     from unconfused._files.sparse import LabelledRows
     from unconfused._files.write import check_table_target, write_table
-    from unconfused.cli.output.output_columns import refuse_clash
+    from unconfused.cli.output.targets import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
 
     if label is None:
@@ -119,7 +119,7 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
 
 def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
-    from unconfused.cli.output.show import say_notes
+    from unconfused.cli.console import say_notes
 
     out = console()
     out.print(

@@ -10,9 +10,9 @@ import typer
 
 from unconfused._files.errors import DataFileError
 from unconfused._typing import Labels
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_columns import common_labels, present_labels
+from unconfused.cli.input.label_columns import common_labels
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
 
 
@@ -46,22 +46,15 @@ def rank_rows(
             "in the same order."
         )
     y, classes = task.y, task.classes
-    truth = np.full(len(y), None) if task.y_true is None else task.y_true
     if names is not None:
-        y, names, truth = common_labels([y, names, truth])
-        classes = names
-    checked = present_labels(truth)
+        y, classes, _ = common_labels([y, names, [] if task.y_true is None else task.y_true])
     values = values if len(task.place) == len(values) else values[task.place]
+    predicts: Any = "label" if of_labels else "class"
     caught: list[str] = []
     with warnings_as_notes(caught):
-        issues = rank_from_probabilities(
-            values,
-            y,
-            task.confusion,
-            predicts="label" if of_labels else "class",
-            classes=classes,
-        )
-    issues = issues[~checked[issues.row]]
+        given = {"predicts": predicts, "classes": classes}
+        issues = rank_from_probabilities(values, y, task.confusion, **given)
+    issues = issues[~task.trusted[issues.row]]
     frame: dict[str, Any] = {columns[0]: task.place[issues.row]}
     if known.identity is not None:
         frame[known.identity] = task.table[known.identity].to_numpy()[issues.row]
@@ -102,8 +95,6 @@ def read_probabilities(path: Path) -> tuple[Any, Labels | None]:
 
 def tell_ranked(told: dict[str, Any], rows: Any, output: Path, as_json: bool) -> None:
     """Print what was found."""
-    from unconfused.cli.output.show import say_notes
-
     if as_json:
         print_json({**told, "rows": len(rows), "output": str(output)})
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from unconfused._atomic import refuse_folder
+from unconfused._atomic import refuse_folder, refuse_target
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.input.label_options import ReadOptions, is_nameless
@@ -74,74 +75,50 @@ def corrupt(
     The new labels go into a column of their own. The truth stays in its column for the rows of
     --reveal alone: a model could learn from a column that holds all of it.
     """
-    from unconfused._files.types import clean_name
-    from unconfused._files.write import check_table_target, write_table
-
     if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
         raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
     refuse_same_target(data, output)
-    how = (symmetric, pairwise, confusion)
-    if is_nameless(data, reading):
-        if label or column or reveal or annotators > 1:
-            raise typer.BadParameter(
-                f"{data} has no column names and one label per row: --label, --column, "
-                "--reveal and --annotators do not apply."
-            )
-        _corrupt_rows(data, reading, how, missing, seed, output, force, as_json)
-        return
-    if label is None:
+    nameless = is_nameless(data, reading)
+    if nameless and (label or column or reveal or annotators > 1):
+        raise typer.BadParameter(
+            f"{data} has no column names and one label per row: --label, --column, --reveal and "
+            "--annotators do not apply."
+        )
+    if not nameless and label is None:
         raise typer.BadParameter("Which column holds the true labels? Name it with --label.")
-    check_table_target(output, force=force)
+    from unconfused._columns.kinds import require as require_columns
+    from unconfused._files.types import clean_name
+    from unconfused._files.write import check_table_target, write_table
+
+    (refuse_target if nameless else check_table_target)(output, force=force)
     refuse_folder(output)
-    table = _read(data, label, reading)
+    # All as it is written: what is not noise must come out as it went in.
+    table = rows = reading.table(data, [label] if label else [])
+    if nameless:  # the noisy labels take the place of the true ones
+        import pandas as pd
+
+        if rows.y is None:
+            raise ValueError(f"{data} holds no labels to corrupt.")
+        table = pd.DataFrame({"y": rows.y})
+    label = label or "y"
+    require_columns(table, [label])
     base = clean_name(column or "") or f"noisy_{clean_name(label)}"
     names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
     taken = [name for name in names if name in table.columns]
     if taken:
         raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
-    noisy, wrong = _add_noise(table, label, names, how, reveal, missing, seed)
-    write_table(noisy, output, force=force)
-    _tell(noisy, label, names, wrong, reveal, output, as_json)
-
-
-def _read(data: Path, label: str, reading: ReadOptions) -> Any:
-    from unconfused._columns.kinds import require as require_columns
-
-    # All as it is written: what is not noise must come out as it went in.
-    table = reading.table(data, [label])
-    require_columns(table, [label])
-    return table
-
-
-def _corrupt_rows(
-    data: Path,
-    reading: ReadOptions,
-    how: tuple[float | None, float | None, Path | None],
-    missing: str | None,
-    seed: int,
-    output: Path,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Corrupt the labels of a file without column names; they take the place of the true ones."""
-    from dataclasses import replace
-
-    import pandas as pd
-
-    from unconfused._atomic import refuse_target
+    rates = (symmetric, pairwise)
+    noisy, wrong = _add_noise(table, label, names, rates, confusion, reveal, missing, seed)
+    if not nameless:
+        write_table(noisy, output, force=force)
+        _tell(noisy, label, names, wrong, reveal, output, as_json)
+        return
     from unconfused._files.sparse import write_rows
     from unconfused.cli.input.task import narrow
 
-    refuse_target(output, force=force)
-    refuse_folder(output)
-    rows = reading.table(data, [])
-    if rows.y is None:
-        raise ValueError(f"{data} holds no labels to corrupt.")
-    truth = pd.DataFrame({"y": rows.y})
-    noisy, wrong = _add_noise(truth, "y", ["noisy"], how, 0.0, missing, seed)
-    write_rows(replace(rows, y=narrow(noisy["noisy"].to_numpy())), output, force=force)
+    write_rows(replace(rows, y=narrow(noisy[base].to_numpy())), output, force=force)
     if as_json:
-        print_json({"output": str(output), "rows": len(truth), "wrong_share": wrong})
+        print_json({"output": str(output), "rows": len(table), "wrong_share": wrong})
         return
     console().print(f"{100 * wrong:.1f} % of the labels are wrong.", style="bold")
     console().print(f"Data: {output}\nNext: unconfused fit {output}")
@@ -151,7 +128,8 @@ def _add_noise(
     table: Any,
     label: str,
     names: list[str],
-    how: tuple[float | None, float | None, Path | None],
+    rates: tuple[float | None, float | None],
+    path: Path | None,
     reveal: float,
     missing: str | None,
     seed: int,
@@ -160,37 +138,28 @@ def _add_noise(
     import numpy as np
 
     from unconfused._random import own_stream
-    from unconfused.cli.input.label_columns import (
-        common_labels,
-        present_labels,
-        refuse_measurements,
-    )
+    from unconfused.cli.input import label_columns
     from unconfused.cli.input.matrix_file import labelled, read_matrix
     from unconfused.cli.input.task import narrow
     from unconfused.noise import corrupt_labels, pairwise, symmetric
 
-    rate, pair_rate, path = how
-    matrix: Any = None
-    rows: Any = []
-    columns: Any = []
-    if path is not None:
-        matrix, rows, columns = read_matrix(path)
-    truth, rows, columns = common_labels([table[label], rows, columns], missing)
-    refuse_measurements(truth, label)
-    there = present_labels(truth)
+    matrix: Any
+    matrix, *classes = (None, [], []) if path is None else read_matrix(path)
+    truth, rows, columns = label_columns.common_labels([table[label], *classes], missing)
+    label_columns.refuse_measurements(truth, label)
+    there = label_columns.present_labels(truth)
     known = narrow(truth[there])
     n_classes = len(np.unique(known))
-    if path is not None:
-        matrix = labelled(matrix, rows, columns) if len(rows) else matrix
-    elif rate is not None:
-        matrix = symmetric(n_classes, rate)
-    else:
-        assert pair_rate is not None
-        matrix = pairwise(n_classes, pair_rate)
+    noise: Any = labelled(matrix, rows, columns) if len(rows) else matrix
+    if path is None:
+        rate, pair_rate = rates
+        noise = (
+            pairwise(n_classes, pair_rate or 0.0) if rate is None else symmetric(n_classes, rate)
+        )
     rng = own_stream(seed, "unconfused corrupt")
     noisy, wrong = table.copy(), []
     for name in names:
-        seen = corrupt_labels(known, matrix, rng)
+        seen = corrupt_labels(known, noise, rng)
         filled = np.full(len(table), None, dtype=object)
         filled[there] = seen.tolist()
         noisy[name] = filled

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from unconfused._text.extras import pip_install
 from unconfused.cli.console import console, print_json
+from unconfused.cli.output.targets import check_target
 
 if TYPE_CHECKING:
     from unconfused.cli.digits_demo import Outcome
@@ -65,15 +66,16 @@ def demo(
     drawable = find_spec("matplotlib") is not None
     drawn = output if drawable and not no_figure else None
     if drawn is not None:
-        from unconfused.plot import check_target
-
-        check_target(drawn, replace=force or drawn.absolute() == DEFAULT_FIGURE.absolute())
+        replaced = force or drawn.absolute() == DEFAULT_FIGURE.absolute()
+        check_target(drawn, [".png", ".pdf", ".svg"], force=replaced)
     with console(stderr=True).status("Corrupting labels and fitting models ..."):
         from unconfused.cli.digits_demo import run_demo
 
         outcome = run_demo(noise.value, seed, with_curves=drawn is not None)
     if drawn is not None:
-        _draw(outcome, drawn)
+        from unconfused.cli import demo_figure
+
+        demo_figure.save_figure(demo_figure.draw(outcome), drawn)
     if as_json:
         found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
         print_json(found)
@@ -106,23 +108,3 @@ def _print_outcome(outcome: Outcome) -> None:
     out = console()
     out.print(table)
     out.print(outcome.in_words())
-
-
-def _draw(outcome: Outcome, target: Path) -> None:
-    from unconfused import plot
-    from unconfused.cli import digits_demo
-
-    colours = {digits_demo.CLEAN: plot.GREY, digits_demo.BELIEVED: plot.ORANGE}
-    bars = [
-        plot.Bar(one.name, one.given, one.mean, one.spread, colours.get(one.given, plot.BLUE))
-        for one in outcome.learners
-    ]
-    curves = [
-        plot.Curve(
-            one.learner.name, one.rates, one.errors, colours.get(one.learner.given, plot.BLUE)
-        )
-        for one in outcome.curves
-    ]
-    source = outcome.best(digits_demo.ESTIMATED).name
-    figure = plot.demo_figure(outcome.confusion, outcome.estimate, source, bars, curves)
-    plot.save_figure(figure, target)

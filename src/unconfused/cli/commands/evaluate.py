@@ -9,10 +9,8 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import RowCount, console, print_json, say_notes
 from unconfused.cli.input.label_options import ReadOptions
-from unconfused.cli.output.show import say_notes
-from unconfused.cli.progress import RowCount
 
 if TYPE_CHECKING:
     from rich.table import Table

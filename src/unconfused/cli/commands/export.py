@@ -54,8 +54,7 @@ def export(
     from unconfused import load
     from unconfused.cli.output.onnx_example import example_rows
     from unconfused.persistence.errors import ExportError
-    from unconfused.persistence.exportable import export_obstacle
-    from unconfused.persistence.onnx import to_onnx
+    from unconfused.persistence.onnx import export_obstacle, to_onnx
 
     loaded = load(model)
     if (why := export_obstacle(loaded)) is not None:

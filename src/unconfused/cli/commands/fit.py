@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
-from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.input.source import TaskSource
 from unconfused.cli.output.targets import check_target, refuse_same_target
-from unconfused.cli.progress import Stages
-
-if TYPE_CHECKING:
-    from unconfused.cli.input.source import TaskSource
-    from unconfused.cli.output.fit_result import FitResult
 
 EXAMPLES = [
     "fit pets.csv --label kind",
@@ -28,14 +22,12 @@ EXAMPLES = [
     "fit songs.csv --votes answers.csv --item song --annotator worker --label answer",
 ]
 
-DEFAULT_MODEL = Path("model.skops")
-
 
 def fit(
     data: opt.Data,
     *,
     labels: LabelOptions,
-    output: Annotated[Path, opt.output("Output file for the model.")] = DEFAULT_MODEL,
+    output: Annotated[Path, opt.output("Output file for the model.")] = Path("model.skops"),
     report: Annotated[
         Path | None,
         opt.file(
@@ -71,58 +63,23 @@ def fit(
         check_target(report, [".html", ".htm"], force=force)
         labels.refuse_other_labels()
     begun = time.perf_counter()
-    with ExitStack() as files:
-        stage = files.enter_context(Stages(3 if report is None else 4))
-        stage(f"Reading {data.name}")
+    with TaskSource(
+        data, labels, reading, settings,
+        scratch=scratch or output.parent, stream=stream, n_stages=3 if report is None else 4,
+    ) as source:  # fmt: skip
         from unconfused._text.extras import import_extra
-        from unconfused.cli.input.source import TaskSource
+        from unconfused.cli.fitting import FittedTask
 
         import_extra("skops.io", "save", "Saving a model")  # not after a long fit
-        folder = scratch or output.parent
-        done = _run(TaskSource(data, labels, reading, settings, stage, files, folder, stream))
+        done = FittedTask(source)
+        done.judge()
         if report is not None:
-            stage(f"Writing {report.name}")
-            done.write_report(report, force, settings.seed)
+            source.stage(f"Writing {report.name}")
+            done.write_report(report, force)
         done.save(output, force)
-    found = done.as_dict() | {
-        "model": str(output),
-        "report": None if report is None else str(report),
-        "seconds": round(time.perf_counter() - begun, 2),
-    }
-    print_json(found) if as_json else done.show(output, report)
-
-
-def _run(source: TaskSource) -> FitResult:
-    from unconfused.cli import model as modelling
-    from unconfused.cli.output import noise_summary
-    from unconfused.cli.output.fit_result import FitResult, judge_fit
-    from unconfused.cli.output.show import show_columns, suspicious_columns
-    from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
-    from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
-    from unconfused.persistence.exportable import export_obstacle
-
-    known, settings, stage = source.known, source.settings, source.stage
-    notes: list[str] = []
-    with modelling.warnings_as_notes(notes):
-        task, plan = source.open()
-        show_columns(plan)
-        stage("Estimating the confusion matrix")
-        estimate = modelling.estimate_for_fit(task, plan, settings)
-        stage(f"Fitting {len(task.place):,} rows")
-        modelling.fit_plan(task, plan, estimate)
-        learner = plan.learner
-        found = judge_fit(task, plan, known, settings.seed)
-        if modelling.believed_without_knowing(task, learner):
-            notes.append(modelling.BELIEVED)
-    notes = task.notes_with([*plan.notes, *notes])
-    notes += suspicious_columns(plan, learner.classes_)
-    notes += noise_summary.doubts(found.noise)
-    rounds = learner.history_.get("relabelled")
-    if rounds is not None:
-        if getattr(learner, "noise_depends_on_rows_", False):
-            notes.append(HELD_BY_COUNTS)
-        elif len(rounds) == 0 and settings.relabel:
-            notes.append(NOT_MADE)
-    if (why := export_obstacle(learner)) is not None:
-        notes.append(in_options(why))
-    return FitResult(task, plan, found, source, notes)
+    if not as_json:
+        done.show(output, report)
+        return
+    seconds = round(time.perf_counter() - begun, 2)
+    written = {"model": str(output), "report": None if report is None else str(report)}
+    print_json(done.as_dict() | written | {"seconds": seconds})

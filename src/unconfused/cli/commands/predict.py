@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +11,9 @@ import typer
 
 from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import RowCount, console, print_json, say_notes
 from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
-from unconfused.cli.output.targets import refuse_same_target
-from unconfused.cli.progress import RowCount
+from unconfused.cli.output.targets import refuse_clash, refuse_same_target
 
 EXAMPLES = [
     "predict model.skops new.csv -o labels.csv",
@@ -49,8 +49,7 @@ def predict(
     column `probability`: that of the label. DATA must have the columns the model was fitted on;
     others are ignored.
     """
-    from unconfused._files.append import open_table
-    from unconfused._files.write import check_table_target
+    from unconfused._files.write import check_table_target, open_table
 
     refuse_same_target(data, output, model)
     check_table_target(output, force=force)
@@ -58,7 +57,7 @@ def predict(
     from unconfused import load
 
     asked = Prediction(load(model), names_in(keep), proba)
-    asked.refuse_clash()
+    refuse_clash("--keep", asked.keep, asked.made())
     with (
         open_table(output, force=force, escape=escape) as append,
         RowCount(f"Labelling {data.name}") as count,
@@ -76,19 +75,13 @@ class Prediction:
         self.model, self.keep, self.every_class = model, keep, every_class
         self.has_probability = hasattr(model, "predict_proba")
         self.extra: list[str] = []
-        self.shares: dict[str, int] = {}
+        self.shares: Counter[str] = Counter()
         if every_class and not self.has_probability:
             raise ValueError(
                 "This model has no probabilities (UMA predicts labels only); drop --proba."
             )
 
-    def refuse_clash(self) -> None:
-        """Raise if a column to keep has the name of one that is made."""
-        from unconfused.cli.output.output_columns import refuse_clash
-
-        refuse_clash("--keep", self.keep, self._made())
-
-    def _made(self) -> list[str]:
+    def made(self) -> list[str]:
         """Return the columns of the output that are not copied from the data."""
         made = [LABEL, PROBABILITY] if self.has_probability else [LABEL]
         return made + self._every_class() if self.every_class else made
@@ -100,8 +93,7 @@ class Prediction:
         """Yield the labels of the file in chunks."""
         for rows_in, kept in self.inputs(path, reading, rows):
             frame = self._label(rows_in, kept)
-            for label, times in frame[LABEL].value_counts().items():
-                self.shares[str(label)] = self.shares.get(str(label), 0) + int(times)
+            self.shares.update(frame[LABEL].astype(str).value_counts().to_dict())
             yield frame
 
     def inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
@@ -163,15 +155,12 @@ class Prediction:
 
 
 def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
-    from unconfused.cli.output.show import say_notes
-
     total = sum(asked.shares.values())
     if as_json:
         found = {"output": str(output), "rows": total, "labels": asked.shares}
         print_json(found | {"columns_not_used": asked.extra})
         return
-    common = sorted(asked.shares.items(), key=lambda one: -one[1])[:5]
-    words = ", ".join(f"{label}: {times:,}" for label, times in common)
+    words = ", ".join(f"{label}: {times:,}" for label, times in asked.shares.most_common(5))
     console().print(f"{total:,} rows labelled ({words}{' and others' * (len(asked.shares) > 5)}).")
     console().print(f"Labels: {output}")
     if asked.extra:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import console
+from unconfused.cli.console import Stages, console
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-from unconfused.cli.option_groups import without
-from unconfused.cli.progress import Stages
+from unconfused.cli.options import without
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task

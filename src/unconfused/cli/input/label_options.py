@@ -103,6 +103,15 @@ class LabelOptions:
         """Return the options with the names of columns that wildcards match."""
         return replace(self, annotators=reading.names(path, self.annotators))
 
+    def columns(self) -> list[str]:
+        """Return the columns that are named; those of --votes may be in another file."""
+        names = [self.label, self.truth, self.identity, self.item, *self.annotators]
+        return [name for name in names if name is not None]
+
+    def class_names(self) -> list[str]:
+        """Return the classes that are named."""
+        return names_in([self.classes] if self.classes is not None else [])
+
     def refuse_other_labels(self) -> None:
         """Raise if the matrix has labels that are not classes: none of them is right or wrong."""
         if self.confusion is not None:

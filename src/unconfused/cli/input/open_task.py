@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from unconfused._columns.kinds import require as require_columns
@@ -19,16 +18,16 @@ from unconfused.cli.input.label_columns import (
     refuse_measurements,
     refuse_strangers,
 )
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, names_in
-from unconfused.cli.input.task import Kind, Task, complete_task, narrow, rows_of
+from unconfused.cli.input.task import Kind, Task, kept_rows, make_task, narrow, truth_of
 
 if TYPE_CHECKING:
+    from unconfused.cli.input.label_options import LabelOptions, ReadOptions
     from unconfused.review.checked import CheckedRows
 
 
 def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: list[str]) -> Task:
     """Read the data, its labels, and what is known about their noise."""
-    table = reading.table(path, [*label_columns(known), *as_text])
+    table = reading.table(path, [*known.columns(), *as_text])
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
@@ -38,12 +37,6 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
 
         checked = checked_in_table(table, known)
     return task_of_table(path, table, known, reading, checked)
-
-
-def label_columns(known: LabelOptions) -> list[str]:
-    """Return the columns named by label options; those of --votes may be in another file."""
-    names = [known.label, known.truth, known.identity, known.item, *known.annotators]
-    return [name for name in names if name is not None]
 
 
 def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
@@ -99,40 +92,32 @@ def _task_of_labels(table: Any, known: LabelOptions, checked: CheckedRows | None
     assert known.label is not None
     if known.label in (known.truth, known.identity):
         raise typer.BadParameter(f"{known.label!r} cannot be both the label column and another.")
-    task = _labelled(table, table[known.label], known, checked)
     named = [one for one in (known.label, known.truth, known.identity) if one is not None]
-    return replace(task, reserved=named)
+    return _labelled(table, table[known.label], known, checked, reserved=named)
 
 
-def _labelled(rows: Any, labels: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
+def _labelled(
+    rows: Any, labels: Any, known: LabelOptions, checked: CheckedRows | None, **more: Any
+) -> Task:
     """Return the task of rows with one label each; the truth is a column's, or of verdicts."""
-    truth = None if known.truth is None else rows[known.truth]
-    if checked is not None:
-        truth = checked.y_true
-    y, *found = common_labels([labels] if truth is None else [labels, truth], known.missing)
-    y_true = found[0] if found else None
+    y, *truth = common_labels([labels, *truth_of(rows, known, checked)], known.missing)
+    y_true = truth[0] if truth else None
     refuse_measurements(y, known.label or "y")
     if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
     if known.confusion is None and known.classes is None:
-        refuse_alike([y, *found])
+        refuse_alike([y, *truth])
         if y_true is not None:
             refuse_strangers(y, y_true)
-    kept = np.flatnonzero(present_labels(y) | (False if y_true is None else present_labels(y_true)))
+    kept = kept_rows(present_labels(y), y_true)
     kind: Kind = "assumed" if known.trust_labels else "nothing"
-    task = Task(
-        "trusted" if y_true is not None else kind,
-        rows_of(rows, kept),
-        kept,
-        narrow(y[kept]),
-        None if y_true is None else y_true[kept],
-    )
-    return complete_task(task, len(y), checked)
+    kind = kind if y_true is None else "trusted"
+    return make_task(kind, rows, kept, narrow(y[kept]), y_true, checked, **more)
 
 
 def _with_matrix(task: Task, known: LabelOptions) -> Task:
     """Add the matrix of --confusion and the classes of --classes."""
-    given = names_in([known.classes]) if known.classes is not None else []
+    given = known.class_names()
     truth = [] if task.y_true is None else [task.y_true]
     if known.confusion is None:
         if not given:

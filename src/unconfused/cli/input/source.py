@@ -3,66 +3,98 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-from unconfused.cli.input.open_task import open_task
-from unconfused.cli.input.parts import is_streamed
-from unconfused.cli.input.task import Task
-from unconfused.cli.model import Plan, make_plan
-from unconfused.cli.progress import Stages
+from unconfused._files.formats import find_source
+from unconfused.cli.console import Stages
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.stream import Stream
+    from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+    from unconfused.cli.input.parts import Parts
+    from unconfused.cli.input.task import Task
+    from unconfused.cli.model import Plan
+
+STREAM_ABOVE = 512 * 2**20
+"""File size in bytes above which files are streamed by default."""
 
 PASSES = 2
 """Stages of a fit in parts, besides those of a fit in memory."""
 
 
-@dataclass(frozen=True)
 class TaskSource:
-    """A data file, how to read it, and a folder for features that do not fit into memory."""
+    """A data file, how to read it, and a folder for features that do not fit into memory.
 
-    data: Path
-    known: LabelOptions
-    reading: ReadOptions
-    settings: Settings
-    stage: Stages
-    files: ExitStack
-    """Closes and removes temporary files."""
+    As a context it shows the stages of the work, and removes temporary files at the end.
+    """
 
-    scratch: Path
-    stream: bool | None = None
+    def __init__(
+        self,
+        data: Path,
+        known: LabelOptions,
+        reading: ReadOptions,
+        settings: Settings,
+        *,
+        scratch: Path,
+        stream: bool | None,
+        n_stages: int,
+    ) -> None:
+        self.data, self.known, self.reading, self.settings = data, known, reading, settings
+        self.scratch, self.stream = scratch, stream
+        self.files, self.stage = ExitStack(), Stages(n_stages)
+
+    def __enter__(self) -> Self:
+        """Show the first stage, before slow imports."""
+        self.files.enter_context(self.stage)
+        self.stage(f"Reading {self.data.name}")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove temporary files."""
+        self.files.close()
 
     def open(self) -> tuple[Task, Plan]:
         """Read the data, and plan the fit."""
-        if is_streamed(self.data, self.reading, self.stream):
-            self.stage.more(PASSES)
-            return self._parts().open()
+        from unconfused.cli.model import make_plan
+
+        if self._is_streamed():
+            return self._open_stream()
         task = self._whole()
         return task, make_plan(task, self.settings)
 
     def open_labels(self) -> tuple[Task, Plan | None]:
         """Read the labels only where that suffices to count them; else also plan a fit."""
-        if not is_streamed(self.data, self.reading, self.stream):
+        if not self._is_streamed():
             return self._whole(), None
-        parts = self._parts()
-        task = parts.open_labels()
-        if task is not None:
-            return task, None
-        self.stage.more(PASSES)
-        return parts.open()
-
-    def _whole(self) -> Task:
-        settings = self.settings
-        columns = [*settings.text, *settings.categories]
-        return open_task(self.data, self.known, self.reading, columns)
-
-    def _parts(self) -> Stream:
         from unconfused.cli.input.stream import Stream
 
-        return Stream(
-            self.data, self.known, self.reading, self.settings, self.scratch, self.files, self.stage
-        )
+        task = Stream(self).open_labels()
+        return self._open_stream() if task is None else (task, None)
+
+    def parts(self) -> Parts:
+        """Return the chunks of the file."""
+        from unconfused.cli.input.parts import Parts
+
+        return Parts(self.data, self.reading)
+
+    def _is_streamed(self) -> bool:
+        """Return whether the file is read in chunks: as the user says, else by its size."""
+        found = find_source(self.data, self.reading.format)
+        whole = found.format == "npz"
+        if self.stream and whole:
+            raise ValueError(f"{self.data}: {found.name} cannot be read in parts; drop --stream.")
+        if self.stream is not None:
+            return self.stream
+        return not whole and found.path.stat().st_size > STREAM_ABOVE
+
+    def _open_stream(self) -> tuple[Task, Plan]:
+        from unconfused.cli.input.stream import Stream
+
+        self.stage.more(PASSES)
+        return Stream(self).open()
+
+    def _whole(self) -> Task:
+        from unconfused.cli.input.open_task import open_task
+
+        columns = [*self.settings.text, *self.settings.categories]
+        return open_task(self.data, self.known, self.reading, columns)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -19,26 +17,16 @@ from unconfused._files.errors import DataFileError
 from unconfused._files.formats import find_source
 from unconfused._files.sparse import LabelledRows, iter_svmlight, plain_labels
 from unconfused._typing import IntArray
-from unconfused.cli.input.first_pass import FirstPass
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-from unconfused.cli.input.open_task import (
-    label_columns,
-    refuse_unknown_columns,
-    task_of_rows,
-    task_of_table,
-)
-from unconfused.cli.input.parts import Parts
+from unconfused.cli.input.open_task import refuse_unknown_columns, task_of_rows, task_of_table
+from unconfused.cli.input.parts import FirstPass, Parts
 from unconfused.cli.input.task import Task
 from unconfused.cli.input.verdict_truth import checked_in_parts
-from unconfused.cli.model import (
-    Plan,
-    Sample,
-    make_learner,
-    refuse_as_is,
-    refuse_column_options,
-)
-from unconfused.cli.progress import Stages
+from unconfused.cli.learners import make_learner
+from unconfused.cli.model import Plan, Sample, refuse_as_is, refuse_column_options
 from unconfused.cli.scaling import SparseColumns, as_they_are
+
+if TYPE_CHECKING:
+    from unconfused.cli.input.source import TaskSource
 
 SAMPLE = 50_000
 """Maximum number of rows in a report."""
@@ -47,21 +35,18 @@ ENTRIES = 2**22
 """Entries of a sparse matrix scaled at a time."""
 
 
-@dataclass(frozen=True)
 class Stream:
-    """A file to stream; its features go to temporary files, removed when `files` is closed."""
+    """A file to stream; its features go to temporary files, removed when its source is closed."""
 
-    path: Path
-    known: LabelOptions
-    reading: ReadOptions
-    settings: Settings
-    scratch: Path
-    files: ExitStack
-    stage: Stages
+    def __init__(self, source: TaskSource) -> None:
+        self.path, self.known, self.reading = source.data, source.known, source.reading
+        self.settings, self.scratch, self.files = source.settings, source.scratch, source.files
+        self.stage = source.stage
+        self.format = find_source(self.path, self.reading.format).format
 
     def open(self) -> tuple[Task, Plan]:
         """Read the file in chunks."""
-        if find_source(self.path, self.reading.format).format == "svmlight":
+        if self.format == "svmlight":
             return self._open_svmlight()
         refuse_as_is(self.settings)
         parts = Parts(self.path, self.reading, self.stage.rows)
@@ -74,9 +59,8 @@ class Stream:
     def open_labels(self) -> Task | None:
         """Read the labels only; None if the features are needed too."""
         known = self.known
-        if not (known.truth or known.verdicts or known.annotators or known.votes):
-            return None
-        if find_source(self.path, self.reading.format).format == "svmlight":
+        counted = known.truth or known.verdicts or known.annotators or known.votes
+        if not counted or self.format == "svmlight":
             return None
         return self._labels(Parts(self.path, self.reading, self.stage.rows))[0]
 
@@ -85,11 +69,11 @@ class Stream:
         import pandas as pd
 
         known, chosen = self.known, [*self.settings.text, *self.settings.categories]
-        if find_source(self.path, self.reading.format).format != "jsonl":
+        if self.format != "jsonl":
             # A line of JSON may lack a name that others have; elsewhere the first row tells all.
             self._refuse_names(parts.first_row())
         self.stage(f"Reading the labels of {self.path.name}")
-        names = label_columns(known)
+        names = known.columns()
         # Names of rows are many, and needed here only to find the answers that belong to them.
         wanted = [n for n in names if known.votes is not None or n != known.identity]
         first = FirstPass(parts, wanted, [*names, *chosen])

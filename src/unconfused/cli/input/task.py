@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from unconfused._confusion_names import is_rectangular
-from unconfused._typing import IntArray, Labels
+from unconfused._typing import BoolArray, IntArray, Labels
 from unconfused.cli.input.label_columns import common_labels, distinct_labels, present_labels
 
 if TYPE_CHECKING:
+    from unconfused.cli.input.label_options import LabelOptions
     from unconfused.review.checked import CheckedRows
 
 Kind = Literal["given", "trusted", "votes", "nothing", "assumed"]
@@ -50,9 +51,11 @@ class Task:
         return is_rectangular(self.confusion)
 
     @property
-    def n_trusted(self) -> int:
-        """Number of trusted rows."""
-        return 0 if self.y_true is None else int(present_labels(self.y_true).sum())
+    def trusted(self) -> BoolArray:
+        """Which rows' truth is known."""
+        if self.y_true is None:
+            return np.zeros(len(self.place), dtype=bool)
+        return present_labels(self.y_true)
 
     def verdicts(self) -> CheckedRows:
         """Return how trusted rows were drawn, with truths in the type of the labels."""
@@ -69,41 +72,56 @@ def narrow(labels: Labels) -> Labels:
     return common_labels([labels])[0] if labels.dtype == object else labels
 
 
-def rows_of(table: Any, kept: IntArray) -> Any:
-    """Return some rows, those of a frame renumbered."""
-    return table.iloc[kept].reset_index(drop=True) if hasattr(table, "iloc") else table[kept]
+def kept_rows(answered: BoolArray, y_true: Labels | None) -> IntArray:
+    """Return the rows that have a label or a truth."""
+    return np.flatnonzero(answered if y_true is None else answered | present_labels(y_true))
 
 
-def complete_task(task: Task, n_rows: int, checked: CheckedRows | None) -> Task:
-    """Add notes on rows without a label, and how trusted rows were drawn, if by verdicts."""
-    left = n_rows - len(task.place)
-    if not len(task.place):
+def truth_of(table: Any, known: LabelOptions, checked: CheckedRows | None) -> list[Any]:
+    """Return the truth, of verdicts or a column's, as a list of one; empty if there is none."""
+    if checked is not None:
+        return [checked.y_true]
+    return [] if known.truth is None else [table[known.truth]]
+
+
+def make_task(
+    kind: Kind,
+    table: Any,
+    kept: IntArray,
+    y: Any,
+    y_true: Labels | None,
+    checked: CheckedRows | None,
+    **more: Any,
+) -> Task:
+    """Return the task of some rows of a table, with notes on the others and on verdicts."""
+    if not len(kept):
         raise ValueError("No row has a label, so there is nothing to learn from.")
-    notes = [*task.notes]
+    rows = table.iloc[kept].reset_index(drop=True) if hasattr(table, "iloc") else table[kept]
+    notes, left = [], table.shape[0] - len(kept)
     if left:
-        notes.append(f"{left:,} of {n_rows:,} rows have no label and are skipped.")
-    labels = set() if task.kind == "votes" else distinct_labels(task.y)
-    names = set(task.y.classes.tolist()) if task.kind == "votes" else labels
-    true = set() if task.y_true is None else distinct_labels(task.y_true)
-    if true - names:
-        never = ", ".join(sorted(map(repr, true - names))[:6])
-        notes.append(
-            f"True classes that never occur as a label: {never}. If one marks a missing truth, "
-            "name it with --missing."
-        )
+        notes.append(f"{left:,} of {table.shape[0]:,} rows have no label and are skipped.")
+    labels = set() if kind == "votes" else distinct_labels(y)
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
+    truth = None if y_true is None else y_true[kept]
+    names = set(y.classes.tolist()) if kind == "votes" else labels
+    if truth is not None and (never := distinct_labels(truth) - names):
+        listed = ", ".join(sorted(map(repr, never))[:6])
+        notes.append(
+            f"True classes that never occur as a label: {listed}. If one marks a missing truth, "
+            "name it with --missing."
+        )
+    task = Task(kind, rows, kept, y, truth, notes=notes, **more)
     if checked is None:
-        return replace(task, notes=notes)
+        return task
     notes += checked.notes
     if not checked.known.any():
-        kind = "nothing" if task.kind == "trusted" else task.kind
         notes.append("No verdict could be used: the truth of no row is known.")
-        return replace(task, kind=kind, y_true=None, notes=notes)
-    kept = replace(
+        return replace(task, kind="nothing" if kind == "trusted" else kind, y_true=None)
+    drawn = replace(
         checked,
-        y_true=checked.y_true[task.place],
-        probability=checked.probability[task.place],
-        drawn_by=checked.drawn_by[task.place],
+        y_true=checked.y_true[kept],
+        probability=checked.probability[kept],
+        drawn_by=checked.drawn_by[kept],
     )
-    return replace(task, checked=kept, notes=notes)
+    return replace(task, checked=drawn)

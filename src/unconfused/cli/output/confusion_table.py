@@ -25,22 +25,29 @@ NUMBERS_WIDTH = 58
 """What a line of the table by class takes without its two names."""
 
 
-def names_of(found: ConfusionEstimate, longest: int) -> list[str]:
+def confusion_table(found: ConfusionEstimate, level: float, width: int) -> Table:
+    """Return the matrix if it is not wider than the terminal, else one line per class."""
+    if _matrix_width(found) <= width:
+        return _matrix_table(found, level)
+    return _class_table(found, level, width)
+
+
+def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
     """Return the classes as text that is safe to print, shortened but different."""
     names = [printable(str(one)) for one in found.classes.tolist()]
     return short_names(names, longest)
 
 
-def matrix_width(found: ConfusionEstimate) -> int:
+def _matrix_width(found: ConfusionEstimate) -> int:
     """Return the width of the full matrix in characters."""
-    first = max(len("true"), *(len(name) for name in names_of(found, LONGEST_ROW_NAME)))
-    return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in names_of(found, WIDEST))
+    first = max(len("true"), *(len(name) for name in _names_of(found, LONGEST_ROW_NAME)))
+    return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in _names_of(found, WIDEST))
 
 
-def matrix_table(found: ConfusionEstimate, level: float) -> Table:
+def _matrix_table(found: ConfusionEstimate, level: float) -> Table:
     """Return the matrix, with the interval below each entry."""
     low, high = found.interval(level)
-    names, columns = names_of(found, LONGEST_ROW_NAME), names_of(found, WIDEST)
+    names, columns = _names_of(found, LONGEST_ROW_NAME), _names_of(found, WIDEST)
     table = Table(
         title="How true classes (rows) are labelled (columns)",
         caption=f"Below each share: its {100 * level:g} % interval.",
@@ -61,13 +68,13 @@ def matrix_table(found: ConfusionEstimate, level: float) -> Table:
     return table
 
 
-def class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
+def _class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
     """Return one line per class: its accuracy and its most frequent wrong label.
 
     Names are shortened to the `width` of the terminal; numbers never are.
     """
     low, high = found.interval(level)
-    names, right = names_of(found, max(5, (width - NUMBERS_WIDTH) // 2)), np.diag(found.matrix)
+    names, right = _names_of(found, max(5, (width - NUMBERS_WIDTH) // 2)), np.diag(found.matrix)
     order = np.argsort(right, kind="stable")[:MOST_CLASSES]
     left = len(names) - len(order)
     more = f" {left} classes that are right more often are not shown." if left else ""

@@ -69,8 +69,7 @@ def drawn_counts(counts: FloatArray) -> FloatArray:
 def steadied_counts(counts: FloatArray, most: float = np.inf) -> FloatArray:
     """Shrink counts towards those of all classes together, by at most `most` rows per class.
 
-    The target has the error rate of all counted rows, and distributes errors over labels as all of
-    them do (plus one count per label).
+    These are `usual_mistakes`.
 
     Examples
     --------
@@ -79,13 +78,25 @@ def steadied_counts(counts: FloatArray, most: float = np.inf) -> FloatArray:
            [12.9, 85.8, 11.3],
            [ 3.3,  1.9, 14.8]])
     """
-    wrong = counts.sum(axis=0) - np.diag(counts) + 1.0
-    even = _even_mistakes(counts)
-    right = np.diag(even)
-    target = np.where(np.eye(len(counts)) > 0, 0.0, wrong)
-    target *= ((1 - right) / target.sum(axis=1))[:, np.newaxis]
-    target += np.diag(right)
+    target = usual_mistakes(counts)
     return np.asarray(counts + min(most, _strength(counts, target)) * target)
+
+
+def usual_mistakes(counts: FloatArray) -> FloatArray:
+    """Return the matrix whose classes all have the error rate and the wrong labels of all counts.
+
+    Examples
+    --------
+    >>> usual_mistakes(np.array([[8.0, 1, 1], [1, 8, 1], [0, 0, 0]])).round(2)
+    array([[0.77, 0.09, 0.14],
+           [0.09, 0.77, 0.14],
+           [0.11, 0.11, 0.77]])
+    """
+    wrong = counts.sum(axis=0) - np.diag(counts) + 1.0
+    right = np.diag(_even_mistakes(counts))
+    matrix = np.where(np.eye(len(counts)) > 0, 0.0, wrong)
+    matrix *= ((1 - right) / matrix.sum(axis=1))[:, np.newaxis]
+    return np.asarray(matrix + np.diag(right))
 
 
 def _strength(counts: FloatArray, target: FloatArray) -> float:

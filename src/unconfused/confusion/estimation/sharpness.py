@@ -25,6 +25,11 @@ def posterior_given(probability: FloatArray, evidence: FloatArray) -> FloatArray
     return found
 
 
+def log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
+    """Return the log-likelihood of the evidence on each row."""
+    return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), 1e-300)))
+
+
 def sharpen(probability: FloatArray, power: float) -> FloatArray:
     """Raise probabilities to a power: above 1 makes them surer, below 1 less sure.
 

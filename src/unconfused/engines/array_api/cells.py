@@ -6,22 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.namespace import blocks
 from unconfused.engines.base import TIE, CellTables, ExactNorms
 
 if TYPE_CHECKING:
-    from unconfused.engines.array_api.engine import ArrayEngine
+    from unconfused._matrix import Unmixing
 
 REBUILD_AFTER = 8
 """Moves per row after which cell sums are rebuilt, to limit accumulated rounding."""
 
 
 class ArrayPartition(ExactNorms):
-    """Partition with scores of shape (Q, rows) and cell sums of shape (cells, columns + 2)."""
+    """Partition with scores of shape (Q, rows) and cell sums of shape (cells, columns + 2).
 
-    def __init__(self, engine: ArrayEngine, unmixing: Unmixing, alpha: float) -> None:
+    The engine is an `ArrayEngine`, or one that offers what is used of it here.
+    """
+
+    _engine: Any
+
+    def __init__(self, engine: Any, unmixing: Unmixing, alpha: float) -> None:
         space = engine.space
         self._engine, self._space, self._alpha = engine, space, alpha
         self._n_classes, self._n_codes = unmixing.n_classes, engine.n_codes
@@ -71,10 +75,8 @@ class ArrayPartition(ExactNorms):
         region = 0 if self._at_zero else predicted
         first = region * self._n_codes
         own = self._sums[first : first + self._n_codes, : self._engine.n_features]
-        return (
-            self._engine.host(self._unmix[min(region, self._unmix.shape[0] - 1), true, :] @ own)
-            / self._total
-        )
+        unmix = self._unmix[min(region, self._unmix.shape[0] - 1), true, :]
+        return np.asarray(self._engine.host(unmix @ own) / self._total)
 
     def _score(self, by_feature: Any) -> None:
         """Compute the scores of all classes; by_feature is (features, Q)."""
@@ -152,8 +154,7 @@ class ArrayPartition(ExactNorms):
         by_region = xp.reshape(self._sums[: regions * n_codes, :], (regions, n_codes, -1))
         # One set of coefficients may serve all regions; the standard forbids slices past the end.
         unmix = self._unmix[: min(regions, self._unmix.shape[0]), :, :]
-        unmixed = unmix @ by_region[:, :, : self._engine.n_features]
-        norms = xp.sqrt(xp.sum(unmixed * unmixed, axis=2)) / self._total
+        norms = self._norms_of(by_region, unmix) / self._total
         tables = [by_region[:, :, -2], by_region[:, :, -1]]
         parts = np.split(
             self._engine.host(xp.concat([norms, *tables], axis=1)),
@@ -164,3 +165,8 @@ class ArrayPartition(ExactNorms):
             parts = [np.tile(part, (n_classes, 1)) for part in parts]
         self._norms, self._counts, self._squares = parts
         self._collected = True
+
+    def _norms_of(self, by_region: Any, unmix: Any) -> Any:
+        """Return the norms of all unmixed sums, (regions, Q)."""
+        unmixed = unmix @ by_region[:, :, : self._engine.n_features]
+        return self._space.xp.sqrt(self._space.xp.sum(unmixed * unmixed, axis=2))

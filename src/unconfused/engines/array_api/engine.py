@@ -6,16 +6,18 @@ The rows stay on their device. Only tables of classes and single vectors are cop
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.array_api.cells import ArrayPartition
 from unconfused.engines.array_api.likelihood import measure
 from unconfused.engines.array_api.namespace import ArraySpace, blocks
 from unconfused.engines.base import LikelihoodPass, RowMap
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 
 class ArrayEngine:

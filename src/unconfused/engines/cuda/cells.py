@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.cells import ArrayPartition
 from unconfused.engines.base import TIE
 from unconfused.engines.cuda import triton_kernels as kernels
 
 if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
     from unconfused.engines.cuda.engine import TorchEngine
 
 MOVE_ROWS, MOVE_WARPS = 128, 4

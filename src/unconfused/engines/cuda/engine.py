@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.cuda import likelihood
 from unconfused.engines.cuda import triton_kernels as kernels
 from unconfused.engines.cuda.cells import TorchPartition
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 PROJECT_ROWS, PROJECT_COLUMNS, PROJECT_WARPS = 16, 128, 2
 ADD_PROGRAMS, ADD_GROUP, ADD_COLUMNS, ADD_WARPS = 132 * 16, 16, 256, 2

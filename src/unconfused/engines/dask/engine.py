@@ -6,17 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from operator import add, attrgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.dask.partition import DaskPartition
-from unconfused.engines.dask.parts import ask_engine, build_part
+from unconfused.engines.dask.parts import ask_engine, build_part, carry_out
 from unconfused.engines.dask.pool import PartPool
-from unconfused.engines.local.engine import LocalEngine
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
+    from unconfused.engines.base import LikelihoodPass, RowMap
+    from unconfused.engines.local.engine import LocalEngine
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class DaskEngine:
 
     def partition(self, unmixing: Unmixing, alpha: float) -> DaskPartition:
         total = float(self.code_counts.sum())
-        return DaskPartition(self._pool, self.n_features, unmixing, alpha, total)
+        return DaskPartition(self._pool, carry_out, self.n_features, unmixing, alpha, total)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray

@@ -14,21 +14,23 @@ pairs that could still have the largest norm are requested.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import CellTables
-from unconfused.engines.dask.parts import Answer, Command, Pair, carry_out, lengths
 
 if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
+    from unconfused.engines.dask.parts import Part
     from unconfused.engines.dask.pool import PartPool
+
+Pair = tuple[int, int]
 
 ROUNDING = 1e-12
 """Relative widening of the bounds, for rounding."""
@@ -37,13 +39,86 @@ REFERENCE_BYTES = 256 * 2**20
 """Memory for references on every worker; the worker's own sums take as much again."""
 
 
+@dataclass(frozen=True)
+class Command:
+    """Request of the client to every part."""
+
+    key: str
+    serial: int
+    """A partition continues only from the preceding command: there may be an outdated copy."""
+
+    epoch: int
+    """References of other epochs are void."""
+
+    begins: bool = False
+    """Whether the epoch begins: a part that joins later lacks references that others have."""
+
+    start: tuple[FloatArray, Unmixing, float] | None = None
+    """Weights, unmixing and margin, for a part that cannot continue from its last command."""
+
+    step: tuple[FloatArray, FloatArray] | None = None
+    """Steps and direction of a move."""
+
+    references: tuple[tuple[Pair, ...], FloatArray] | None = None
+    """New references: the pairs requested last, and their sums over all parts."""
+
+    pairs: tuple[Pair, ...] = ()
+    """Pairs whose unmixed sums are requested."""
+
+    drift: bool = False
+    """Whether to compare all unmixed sums with their references."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Reply of a part; additive over parts."""
+
+    tables: CellTables | None
+    """Cell tables; None if only vectors were requested."""
+
+    vectors: FloatArray
+    """Unmixed sums (not means) of the requested pairs, (pairs, features)."""
+
+    drift: FloatArray | None = None
+    """Inner products of the unmixed sums with their references (0 without one), and the change of
+    the own unmixed sums since requested, orthogonal to the references, (2, Q, Q)."""
+
+    def __add__(self, other: Answer) -> Answer:
+        """Add the answers of two parts."""
+        return Answer(
+            _plus(self.tables, other.tables),
+            self.vectors + other.vectors,
+            _plus(self.drift, other.drift),
+        )
+
+
+def _plus(one: Any, other: Any) -> Any:
+    return None if one is None or other is None else one + other
+
+
 class DaskPartition:
-    """Partition whose norm bounds come from references; see `base.Partition`."""
+    """Partition whose norm bounds come from references; see `base.Partition`.
+
+    Parameters
+    ----------
+    pool : the parts of the rows
+    carry_out : executes a command on a part; returns None if it needs the full weights to do so
+    n_features : number of features, including the intercept
+    unmixing, alpha : as for `Engine.partition`
+    total : total weight of all rows
+    """
 
     def __init__(
-        self, pool: PartPool, n_features: int, unmixing: Unmixing, alpha: float, total: float
+        self,
+        pool: PartPool,
+        carry_out: Callable[[Part, Command], Answer | None],
+        n_features: int,
+        unmixing: Unmixing,
+        alpha: float,
+        total: float,
     ) -> None:
-        self._pool, self._unmixing, self._alpha, self._total = pool, unmixing, alpha, total
+        self._pool, self._carry_out = pool, carry_out
+        self._unmixing, self._alpha, self._total = unmixing, alpha, total
         self._key = uuid.uuid4().hex
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
@@ -83,11 +158,9 @@ class DaskPartition:
         return tables
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        answer = self._query(drift=True)
-        products, distances = answer.products, answer.distances
-        assert products is not None
-        assert distances is not None
-        norms = self._lengths
+        drift, norms = self._query(drift=True).drift, self._lengths
+        assert drift is not None
+        products, distances = drift
         along = np.abs(np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0))
         slack = ROUNDING * (norms + along + distances)
         lower = np.maximum(along - slack, 0.0)
@@ -142,12 +215,12 @@ class DaskPartition:
         self._lengths.fill(0.0)
         self._vectors = {}
         if self._answer is not None:  # distances from dropped references are void
-            self._answer = replace(self._answer, products=None, distances=None)
+            self._answer = replace(self._answer, drift=None)
 
     def _query(self, drift: bool = False, pairs: tuple[Pair, ...] = ()) -> Answer:
         """Have all parts assign their rows by the current weights, and sum their answers."""
         known = self._answer
-        if known is not None and not pairs and (known.products is not None or not drift):
+        if known is not None and not pairs and (known.drift is not None or not drift):
             return known
         if drift and not (self._pool.kept and self._references_fit()):
             self._forget()
@@ -157,7 +230,7 @@ class DaskPartition:
         self._in_doubt = True
         while True:
             commands = [self._command(i in behind, drift, pairs) for i in parts]
-            answers = self._pool.ask(carry_out, commands)
+            answers = self._pool.ask(self._carry_out, commands)
             behind = {i for i in parts if answers[i] is None}
             if not behind:
                 break
@@ -193,3 +266,9 @@ class DaskPartition:
             pairs=pairs,
             drift=drift,
         )
+
+
+def lengths(vectors: FloatArray) -> FloatArray:
+    """Return the Euclidean norm of every vector."""
+    norms: FloatArray = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
+    return norms

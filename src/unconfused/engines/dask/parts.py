@@ -13,19 +13,21 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import CellTables, RowMap
+from unconfused.engines.dask.partition import Answer, lengths
 from unconfused.engines.local.engine import LocalEngine
-from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import mapped_rows, wrap_rows
 
-Pair = tuple[int, int]
+if TYPE_CHECKING:
+    from unconfused.engines.base import RowMap
+    from unconfused.engines.dask.partition import Command, Pair
+    from unconfused.engines.local.partition import LocalPartition
+
 Block = tuple[Any, IntArray, FloatArray]
 """Rows, their label codes, their weights."""
 
@@ -94,12 +96,6 @@ class WorkerPartition:
         return self._tables.copy()
 
 
-def lengths(vectors: FloatArray) -> FloatArray:
-    """Return the Euclidean norm of every vector."""
-    norms: FloatArray = np.sqrt(np.einsum("kj,kj->k", vectors, vectors))
-    return norms
-
-
 def across(vector: FloatArray, direction: FloatArray) -> FloatArray:
     """Return the component of a vector orthogonal to a direction; all of it if that is 0."""
     with np.errstate(over="ignore", invalid="ignore"):  # the solver reports overflow
@@ -108,66 +104,6 @@ def across(vector: FloatArray, direction: FloatArray) -> FloatArray:
             return vector
         rest: FloatArray = vector - (direction @ vector) / square * direction
     return rest
-
-
-@dataclass(frozen=True)
-class Command:
-    """Request of the client to every part."""
-
-    key: str
-    serial: int
-    """A partition continues only from the preceding command: there may be an outdated copy."""
-
-    epoch: int
-    """References of other epochs are void."""
-
-    begins: bool = False
-    """Whether the epoch begins: a part that joins later lacks references that others have."""
-
-    start: tuple[FloatArray, Unmixing, float] | None = None
-    """Weights, unmixing and margin, for a part that cannot continue from its last command."""
-
-    step: tuple[FloatArray, FloatArray] | None = None
-    """Steps and direction of a move."""
-
-    references: tuple[tuple[Pair, ...], FloatArray] | None = None
-    """New references: the pairs requested last, and their sums over all parts."""
-
-    pairs: tuple[Pair, ...] = ()
-    """Pairs whose unmixed sums are requested."""
-
-    drift: bool = False
-    """Whether to compare all unmixed sums with their references."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Reply of a part; additive over parts."""
-
-    tables: CellTables | None
-    """Cell tables; None if only vectors were requested."""
-
-    vectors: FloatArray
-    """Unmixed sums (not means) of the requested pairs, (pairs, features)."""
-
-    products: FloatArray | None = None
-    """Inner products of the unmixed sums with their references, (Q, Q); 0 without one."""
-
-    distances: FloatArray | None = None
-    """Change of the own unmixed sums since requested, orthogonal to the references, (Q, Q)."""
-
-    def __add__(self, other: Answer) -> Answer:
-        """Add the answers of two parts."""
-        return Answer(
-            _plus(self.tables, other.tables),
-            self.vectors + other.vectors,
-            _plus(self.products, other.products),
-            _plus(self.distances, other.distances),
-        )
-
-
-def _plus(one: Any, other: Any) -> Any:
-    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True)
@@ -275,9 +211,8 @@ def carry_out(part: Part, command: Command) -> Answer | None:
         if held is None:
             return None
         own = held.ask(command.pairs)
-        products, distances = held.drift() if command.drift else (None, None)
         tables = held.local.tables() if command.drift or not command.pairs else None
-        return Answer(tables, own, products, distances)
+        return Answer(tables, own, held.drift() if command.drift else None)
 
 
 def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:
@@ -285,7 +220,7 @@ def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:
     if command.start is not None:
         weights, unmixing, alpha = command.start
         if held is None:
-            partition = LocalPartition(part.engine, unmixing, alpha)
+            partition = part.engine.partition(unmixing, alpha)
             held = part.partitions[command.key] = WorkerPartition(partition, unmixing.n_classes)
         held.serial = -1  # in case it is interrupted
         held.local.restart(weights)

@@ -8,13 +8,15 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.base import RowMap
-from unconfused.engines.dask.parts import Fingerprint, Part
+
+if TYPE_CHECKING:
+    from unconfused.engines.base import RowMap
+    from unconfused.engines.dask.parts import Fingerprint, Part
 
 SHARE_OF_MEMORY = 0.5
 """Without a cluster, rows are kept in memory if they fit into this share of it."""
@@ -90,7 +92,7 @@ class PartPool:
         import dask
 
         pool = copy(self)
-        call = dask.delayed(Part.mapped, pure=False, traverse=False)
+        call = dask.delayed(_mapped, pure=False, traverse=False)
         pool._parts = list(dask.persist(*(call(part, change) for part in self._parts)))
         pool._fingerprints = [None] * len(self)
         return pool
@@ -237,6 +239,10 @@ class PartPool:
     def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
         """Call ``function(part, argument)`` with the same argument for every part."""
         return self.ask(function, [argument] * len(self))
+
+
+def _mapped(part: Part, change: RowMap) -> Part:
+    return part.mapped(change)
 
 
 def _build_mapped(

@@ -16,6 +16,10 @@ from unconfused.engines.local.weight_drift import WeightDrift, used_slack
 
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
+
+SKIP_ROWS = True
+"""Whether to skip rows that cannot have changed; does not affect the regions."""
+
 SINGLE = 2.0**-24
 """Relative rounding error of single precision."""
 
@@ -31,15 +35,12 @@ class RowAssignment:
     engine : the rows
     n_classes : number of classes
     alpha : minimum lead over all other classes for a row to be in a region
-    skip : whether to skip rows that cannot have changed; does not affect the regions
     """
 
-    def __init__(
-        self, engine: LocalEngine, n_classes: int, alpha: float, *, skip: bool = True
-    ) -> None:
+    def __init__(self, engine: LocalEngine, n_classes: int, alpha: float) -> None:
         from unconfused.engines.local.kernels.rescore import RowState
 
-        self._engine, self._alpha, self._skip = engine, alpha, skip
+        self._engine, self._alpha, self._skip = engine, alpha, SKIP_ROWS
         n_rows, n_columns, own = engine.rows.n_rows, engine.rows.n_columns, engine.rows.dtype
         class_type: Any = np.int16 if n_classes < 2**15 else np.int32
         self.region: Any = np.zeros(n_rows, dtype=class_type)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import LikelihoodPass, RowMap
+from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.blas_threads import quiet_blas
 from unconfused.engines.local.moments import feature_squares, gram, gram_product
 from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import mapped_rows, wrap_rows
+from unconfused.engines.local.sums import cell_sums
 from unconfused.engines.local.threads import RowThreads
+
+if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
 
 BLOCK_ROWS = 4096
 """Rows scored at a time in a likelihood pass."""
@@ -109,7 +114,12 @@ class LocalEngine:
         return gram_product(self.rows, self.weights, vectors, self.intercept, self.in_threads)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
-        return LocalPartition(self, unmixing, alpha)
+        n_classes = unmixing.n_classes
+        by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
+        coefficients = np.broadcast_to(by_region, (n_classes, *by_region.shape[1:]))
+        assignment = RowAssignment(self, n_classes, alpha)
+        sums = cell_sums(self, coefficients, assignment.region)
+        return LocalPartition(self, by_region, assignment, sums)
 
     def at_work(self) -> AbstractContextManager[None]:
         """Limit BLAS to one thread inside this context, if the engine itself uses several."""

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
-from unconfused.engines.local.assignment import RowAssignment
-from unconfused.engines.local.memory_plan import cell_sums
 
 if TYPE_CHECKING:
+    from unconfused.engines.local.assignment import RowAssignment
     from unconfused.engines.local.engine import LocalEngine
-
-SKIP_ROWS = True
-"""Whether to skip rows that cannot have changed region."""
+    from unconfused.engines.local.sums import SumsOnDemand
 
 ROWS_AT_ONCE = 8192
 """Rows that are added together when tables and sums are made anew: lists of rows take memory."""
@@ -35,17 +31,29 @@ class LocalPartition:
     Norms are bounded lazily: a norm differs from its last measured value by at most its slack (the
     total length of the rows that moved since), and never exceeds the Cauchy-Schwarz bound of its
     region.
+
+    Parameters
+    ----------
+    engine : the rows
+    by_region : unmixing coefficients of every region, (Q, S, Q), or the same for all, (1, S, Q)
+    assignment : the region of every row
+    sums : the sums of every cell
     """
 
-    def __init__(self, engine: LocalEngine, unmixing: Unmixing, alpha: float) -> None:
+    def __init__(
+        self,
+        engine: LocalEngine,
+        by_region: FloatArray,
+        assignment: RowAssignment,
+        sums: SumsOnDemand,
+    ) -> None:
         from unconfused.engines.local.kernels.cells import Labelled, Tables
 
-        self._engine = engine
-        n_classes = unmixing.n_classes
-        self._by_region = by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
+        self._engine, self._by_region = engine, by_region
+        self._assignment, self._sums = assignment, sums
+        n_classes = by_region.shape[2]
         self.total = float(engine.weights.sum())
         self.n_features = engine.n_features
-        self._assignment = RowAssignment(engine, n_classes, alpha, skip=SKIP_ROWS)
         shape = (n_classes, engine.n_codes)
         members = np.zeros(shape, dtype=np.int32 if engine.rows.n_rows < 2**31 else np.int64)
         self._cells = Tables(members, np.zeros(shape), np.zeros(shape), np.zeros(shape))
@@ -53,8 +61,6 @@ class LocalPartition:
         self._total_square = float(
             np.einsum("i,i,i->", engine.weights, engine.row_norms, engine.row_norms)
         )
-        coefficients = np.broadcast_to(by_region, (n_classes, *by_region.shape[1:]))
-        self._sums = cell_sums(engine, coefficients, self._assignment.region)
         self._squared_norms = np.zeros((n_classes, n_classes))
         """Squared norms of the unmixed sums when last measured."""
 

@@ -1,13 +1,14 @@
 """Strategies for the sums of rows in every cell.
 
 The solver needs only the longest update vectors. A partition bounds all norms and measures those
-that could be the longest, so the sums of a region need to be current only then.
-`memory_plan.cell_sums` chooses the strategy.
+that could be the longest, so the sums of a region need to be current only then. `cell_sums` chooses
+the strategy by the memory available to a fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,18 @@ from unconfused._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
+
+SMALL = 16 * 2**20
+"""Bytes of sums that are always affordable, however few rows there are."""
+
+WORTH_DELAYING = 2**21
+"""Multiplications in all norms above which sums are updated lazily."""
+
+SHRUNK = 16
+"""A Gram matrix that has shrunk by this factor is recomputed, to limit rounding errors."""
+
+BLAS_GAIN = 8
+"""Approximate speed of a product in BLAS relative to a loop over rows."""
 
 
 class SumsOnDemand:
@@ -144,3 +157,120 @@ class LazySums(KeptSums):
         self._engine.add(changed, self._engine.codes[changed], weights, self._sums[own])
         self._counted[own] = inside
         return self._codes, self._sums[own]
+
+
+class GramSums(SumsOnDemand):
+    """Gram matrices of the cell sums of every region, where the sums themselves do not fit.
+
+    With text, the sums of all cells would take gigabytes, but norms need only their inner products
+    within a region. The Gram matrix of a region is updated by products with the rows that moved.
+    """
+
+    def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
+        super().__init__(engine, coefficients, region)
+        n_classes, n_codes = len(coefficients), engine.n_codes
+        self._grams = np.zeros((n_classes, n_codes, n_codes))
+        self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
+        """Rows included in every Gram matrix."""
+
+        self._largest = np.zeros(n_classes)
+        """Trace of every Gram matrix when it was largest, since it was made."""
+
+        per_row = BLAS_GAIN * max(1, engine.rows.n_entries // engine.rows.n_rows)
+        self._most_moved = n_codes * engine.n_features / per_row
+        """Number of moved rows beyond which recomputing is cheaper than updating."""
+
+    def clear(self) -> None:
+        self._grams.fill(0.0)
+        self._counted.fill(False)
+        self._largest.fill(0.0)
+
+    def measure(
+        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
+    ) -> None:
+        regions = sorted({predicted for predicted, _ in pairs})
+        self._update(regions)
+        for region in regions:
+            coefficients = self._coefficients[region]
+            squared = np.einsum("sq,sq->q", coefficients, self._grams[region] @ coefficients)
+            squared_norms[region] = np.maximum(squared, 0.0)
+            slack[region] = 0.0
+
+    def _update(self, regions: list[int]) -> None:
+        """Apply pending moves to the Gram matrices of these regions."""
+        recomputed, updated = [], []
+        for region in regions:
+            inside = self._region == region
+            changed = np.flatnonzero(inside != self._counted[region])
+            if len(changed) > self._most_moved:
+                recomputed.append((region,))
+            elif len(changed):
+                updated.append((region, inside, changed))
+            self._counted[region] = inside
+        self._engine.in_threads.each(self._recompute, recomputed)
+        self._apply(updated)
+        traces = np.einsum("rss->r", self._grams)
+        np.maximum(self._largest, traces, out=self._largest)
+        shrunk = [(r,) for r in regions if SHRUNK * traces[r] < self._largest[r]]
+        self._engine.in_threads.each(self._recompute, shrunk)
+
+    def _recompute(self, region: int) -> None:
+        codes, sums = self.sums_of(region)
+        self._grams[region] = 0.0
+        self._grams[region][np.ix_(codes, codes)] = sums @ sums.T
+        self._largest[region] = np.trace(self._grams[region])
+
+    def _apply(self, moves: list[tuple[int, FloatArray, IntArray]]) -> None:
+        """Apply moves, each given as (region, mask of its current rows, moved rows)."""
+        from unconfused.engines.local.kernels.gram import Moved, add_products
+
+        engine, n_codes, work = self._engine, self._engine.n_codes, []
+        halves = np.zeros((len(moves), n_codes, n_codes))
+        for half, (_, inside, changed) in zip(halves, moves, strict=True):
+            members = np.flatnonzero(inside)
+            members = members[np.argsort(engine.codes[members], kind="stable")]
+            ends = np.searchsorted(engine.codes[members], np.arange(n_codes + 1))
+            weights = np.where(inside[changed], 1.0, -1.0) * engine.weights[changed]
+            moved = Moved(changed, engine.codes[changed], weights)
+            # Balance the threads by cost; a code without rows still pays for the moved ones.
+            costs = ends + np.arange(n_codes + 1) * len(changed)
+            shares = np.linspace(0, costs[-1], engine.in_threads.n_threads + 1)
+            for codes in pairwise(np.searchsorted(costs, shares)):
+                work.append((members, ends, moved, codes, half))
+
+        def run(
+            members: IntArray, ends: IntArray, moved: Moved, codes: tuple[int, int],
+            half: FloatArray,
+        ) -> None:  # fmt: skip
+            line = np.zeros(engine.n_features)
+            settings = (engine.weights, engine.intercept, *codes, line, half)
+            add_products(engine.rows.stored, members, ends, moved, *settings)
+
+        engine.in_threads.each(run, work)
+        for half, (region, *_) in zip(halves, moves, strict=True):
+            self._grams[region] += half + half.T
+
+
+def cell_sums(engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> SumsOnDemand:
+    """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
+    n_codes, n_classes = coefficients.shape[1:]
+    room = max(SMALL, spare_bytes(engine, n_classes))
+    if 8 * n_classes * n_codes * engine.n_features <= room:
+        n_products = coefficients.size * engine.n_features
+        kept = KeptSums if n_products < WORTH_DELAYING else LazySums
+        return kept(engine, coefficients, region)
+    if 8 * n_classes * n_codes**2 <= room:
+        return GramSums(engine, coefficients, region)
+    return SumsOnDemand(engine, coefficients, region)
+
+
+def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
+    """Return the bytes available for cell sums.
+
+    The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
+    per class and feature. X itself is not copied, scores and row masks take 5 bytes per row and
+    class, and the remaining state about 24 bytes per row.
+    """
+    n_rows = engine.rows.n_rows
+    row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
+    return float(row_bytes) / 2 + (3 * n_classes - 24) * n_rows + 64 * n_classes * engine.n_features

@@ -17,7 +17,6 @@ from unconfused.estimators.automatic.held_out import fold_seed, voted_rows_to_ju
 from unconfused.estimators.automatic.search import (
     FEWEST_LABELS,
     PENALTIES,
-    SEARCH_TOL,
     USUAL_PENALTY,
     Candidate,
     Search,
@@ -59,11 +58,13 @@ def choose_for_votes(
         own = model._local_engine(rows.X, np.arange(n_rows), n_rows, kept)
         if state is None:
             state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
-        tol = max(float(model.tol), SEARCH_TOL)
-        settings = Likelihood(tried.l2, 1.0, None, int(model.max_iter), tol, metric=metric)
+        settings = Likelihood(
+            tried.l2, 1.0, None, int(model.max_iter), float(model.tol), metric=metric
+        )
         return settings.run(own, state, evidence)
 
     search = Search(held_out, fit, model.fit_intercept)
-    penalties = unit * np.array(PENALTIES)
-    search.chosen, _ = search.walk([Candidate(float(l2), 1.0) for l2 in penalties], every)
+    penalties = [unit * one for one in PENALTIES]
+    usual = Candidate(USUAL_PENALTY * unit, 1.0)
+    search.chosen, _ = search.best_penalty(usual, penalties, every)
     return search.chosen.l2, search

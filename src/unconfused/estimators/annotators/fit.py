@@ -19,7 +19,6 @@ from unconfused.estimators.annotators.crowd import (
     split_silence,
 )
 from unconfused.estimators.annotators.voted_rows import LocalVotes, check_votes
-from unconfused.estimators.automatic.calibrated import calibrate_by
 from unconfused.estimators.relabel.evidence import seen_in_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
@@ -56,7 +55,7 @@ def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: A
     state = found.likelihood
     if search is not None:
         if state.calibration is None:
-            calibrate_by(search, state, bool(model.fit_intercept))
+            search.calibrate(state)
         model.choice_ = search.table()
     silent = rows.silent if isinstance(rows, LocalVotes) else None
     return FittedVotes(rows.X, state, *split_silence(found.matrices, silent))

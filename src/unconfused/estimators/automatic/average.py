@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -16,9 +17,11 @@ from scipy.special import log_softmax, softmax
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration
 from unconfused.estimators.automatic.calibrated import calibration_of
-from unconfused.estimators.automatic.held_out import HeldOutRows
-from unconfused.estimators.automatic.search import Candidate
-from unconfused.solvers.likelihood import LikelihoodState
+
+if TYPE_CHECKING:
+    from unconfused.estimators.automatic.held_out import HeldOutRows
+    from unconfused.estimators.automatic.search import Candidate
+    from unconfused.solvers.likelihood import LikelihoodState
 
 NEGLIGIBLE = 0.01
 """A model with a smaller share is left out; it need not be fitted then."""

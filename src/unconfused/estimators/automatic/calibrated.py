@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration
-from unconfused.confusion.estimation.sharpness import LARGEST_POWER
-from unconfused.estimators.automatic.held_out import HeldOutRows
-from unconfused.estimators.automatic.search import Search
-from unconfused.estimators.relabel.out_of_fold import log_chances
-from unconfused.solvers.likelihood import LikelihoodState
+from unconfused.confusion.estimation.sharpness import LARGEST_POWER, log_chances
+
+if TYPE_CHECKING:
+    from unconfused.estimators.automatic.held_out import HeldOutRows
 
 PRECISION_OF_POWER = 1.0
 """Precision of a normal prior on the log inverse temperature, centred at 0. Without it, a few
@@ -51,12 +52,3 @@ def calibration_of(
     power = float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
     shift = (1.0 - power) * prior
     return Calibration(power, shift - shift.mean())
-
-
-def calibrate_by(search: Search, state: LikelihoodState, intercept: bool) -> None:
-    """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
-    assert search.chosen is not None and state.posterior is not None
-    rows = search.rows.through(state.matrix)
-    shares = state.posterior.sum(axis=0) / state.posterior.sum() if intercept else None
-    found = calibration_of(rows, search.scores[search.chosen], shares)
-    state.calibrate(found.power, found.shift, intercept)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import BoolArray
+from unconfused.confusion.estimation.label_noise import noise_evidence
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
@@ -20,12 +21,11 @@ from unconfused.estimators.automatic.average import (
     average,
     shares_of,
 )
-from unconfused.estimators.automatic.calibrated import calibrate_by
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
     CLEAR_ENOUGH_TO_WARN,
-    evidence_of_noise,
     guess_confusion,
+    label_probabilities,
     warn_of_guess,
     warn_of_noise,
 )
@@ -41,7 +41,6 @@ from unconfused.estimators.automatic.search import (
     FIRST_WEIGHT,
     PENALTIES,
     SEARCH_MATRIX_STEPS,
-    SEARCH_TOL,
     Candidate,
     FitWithout,
     Search,
@@ -109,11 +108,11 @@ class Choice:
         weight = FIRST_WEIGHT if counted and open_weight else model.noisy_weight_
         penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
         by = rows.every if by_labels else rows.truth
-        best, states = search.walk([Candidate(l2, weight) for l2 in penalties], by)
+        best, states = search.best_penalty(Candidate(model.l2_, weight), penalties, by)
         if open_weight and by_truth:
             best = search.choose_weight(best, states, penalties)
             if data.labels.other_labels is None:  # or there are no classes to believe
-                believed, _ = search.walk([Candidate(l2, 1.0, True) for l2 in penalties], by)
+                believed, _ = search.best_penalty(Candidate(best.l2, 1.0, True), penalties, by)
                 search.simple.append(believed)
         search.chosen = best
         model.l2_, model.noisy_weight_ = best.l2, best.noisy_weight
@@ -121,7 +120,9 @@ class Choice:
 
     def _examine(self, search: Search) -> None:
         """Test whether labels that were believed are noisy: guess C if asked to, or warn."""
-        noise = evidence_of_noise(search, self.data.labels.observed)
+        rows, probability = search.rows, label_probabilities(search)
+        observed = self.data.labels.observed[rows.places]
+        noise = noise_evidence(probability, observed, rows.fold % 2 == 0, rows.weight)
         if not self._may_guess:
             if noise.is_clear(CLEAR_ENOUGH_TO_WARN):
                 warn_of_noise(noise)
@@ -129,9 +130,9 @@ class Choice:
         if not noise.is_clear(CLEAR_ENOUGH_TO_USE):
             return
         model, data = self.model, self.data
-        guess = guess_confusion(data, fold_seed(model.random_state))
+        guess = guess_confusion(rows, probability, observed, data.labels.classes)
         guessed = confusion_for(data, guess, model.classes)
-        through, every = self._search(guessed), search.rows.every
+        through, every = self._search(guessed), rows.every
         if through is not None and through.best_loss(every) >= search.best_loss(every):
             assert search.chosen is not None
             model.l2_ = search.chosen.l2
@@ -159,7 +160,7 @@ class Choice:
             except KeyboardInterrupt:
                 state.interrupted = True
         if state.calibration is None:
-            calibrate_by(search, state, model.fit_intercept)
+            search.calibrate(state)
         model.choice_ = search.table()
         return state
 
@@ -265,7 +266,6 @@ class Choice:
             settings = replace(
                 model._likelihood(data, kept[fold], tried.noisy_weight, model.max_iter),
                 l2=tried.l2,
-                tol=max(float(model.tol), SEARCH_TOL),
                 turns=1,
                 matrix_steps=SEARCH_MATRIX_STEPS,
                 verbose=0,

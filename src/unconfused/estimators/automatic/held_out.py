@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,16 +13,18 @@ from sklearn.utils import check_random_state
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion.estimation.sharpness import best_power
+from unconfused.confusion.estimation.sharpness import best_power, log_chances
 from unconfused.estimators._array_input import rows_at, to_numpy
-from unconfused.estimators._noisy import NoisyData
-from unconfused.estimators.relabel.out_of_fold import log_chances
+
+if TYPE_CHECKING:
+    from unconfused.estimators._noisy import NoisyData
 
 FOLDS = 5
 
-MOST_JUDGED = 5_000
-"""Rows candidates are judged by, at most: more would not tell penalties apart much better, and they
-are copied. With more rows a sample is drawn, truths first. Set by reasoning, not on data."""
+MOST_JUDGED = 10_000
+"""Rows candidates are judged by, and a confusion matrix is guessed from, at most: more would hardly
+do better, and they are copied. With more rows a sample is drawn, truths first. Set by reasoning,
+not on data."""
 
 BLOCK = 250_000
 """Entries of rows looked at together."""

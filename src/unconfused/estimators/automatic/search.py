@@ -4,8 +4,8 @@ One criterion for all: the log-loss of what is known of rows that a fit has not 
 temperature that suits its scores best. What is known is the truth of trusted rows; where C is given
 it is the label of every row too, seen through C; with votes, the votes.
 
-Candidates are walked through from strong penalties to weak ones, each fit of a fold going on from
-the one before, until the loss has risen twice.
+Penalties are tried in both directions from a usual one, each fit of a fold going on from the one
+before, until the loss has risen twice.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine
+from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
-PENALTIES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, *(10.0**-k for k in range(6, 15)))
-"""Penalties tried, times the mean squared distance of a row from the mean of all: features on
-another scale are the same problem. On Digits, Reuters and Music the best lie between 1e-4 and 1e-3.
-"""
+PENALTIES = tuple(10.0 ** (-k / 2) for k in range(4, 29))
+"""Penalties to choose from, strongest first, times the mean squared distance of a row from the mean
+of all: features on another scale are the same problem."""
 
-USUAL_PENALTY = 3e-4
-"""The penalty, relative as above, where rows are too few to choose one."""
+USUAL_PENALTY = 10.0**-3.5
+"""The penalty, relative as above, where the search starts, and where rows are too few for one. On
+Digits, Reuters and Music the best lie between 1e-4 and 1e-3."""
 
 WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01)
 """Weights tried, besides 0, "trusted rows only"."""
@@ -47,11 +48,12 @@ THIN_EVIDENCE = float(np.log(20.0))
 """Log-losses on all held-out rows together are logarithms of likelihoods: candidates that differ by
 less than this, 20 to 1, are as good."""
 
-NO_BETTER = 0.05
-"""A gain in the log-likelihood of all held-out rows that is not worth a weaker penalty."""
+NO_BETTER = 1.0
+"""A gain in the log-likelihood of all held-out rows that is not worth a weaker penalty: what one
+more parameter must gain by Akaike's criterion."""
 
-SEARCH_TOL, SEARCH_MATRIX_STEPS = 3e-4, 5
-"""Tolerance of fits that are only compared, and steps of C between them."""
+SEARCH_MATRIX_STEPS = 5
+"""Steps of C in fits that are only compared."""
 
 
 class Candidate(NamedTuple):
@@ -109,33 +111,76 @@ class Search:
     shares: dict[Candidate, float] = field(default_factory=dict)
     """Of candidates in the model that was taken in the end."""
 
+    def best_penalty(
+        self, like: Candidate, penalties: Sequence[float], which: BoolArray
+    ) -> tuple[Candidate, list[LikelihoodState]]:
+        """Try penalties around that of a candidate; return the best, and its fits to go on from.
+
+        Weaker ones come first, and stronger ones if those are no better. Of penalties that are as
+        good, the strongest is taken: where fits hardly differ, a weaker penalty only takes longer.
+        """
+        first = int(np.argmin(np.abs(np.log(penalties) - np.log(like.l2))))
+        weaker = [like._replace(l2=l2) for l2 in penalties[first:]]
+        best, states, middle = self._walk(weaker, which, None, NO_BETTER)
+        if best != weaker[0]:
+            return best, states
+        stronger = [like._replace(l2=l2) for l2 in penalties[:first][::-1]]
+        found, reached, _ = self._walk(stronger, which, middle, -NO_BETTER, best)
+        return (found, reached) if reached else (best, states)
+
     def walk(
+        self, candidates: Sequence[Candidate], which: BoolArray, states: Sequence[LikelihoodState]
+    ) -> None:
+        """Try candidates in turn until their loss has risen twice."""
+        self._walk(candidates, which, states, 0.0)
+
+    def _walk(
         self,
         candidates: Sequence[Candidate],
         which: BoolArray,
-        states: Sequence[LikelihoodState] | None = None,
-    ) -> tuple[Candidate, list[LikelihoodState]]:
-        """Try candidates in turn until their loss has risen twice; return the best of them.
+        states: Sequence[LikelihoodState] | None,
+        margin: float,
+        best: Candidate | None = None,
+    ) -> tuple[Candidate, list[LikelihoodState], list[LikelihoodState]]:
+        """Try candidates in turn until their loss has risen twice.
 
-        With it come the states of its fits, to go on from.
+        Towards weaker penalties, also until no fit takes a step: the penalty is negligible then.
+
+        Parameters
+        ----------
+        candidates, which : settings to try, and rows to judge by
+        states : where the fits of the folds start
+        margin : by how much the log-likelihood must exceed that of the best so far
+        best : the best so far
+
+        Returns
+        -------
+        best : the best of all
+        reached : the fits of the best, none if it is still the one passed
+        first : the fits of the first candidate
         """
-        best, reached = candidates[0], list[LikelihoodState]()
-        risen, least = 0, np.inf
+        margin /= float(self.rows.weight[which].sum())
+        lowest = least = np.inf if best is None else self.loss(best, which)
+        best, risen = best or candidates[0], 0
+        reached, first = list[LikelihoodState](), list[LikelihoodState]()
         for candidate in candidates:
+            begun = states
             states = [
-                self._fit(fold, candidate, None if states is None else states[fold])
+                self._fit(fold, candidate, None if begun is None else begun[fold])
                 for fold in range(FOLDS)
             ]
             self.scores[candidate] = self.rows.scores([s.weights for s in states], self.intercept)
             self.matrices[candidate] = np.mean([s.matrix for s in states], axis=0)
+            first = first or states
             loss = self.loss(candidate, which)
-            better = loss < least - NO_BETTER / float(self.rows.weight[which].sum())
-            risen = 0 if better else risen + 1
-            if better or not reached:
-                best, reached, least = candidate, states, loss
-            elif risen == 2:
+            if loss < least - margin:
+                best, reached, least = candidate, states, min(loss, least) if margin < 0 else loss
+            at_rest = begun is not None and not any(state.n_iter for state in states)
+            risen = 0 if loss < lowest else risen + (not at_rest)
+            lowest = min(lowest, loss)
+            if risen == 2 or (at_rest and margin > 0):
                 break
-        return best, reached
+        return best, reached, first
 
     def _fit(
         self, fold: int, candidate: Candidate, state: LikelihoodState | None
@@ -196,8 +241,9 @@ class Search:
         tried with that of the trusted rows alone, too.
         """
         truth = self.rows.truth
-        alone, of_alone = self.walk([Candidate(l2, 0.0) for l2 in penalties], truth)
-        self.simple.append(alone)
+        alone, of_alone = self.best_penalty(Candidate(best.l2, 0.0), penalties, truth)
+        if self.rows.evidence[truth].any(axis=0).all():  # or it would never predict some class
+            self.simple.append(alone)
         larger = [w for w in reversed(WEIGHTS) if w > best.noisy_weight]
         smaller = [w for w in WEIGHTS if w < best.noisy_weight]
         paths = [(best, states, larger), (best, states, smaller)]
@@ -207,6 +253,14 @@ class Search:
             if weights:
                 self.walk([begin._replace(noisy_weight=w) for w in weights], truth, reached)
         return self.largest_weight([c for c in self.scores if c.l2 in (best.l2, alone.l2)])
+
+    def calibrate(self, state: LikelihoodState) -> None:
+        """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
+        assert self.chosen is not None and state.posterior is not None
+        rows = self.rows.through(state.matrix)
+        shares = state.posterior.sum(axis=0) / state.posterior.sum() if self.intercept else None
+        found = calibration_of(rows, self.scores[self.chosen], shares)
+        state.calibrate(found.power, found.shift, self.intercept)
 
     def table(self) -> dict[str, FloatArray]:
         """Return what was tried, and the losses: on trusted rows if any are judged by."""

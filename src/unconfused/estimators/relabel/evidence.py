@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion.estimation.sharpness import posterior_given
-from unconfused.estimators._noisy import NoisyData
+
+if TYPE_CHECKING:
+    from unconfused.estimators._noisy import NoisyData
 
 SMALLEST = 1e-12
 

@@ -50,11 +50,6 @@ class Judged:
         return gain < -by_errors * error
 
 
-def log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
-    """Return the log-likelihood of the evidence on each row."""
-    return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), 1e-300)))
-
-
 def power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
     """Return the exponent that makes probabilities as certain as those of a target.
 

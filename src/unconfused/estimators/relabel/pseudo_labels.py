@@ -9,9 +9,10 @@ import numpy as np
 from scipy.special import log_softmax
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
+from unconfused.confusion.estimation.sharpness import log_chances
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.out_of_fold import Judged, log_chances, power_matching
+from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
 from unconfused.estimators.relabel.rounds import SMALLEST, Rounds, sure_classes
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState

@@ -26,8 +26,9 @@ from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimation.balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, only_power
+from unconfused.confusion.estimation.sharpness import log_chances
 from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.out_of_fold import Judged, log_chances, power_matching
+from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
 from unconfused.solvers.progress import Progress
 
 FOLDS = 5

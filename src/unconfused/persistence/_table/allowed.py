@@ -7,31 +7,28 @@ object that could act on it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from unconfused import estimators, kernels, selection, steps
 from unconfused._columns.dates import DateParts
 from unconfused._columns.named import Named
-from unconfused._text.printable import printable
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
 from unconfused.estimators.wrapping.soft_rounds import FromLabels
 from unconfused.persistence._table.checks import (
     Check,
-    Held,
     Kind,
+    Types,
     array,
     count,
     either,
     flag,
+    full_name,
     instance,
     jobs,
     labels,
@@ -39,7 +36,6 @@ from unconfused.persistence._table.checks import (
     matrix,
     number,
     numbers,
-    one_of,
     optional,
     plain,
     scalar_type,
@@ -48,17 +44,13 @@ from unconfused.persistence._table.checks import (
 )
 from unconfused.persistence._table.columns import COLUMNS, TEXT, WIDTH
 from unconfused.persistence._table.learners import LINEAR, TREES
-from unconfused.persistence.errors import ModelFileError
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
 from unconfused.solvers.uma.moments import RunningMoments
 from unconfused.solvers.uma.solver import UMAState
 
-FUNCTIONS = {
-    f"{rule.loop.__module__}.{rule.loop.__name__}": rule.loop for rule in steps.STEPS.values()
-}
-"""The functions a file may name: the loops of our own step rules."""
+STEP_LOOPS = [rule.loop for rule in steps.STEPS.values()]
 
 _OURS: dict[str, Check] = WIDTH | {
     "classes_": labels("Q"),
@@ -68,17 +60,15 @@ _OURS: dict[str, Check] = WIDTH | {
     "confusion_": either(numbers("Q", "S"), instance(ConfusionEstimate)),
     "class_prior_": numbers("Q"),
     "history_": mapping(numbers("*")),
-    "n_iter_": count,
-    "n_mistakes_": count,
-    "updates_": numbers("updates", "d"),
+    **dict.fromkeys(("n_iter_", "n_mistakes_"), count),
     "stopped_": text,
+    **dict.fromkeys(("shrinkage_", "noisy_weight_"), number),
+    "updates_": numbers("updates", "d"),
     "means_at_": optional(count),
     "means_": numbers("Q", "d"),
     "dual_coef_": numbers("R", "fitted"),
     "X_fit_": optional(matrix("fitted", "d")),
     "gamma_": optional(number),
-    "shrinkage_": number,
-    "noisy_weight_": number,
     "noise_depends_on_rows_": flag,
     "guessed_confusion_": instance(ConfusionEstimate),
     "annotators_": labels("annotators"),
@@ -129,12 +119,8 @@ _PARTS: dict[type, Kind] = {
     ConfusionEstimate: Kind(_ESTIMATE),
     AuditEstimate: Kind(
         _ESTIMATE
-        | {
-            "label_counts": numbers("Q"),
-            "label_count_variance": numbers("Q"),
-            "truth_given_label": numbers("Q", "Q"),
-            "column_rows": numbers("Q", "Q"),
-        }
+        | dict.fromkeys(("label_counts", "label_count_variance"), numbers("Q"))
+        | dict.fromkeys(("truth_given_label", "column_rows"), numbers("Q", "Q"))
     ),
     Calibration: Kind({"power": number, "shift": numbers("Q"), "floor": number}, is_part=True),
     FromLabels: Kind(
@@ -147,8 +133,7 @@ _PARTS: dict[type, Kind] = {
         {
             "weights": array("f", "Q", "D"),
             "lag": optional(array("f", "Q", "D")),
-            "n_updates": count,
-            "n_averaged": count,
+            **dict.fromkeys(("n_updates", "n_averaged"), count),
             "records": array("f", "n", 6),
             "stopped": text,
             "means_at": optional(count),
@@ -176,10 +161,8 @@ _PARTS: dict[type, Kind] = {
             "matrix": numbers("Q", "S"),
             "n_iter": count,
             "objective": numbers("n"),
-            "exhausted": flag,
-            "interrupted": flag,
+            **dict.fromkeys(("exhausted", "interrupted", "noise_depends_on_rows"), flag),
             "relabelled": numbers("m"),
-            "noise_depends_on_rows": flag,
             "calibration": optional(numbers("*")),
             "row_posterior": optional(numbers("rows", "Q")),
             "posterior": optional(numbers("codes", "Q")),
@@ -191,82 +174,19 @@ _PARTS: dict[type, Kind] = {
         {
             "weights": array("f", "D", "Q"),
             "lag": either(array("f", "D", "Q"), array("f", 0, "Q")),
-            "n_seen": count,
-            "n_mistakes": count,
-            "n_epochs": count,
+            **dict.fromkeys(("n_seen", "n_mistakes", "n_epochs"), count),
             "interrupted": flag,
         },
         is_part=True,
     ),
-    steps.LoopStep: Kind({"loop": lambda value, held: value in FUNCTIONS.values()}),
+    steps.LoopStep: Kind({"loop": lambda value, held: value in STEP_LOOPS}),
     **{type(strategy): Kind() for strategy in selection.SELECTIONS.values()},
 }
 
 
 @cache
-def table() -> dict[str, tuple[type, Kind]]:
+def table() -> Types:
     """Return every type a file may hold, with what it may hold, by its full name."""
     ours = {getattr(estimators, name): _OF_OURS for name in estimators.__all__}
     kinds = {**COLUMNS, **TEXT, **LINEAR, **TREES, **ours, **_PARTS}
     return {full_name(one): (one, kind) for one, kind in kinds.items()}
-
-
-def full_name(one: Any) -> str:
-    """Return the name of a type or function, with the module it is in."""
-    return f"{one.__module__}.{one.__qualname__}"
-
-
-_EVERYWHERE: dict[str, Check] = {
-    "_sklearn_version": text,
-    "_sklearn_output_config": mapping(one_of("default", "pandas", "polars")),
-}
-
-
-def check_object(kind: Kind, made: type, held: dict[str, Any], allow: frozenset[str]) -> None:
-    """Raise if an object of this type may not hold these attributes.
-
-    Parameters after which nothing was saved (a file by an older version) get their default.
-    """
-
-    def is_value(value: Any) -> bool:
-        name = full_name(value if inspect.isroutine(value) else type(value))
-        if name in allow or isinstance(value, np.random.RandomState):
-            return True
-        return name in table() and not table()[name][1].is_part
-
-    known = Held(is_value)
-    settings = _settings(made)
-    for name, parameter in settings.items():
-        if parameter.default is not parameter.empty:
-            held.setdefault(name, parameter.default)
-    for name, value in held.items():
-        if not _check_for(name, kind, made, settings)(value, known):
-            raise ModelFileError(
-                f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
-                "model that was fitted, or is of another kind or size there"
-            )
-    given = {name: held[name] for name in settings if name in held}
-    try:
-        constraints = getattr(made, "_parameter_constraints", {})
-        validate_parameter_constraints(constraints, given, caller_name=made.__name__)
-    except InvalidParameterError as error:
-        raise ModelFileError(printable(" ".join(str(error).split()))[:300].rstrip(".")) from None
-    if kind.agree is not None and not kind.agree(held):
-        raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
-
-
-def _check_for(name: str, kind: Kind, made: type, settings: Mapping[str, Any]) -> Check:
-    listed = {**_EVERYWHERE, **kind.fitted, **kind.settings}.get(name)
-    if listed is not None:
-        return listed
-    if name in settings or (kind.any_setting and not hasattr(made, name)):
-        return setting
-    return lambda value, held: False
-
-
-@cache
-def _settings(made: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of an estimator's constructor."""
-    if not issubclass(made, BaseEstimator):
-        return {}
-    return dict(inspect.signature(made).parameters)

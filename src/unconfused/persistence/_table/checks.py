@@ -1,21 +1,30 @@
-"""The words of the table of types: what an attribute may hold.
+"""Checks of attributes, of which the table of types is made.
 
-A check gets a value and what is known of the object so far, and says whether the value will do. An
-array's shape is given by names: ``numbers("Q", "d")`` holds two sizes, and every other attribute of
-the same object that names them must agree.
+A check gets a value and what is known of the object so far, and returns whether the value is
+acceptable. The shape of an array is given by names: ``numbers("Q", "d")`` has two sizes, and every
+other attribute of the same object that names them must agree.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from unconfused.persistence.arrays import NUMBERS, SIMPLE
+from unconfused._text.printable import printable
+from unconfused.persistence.errors import ModelFileError
+
+NUMBERS = "biuf"
+SIMPLE = "biufSUMm"
+"""Kinds of NumPy types: numbers, and all that need no pickle."""
 
 LARGEST_INTEGER = 2**128
 """The state of a random generator is this large; nothing else in a model is."""
@@ -58,42 +67,42 @@ class Kind:
 
 
 def nothing(value: Any, held: Held) -> bool:
-    """Take nothing but None."""
+    """Accept nothing but None."""
     return value is None
 
 
 def flag(value: Any, held: Held) -> bool:
-    """Take a truth value."""
+    """Accept a Boolean."""
     return isinstance(value, bool | np.bool_)
 
 
 def number(value: Any, held: Held) -> bool:
-    """Take a number, not a truth value."""
+    """Accept a number, not a Boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def count(value: Any, held: Held) -> bool:
-    """Take a whole number from zero on."""
+    """Accept a non-negative integer."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**63
 
 
 def jobs(value: Any, held: Held) -> bool:
-    """Take a number of threads or processes."""
+    """Accept a number of threads or processes."""
     return value is None or (isinstance(value, Integral) and abs(int(value)) <= MOST_JOBS)
 
 
 def text(value: Any, held: Held) -> bool:
-    """Take text."""
+    """Accept text."""
     return isinstance(value, str)
 
 
 def scalar_type(value: Any, held: Held) -> bool:
-    """Take a type of numbers or text, as NumPy names it."""
+    """Accept a type of numbers or text, as NumPy names it."""
     return isinstance(value, np.dtype) or (isinstance(value, type) and value in SCALAR_TYPES)
 
 
 def size(name: str) -> Check:
-    """Take a whole number that other attributes know by name."""
+    """Accept an integer that is the size of other attributes, by name."""
 
     def check(value: Any, held: Held) -> bool:
         return count(value, held) and held.sizes.setdefault(name, int(value)) == value
@@ -102,22 +111,22 @@ def size(name: str) -> Check:
 
 
 def one_of(*values: Any) -> Check:
-    """Take one of these."""
+    """Accept one of these."""
     return lambda value, held: any(type(value) is type(one) and value == one for one in values)
 
 
 def optional(check: Check) -> Check:
-    """Take None, or what another check takes."""
+    """Accept None, or what another check takes."""
     return lambda value, held: value is None or check(value, held)
 
 
 def either(*checks: Check) -> Check:
-    """Take what any of these takes."""
+    """Accept what any of these takes."""
     return lambda value, held: any(check(value, held) for check in checks)
 
 
 def several(check: Check, name: str | None = None) -> Check:
-    """Take a list or tuple, of a named length if there is a name."""
+    """Accept a list or tuple, of a named length if there is a name."""
 
     def found(value: Any, held: Held) -> bool:
         if type(value) not in (list, tuple):
@@ -130,14 +139,14 @@ def several(check: Check, name: str | None = None) -> Check:
 
 
 def mapping(check: Check) -> Check:
-    """Take a dictionary of what another check takes; keys are plain in any file."""
+    """Accept a dictionary of what another check takes; keys are plain in any file."""
     return lambda value, held: (
         type(value) is dict and all(check(one, held) for one in value.values())
     )
 
 
 def array(kinds: str, *shape: str | int) -> Check:
-    """Take an array of these kinds of NumPy types; its shape in names and numbers, "*" for any."""
+    """Accept an array of these kinds of NumPy types; the shape in names and sizes, "*" for any."""
 
     def check(value: Any, held: Held) -> bool:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
@@ -148,22 +157,22 @@ def array(kinds: str, *shape: str | int) -> Check:
 
 
 def numbers(*shape: str | int) -> Check:
-    """Take an array of numbers."""
+    """Accept an array of numbers."""
     return array(NUMBERS, *shape)
 
 
 def indices(*shape: str | int) -> Check:
-    """Take an array of whole numbers."""
+    """Accept an array of integers."""
     return array("iu", *shape)
 
 
 def labels(*shape: str | int) -> Check:
-    """Take an array of labels or names."""
+    """Accept an array of labels or names."""
     return array("biufSUMmO", *shape)
 
 
 def matrix(*shape: str | int) -> Check:
-    """Take an array of numbers or a sparse matrix, whose indices have been looked at."""
+    """Accept an array of numbers or a sparse matrix, whose indices have been checked."""
 
     def check(value: Any, held: Held) -> bool:
         if sparse.issparse(value):
@@ -174,12 +183,12 @@ def matrix(*shape: str | int) -> Check:
 
 
 def instance(*types: type) -> Check:
-    """Take an object of exactly these types."""
+    """Accept an object of exactly these types."""
     return lambda value, held: type(value) in types
 
 
 def plain(value: Any, held: Held) -> bool:
-    """Take numbers, text, arrays, and what lists and dictionaries make of them."""
+    """Accept numbers, text, arrays, and lists and dictionaries of them."""
     if value is None or isinstance(value, bool | int | float | str | np.number | np.bool_ | slice):
         return True
     if isinstance(value, np.generic):
@@ -194,7 +203,7 @@ def plain(value: Any, held: Held) -> bool:
 
 
 def setting(value: Any, held: Held) -> bool:
-    """Take what a parameter may be: data, estimators, strategies; no functions and no types."""
+    """Accept what a parameter may be: data, estimators, strategies; no functions and no types."""
     if type(value) is dict:
         return all(setting(one, held) for one in value.values())
     if type(value) in (list, tuple):
@@ -218,3 +227,67 @@ SCALAR_TYPES = frozenset(
     | {getattr(np, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 """Types that may be named in a file: as a dtype, as that of a key, as that of one number."""
+
+Types = Mapping[str, tuple[type, Kind]]
+"""Every type a file may hold, with what it may hold, by its full name."""
+
+
+def full_name(one: Any) -> str:
+    """Return the name of a type or function, with the module it is in."""
+    return f"{one.__module__}.{one.__qualname__}"
+
+
+_EVERYWHERE: dict[str, Check] = {
+    "_sklearn_version": text,
+    "_sklearn_output_config": mapping(one_of("default", "pandas", "polars")),
+}
+
+
+def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset[str]) -> None:
+    """Raise if an object of the type of this name may not hold these attributes.
+
+    Parameters after which nothing was saved (a file by an older version) get their default.
+    """
+
+    def is_value(value: Any) -> bool:
+        name = full_name(value if inspect.isroutine(value) else type(value))
+        if name in allow or isinstance(value, np.random.RandomState):
+            return True
+        return name in types and not types[name][1].is_part
+
+    (made, kind), known = types[name], Held(is_value)
+    settings = _settings(made)
+    for name, parameter in settings.items():
+        if parameter.default is not parameter.empty:
+            held.setdefault(name, parameter.default)
+    for name, value in held.items():
+        if not _check_for(name, kind, made, settings)(value, known):
+            raise ModelFileError(
+                f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
+                "model that was fitted, or is of another kind or size there"
+            )
+    given = {name: held[name] for name in settings if name in held}
+    try:
+        constraints = getattr(made, "_parameter_constraints", {})
+        validate_parameter_constraints(constraints, given, caller_name=made.__name__)
+    except InvalidParameterError as error:
+        raise ModelFileError(printable(" ".join(str(error).split()))[:300].rstrip(".")) from None
+    if kind.agree is not None and not kind.agree(held):
+        raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
+
+
+def _check_for(name: str, kind: Kind, made: type, settings: Mapping[str, Any]) -> Check:
+    listed = {**_EVERYWHERE, **kind.fitted, **kind.settings}.get(name)
+    if listed is not None:
+        return listed
+    if name in settings or (kind.any_setting and not hasattr(made, name)):
+        return setting
+    return lambda value, held: False
+
+
+@cache
+def _settings(made: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of an estimator's constructor."""
+    if not issubclass(made, BaseEstimator):
+        return {}
+    return dict(inspect.signature(made).parameters)

@@ -1,8 +1,8 @@
 """The types of scikit-learn that a saved model may hold, and what each may hold itself.
 
-What a type may hold is what its `fit` sets and its `predict` reads without looking. Add a type only
-after reading what it does with every attribute: one that calls, opens or imports what it is told
-to, or hands indices to compiled code, needs a check that rules that out.
+What a type may hold is what its `fit` sets and its `predict` reads without checks. Add a type only
+after reading what it does with every attribute: one that is called, opened or imported, or passed
+to compiled code as an index, needs a check that rules out any harm.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WIDTH: dict[str, Check] = {"n_features_in_": size("d"), "feature_names_in_": lab
 
 
 def named_steps(value: Any, held: Any) -> bool:
-    """Take the steps of a pipeline."""
+    """Accept the steps of a pipeline."""
     return (
         type(value) in (list, tuple)
         and len(value) > 0
@@ -68,7 +68,7 @@ def named_steps(value: Any, held: Any) -> bool:
 
 
 def column_steps(value: Any, held: Any) -> bool:
-    """Take the parts of a column transformer: name, step, columns."""
+    """Accept the parts of a column transformer: name, step, columns."""
     columns = either(plain, instance(compose.make_column_selector, Named))
     return type(value) is list and all(
         type(one) is tuple
@@ -81,7 +81,7 @@ def column_steps(value: Any, held: Any) -> bool:
 
 
 def ngram_range(value: Any, held: Any) -> bool:
-    """Take two small numbers: from how many words, to how many."""
+    """Accept two small numbers: from how many words, to how many."""
     return (
         type(value) in (list, tuple)
         and len(value) == 2
@@ -90,7 +90,7 @@ def ngram_range(value: Any, held: Any) -> bool:
 
 
 def vocabulary(value: Any, held: Any) -> bool:
-    """Take words with each column once: the columns of words go into a sparse matrix unseen."""
+    """Accept words with each column once: the columns of words go into a sparse matrix unseen."""
     if type(value) is not dict or not all(isinstance(word, str) for word in value):
         return False
     columns = list(value.values())
@@ -132,6 +132,26 @@ def _levels_agree(held: Mapping[str, Any]) -> bool:
 def _inside(places: Any, width: int) -> bool:
     return len(places) == 0 or bool(places.min() >= 0 and places.max() < width)
 
+
+_LEVELS: dict[str, Check] = WIDTH | {
+    "categories_": several(labels("*"), "d"),
+    "_infrequent_enabled": flag,
+    "_infrequent_indices": several(optional(indices("*")), "d"),
+    "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
+}
+
+_COMPONENTS: dict[str, Check] = WIDTH | {
+    "components_": numbers("k", "d"),
+    "explained_variance_": numbers("k"),
+    "explained_variance_ratio_": numbers("k"),
+    "singular_values_": numbers("k"),
+}
+
+_KERNEL: dict[str, Check] = {
+    "kernel": one_of(*KERNELS),
+    "kernel_params": nothing,
+    "n_jobs": jobs,
+}
 
 COLUMNS: dict[type, Kind] = {
     pipeline.Pipeline: Kind(settings={"steps": named_steps, "memory": nothing}),
@@ -177,37 +197,18 @@ COLUMNS: dict[type, Kind] = {
     preprocessing.Normalizer: Kind(WIDTH),
     preprocessing.FunctionTransformer: Kind(
         WIDTH,
-        {
-            "func": nothing,
-            "inverse_func": nothing,
-            "feature_names_out": one_of(None, "one-to-one"),
-            "kw_args": nothing,
-            "inv_kw_args": nothing,
-        },
+        dict.fromkeys(("func", "inverse_func", "kw_args", "inv_kw_args"), nothing)
+        | {"feature_names_out": one_of(None, "one-to-one")},
     ),
     preprocessing.OneHotEncoder: Kind(
-        WIDTH
-        | {
-            "categories_": several(labels("*"), "d"),
-            "_infrequent_enabled": flag,
-            "_infrequent_indices": several(optional(indices("*")), "d"),
-            "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
-            "_n_features_outs": several(count, "d"),
-            "_drop_idx_after_grouping": nothing,
-            "drop_idx_": nothing,
-        },
+        _LEVELS
+        | {"_n_features_outs": several(count, "d")}
+        | {"_drop_idx_after_grouping": nothing, "drop_idx_": nothing},
         {"drop": nothing, "dtype": scalar_type, "feature_name_combiner": one_of("concat")},
         _levels_agree,
     ),
     preprocessing.OrdinalEncoder: Kind(
-        WIDTH
-        | {
-            "categories_": several(labels("*"), "d"),
-            "_infrequent_enabled": flag,
-            "_infrequent_indices": several(optional(indices("*")), "d"),
-            "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
-            "_missing_indices": mapping(count),
-        },
+        _LEVELS | {"_missing_indices": mapping(count)},
         {"dtype": scalar_type},
         _levels_agree,
     ),
@@ -219,20 +220,11 @@ COLUMNS: dict[type, Kind] = {
         WIDTH | {"K_fit_rows_": numbers("n"), "K_fit_all_": number}, is_part=True
     ),
     decomposition.PCA: Kind(
-        WIDTH
-        | {"components_": numbers("k", "d"), "mean_": numbers("d"), "noise_variance_": number}
-        | {"n_components_": size("k"), "n_samples_": count, "_fit_svd_solver": text}
-        | dict.fromkeys(
-            ("explained_variance_", "explained_variance_ratio_", "singular_values_"), numbers("k")
-        )
+        _COMPONENTS
+        | {"mean_": numbers("d"), "noise_variance_": number, "n_components_": size("k")}
+        | {"n_samples_": count, "_fit_svd_solver": text}
     ),
-    decomposition.TruncatedSVD: Kind(
-        WIDTH
-        | {"components_": numbers("k", "d")}
-        | dict.fromkeys(
-            ("explained_variance_", "explained_variance_ratio_", "singular_values_"), numbers("k")
-        )
-    ),
+    decomposition.TruncatedSVD: Kind(_COMPONENTS),
     decomposition.KernelPCA: Kind(
         WIDTH
         | {
@@ -242,7 +234,7 @@ COLUMNS: dict[type, Kind] = {
             "X_fit_": matrix("n", "d"),
             "gamma_": number,
         },
-        {"kernel": one_of(*KERNELS), "kernel_params": nothing, "n_jobs": jobs},
+        _KERNEL,
     ),
     kernel_approximation.Nystroem: Kind(
         WIDTH
@@ -252,7 +244,7 @@ COLUMNS: dict[type, Kind] = {
             "normalization_": numbers("k", "k"),
             "_n_features_out": count,
         },
-        {"kernel": one_of(*KERNELS), "kernel_params": nothing, "n_jobs": jobs},
+        _KERNEL,
     ),
 }
 

@@ -109,10 +109,10 @@ _LINEAR: dict[str, Check] = WIDTH | {
 _DESCENT: dict[str, Check] = _LINEAR | {
     "t_": number,
     "_expanded_class_weight": numbers("Q"),
-    "_standard_coef": optional(either(numbers("R", "d"), numbers("d"))),
-    "_standard_intercept": optional(numbers("R")),
-    "_average_coef": optional(either(numbers("R", "d"), numbers("d"))),
-    "_average_intercept": optional(numbers("R")),
+    **dict.fromkeys(
+        ("_standard_coef", "_average_coef"), optional(either(numbers("R", "d"), numbers("d")))
+    ),
+    **dict.fromkeys(("_standard_intercept", "_average_intercept"), optional(numbers("R"))),
     "_loss_function_": instance(*LOSSES),
 }
 
@@ -142,23 +142,16 @@ LINEAR: dict[type, Kind] = {
             "support_": array("i", "n"),
             "support_vectors_": matrix("n", "d"),
             "_n_support": array("i", "Q"),
-            "dual_coef_": matrix("others", "n"),
-            "_dual_coef_": matrix("others", "n"),
-            "intercept_": array("f", "pairs"),
-            "_intercept_": array("f", "pairs"),
-            "_probA": array("f", "probabilities"),
-            "_probB": array("f", "probabilities"),
             "class_weight_": numbers("Q"),
-            "n_iter_": indices("iterations"),
-            "_num_iter": indices("iterations"),
             "shape_fit_": several(count),
             "fit_status_": count,
-            "_gamma": number,
-            "nu": number,
-            "epsilon": number,
-            "_effective_probability": flag,
-            "_sparse": flag,
-        },
+        }
+        | dict.fromkeys(("dual_coef_", "_dual_coef_"), matrix("others", "n"))
+        | dict.fromkeys(("intercept_", "_intercept_"), array("f", "pairs"))
+        | dict.fromkeys(("_probA", "_probB"), array("f", "probabilities"))
+        | dict.fromkeys(("n_iter_", "_num_iter"), indices("iterations"))
+        | dict.fromkeys(("_gamma", "nu", "epsilon"), number)
+        | dict.fromkeys(("_effective_probability", "_sparse"), flag),
         {"kernel": one_of(*(name for name in KERNELS if name != "cosine"))},
         _machine_agrees,
     ),
@@ -199,25 +192,22 @@ TREES: dict[type, Kind] = {
         WIDTH
         | {
             "classes_": labels("Q"),
-            "is_categorical_": nothing,
-            "_is_categorical_remapped": nothing,
-            "_preprocessor": nothing,
             "_label_encoder": instance(preprocessing.LabelEncoder),
             "n_trees_per_iteration_": count,
             "_n_features": size("d"),
             "_random_seed": number,
             "_feature_subsample_rng": instance(np.random.Generator),
             "_loss": instance(HalfBinomialLoss, HalfMultinomialLoss),
-            "do_early_stopping_": flag,
-            "_use_validation_data": flag,
             "_bin_mapper": instance(_BinMapper),
             "_baseline_prediction": array("f", 1, "K"),
             "_predictors": several(several(instance(TreePredictor))),
-            "_scorer": nothing,
             "train_score_": numbers("scores"),
             "validation_score_": numbers("checks"),
-            "_fitted_with_sw": flag,
-        },
+        }
+        | dict.fromkeys(
+            ("is_categorical_", "_is_categorical_remapped", "_preprocessor", "_scorer"), nothing
+        )
+        | dict.fromkeys(("do_early_stopping_", "_use_validation_data", "_fitted_with_sw"), flag),
         {"scoring": optional(text)},
         boosting_agrees,
     ),

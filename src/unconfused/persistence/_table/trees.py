@@ -1,7 +1,7 @@
-"""Trees from a file: every step leads to a later node, and every feature is one of the rows'.
+"""Validation of trees from a file: children come after their parents, and features exist.
 
-scikit-learn follows the numbers in a tree without looking at them: a child of 10⁹ reads foreign
-memory, and a child that is its own parent never ends.
+scikit-learn follows the indices in a tree without checking them: a child of 10⁹ reads foreign
+memory, and a child that is its own parent makes an endless loop.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _depth(left: Any, right: Any, inner: Any) -> int:
 
 
 def boosted_nodes(value: Any, held: Held) -> bool:
-    """Take nodes of a tree of a histogram gradient boosting, without categories."""
+    """Accept nodes of a tree of a histogram gradient boosting, without categories."""
     if not isinstance(value, np.ndarray) or value.dtype != PREDICTOR_RECORD_DTYPE:
         return False
     inner = value["is_leaf"] == 0

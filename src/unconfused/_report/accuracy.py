@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincinv
@@ -12,12 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
-from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.judge import known_folds, some_rows
 from unconfused._report.data import CheckedAccuracy
 from unconfused._text.words import count, percent, percent_range
 from unconfused._typing import BoolArray, IntArray
 from unconfused.confusion.cross_validated import stratified_folds
+
+if TYPE_CHECKING:
+    from unconfused._report.case import Case
 
 FOLDS = 5
 
@@ -39,46 +40,34 @@ def checked_accuracy(
     known = np.flatnonzero(case.trusted if drawn is None else case.trusted & drawn)
     if len(known) < FEWEST_CHECKED:
         return None
-    folds_of_fit = known_folds(case)
+    folds_of_fit = case.known_folds()
     if folds_of_fit is not None and folds_of_fit.predicted is not None:
         return _compared(case, known, folds_of_fit.predicted[known] == case.truth[known])
     predicted = np.empty(len(known), dtype=np.intp)
-    learner, rng = settled(case), np.random.RandomState(seed)
+    learner, rng = _settled(case), np.random.RandomState(seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         warnings.simplefilter("ignore", ConfusionWarning)  # said of the fit itself
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _, test in stratified_folds(case.truth[known], FOLDS, seed):
             others = np.delete(np.arange(len(case.observed)), known[test])
-            train = some_rows(others, case, rng)
             try:
-                fitted = clone(learner).fit(
-                    _safe_indexing(case.features, train),
-                    case.targets(train),
-                    **case.truth_for_fit(train),
-                )
+                fitted = case.fit(clone(learner), case.features, case.some_rows(others, rng))
             except ValueError:  # a class that only the rows left out show
                 return None
             predicted[test] = fitted.predict(_safe_indexing(case.features, known[test]))
     return _compared(case, known, predicted == case.truth[known])
 
 
-def settled(case: Case) -> Any:
-    """Return the learner, not fitted, with what its fit found as its settings; labels are codes."""
-    final = case.final
-    learner = clone(final).set_params(classes=np.arange(case.n_classes), missing_label=-1)
-    settings: dict[str, Any] = {"warm_start": False, "verbose": 0}
-    for name in ("l2", "noisy_weight"):
-        if hasattr(final, f"{name}_"):
-            settings[name] = getattr(final, f"{name}_")
-    if isinstance(getattr(final, "relabel", None), str):
-        settings["relabel"] = int(final.relabel_)
+def _settled(case: Case) -> Any:
+    """Return the learner, not fitted, with what its fit found as its settings."""
+    final, names = case.final, ("l2", "noisy_weight")
+    found = {name: getattr(final, f"{name}_") for name in names if hasattr(final, f"{name}_")}
     if hasattr(final, "n_rounds_"):
-        settings["max_rounds"] = min(1, final.n_rounds_)  # each costs several fits
+        found["max_rounds"] = min(1, final.n_rounds_)  # each costs several fits
     if case.votes is None:
-        settings |= {"confusion": np.asarray(final.confusion_, dtype=np.float64), "refine": False}
-    known = learner.get_params(deep=False)
-    return learner.set_params(**{k: v for k, v in settings.items() if k in known})
+        found |= {"confusion": np.asarray(final.confusion_, dtype=np.float64), "refine": False}
+    return case.learner(**found)
 
 
 def _compared(case: Case, known: IntArray, model_right: BoolArray) -> CheckedAccuracy:
@@ -87,13 +76,8 @@ def _compared(case: Case, known: IntArray, model_right: BoolArray) -> CheckedAcc
     if not both.any():
         return CheckedAccuracy(len(known), _share(model_right), None)
     gains = model_right[both].astype(float) - labels_right
-    return CheckedAccuracy(
-        len(known),
-        _share(model_right),
-        _share(labels_right),
-        float(gains.mean()),
-        float(gains.std() / np.sqrt(len(gains))),
-    )
+    gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
+    return CheckedAccuracy(len(known), _share(model_right), _share(labels_right), gain, error)
 
 
 def _share(right: BoolArray) -> tuple[float, float, float]:

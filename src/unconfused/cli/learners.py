@@ -1,4 +1,4 @@
-"""Gradient-boosted trees in place of a linear model: when they are offered, and when better."""
+"""The learners: a linear model, UMA, or boosted trees where these are better."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
 from unconfused.cli.input.label_columns import present_labels
-from unconfused.confusion.cross_validated import aligned_columns
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
-from unconfused.estimators import UnconfusedClassifier
+from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 if TYPE_CHECKING:
@@ -38,6 +37,29 @@ CLEARLY = 2.0
 """Standard errors by which trees must predict held-out labels better."""
 
 
+def make_learner(task: Task, settings: Settings) -> Any:
+    """Return the linear classifier, not fitted."""
+    shared = _shared(task, settings)
+    if settings.max_iter is not None:
+        shared["max_iter"] = settings.max_iter
+    if settings.learner == "trees":
+        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
+    if settings.learner != "uma":
+        return UnconfusedLogisticRegression(
+            "auto" if task.kind == "nothing" else task.confusion,
+            l2="auto" if settings.l2 is None else settings.l2,
+            relabel="auto" if settings.relabel is None else settings.relabel,
+            **shared,
+        )
+    if settings.relabel:
+        raise ValueError("--relabel needs probabilities: use --learner logistic.")
+    if task.kind == "votes":
+        raise ValueError(
+            "UMA takes one label per row: with several annotators use --learner logistic."
+        )
+    return UMAClassifier(task.confusion, **shared)
+
+
 def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
     """Return boosted trees that learn through the confusion matrix, not fitted."""
     boosting = HistGradientBoostingClassifier(random_state=settings.seed)
@@ -47,10 +69,13 @@ def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
         boosting,
         "auto" if task.kind == "nothing" else task.confusion,
         max_rounds="auto" if settings.relabel is None else settings.relabel,
-        classes=None if task.classes is None else task.classes.tolist(),
-        missing_label=None,
-        random_state=settings.seed,
+        **_shared(task, settings),
     )
+
+
+def _shared(task: Task, settings: Settings) -> dict[str, Any]:
+    classes = None if task.classes is None else task.classes.tolist()
+    return {"classes": classes, "missing_label": None, "random_state": settings.seed}
 
 
 def refusal(task: Task, plan: Plan) -> str | None:
@@ -79,7 +104,7 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
     likely each held-out label was, at the temperature that suits them best.
     """
     y = np.asarray(task.y)
-    known = np.zeros(len(y), dtype=bool) if task.y_true is None else present_labels(task.y_true)
+    known = task.trusted
     noisy = np.flatnonzero(~known & present_labels(y))
     some = np.random.RandomState(seed).permutation(noisy)[:MOST_ROWS]
     names = y[some].astype(str)
@@ -118,20 +143,14 @@ def _log_chances(
         # The labels themselves, and the truth where it is known.
         labels = y[train] if truth is None else np.where(present_labels(truth), truth, y[train])
         model.steps[-1] = ("learner", clone(plan.learner.estimator))
-        labels = labels.astype(y.dtype)
-        model.fit(_safe_indexing(plan.rows, train), labels)
-        classes = model.classes_
-        chances = np.eye(len(classes))
+        model.fit(_safe_indexing(plan.rows, train), labels.astype(y.dtype))
+        chances = np.eye(len(model.classes_))
     else:
         model.set_params(**{f"learner__{name}": value for name, value in settings.items()})
         given = {} if truth is None else {"learner__y_true": truth}
         model.fit(_safe_indexing(plan.rows, train), y[train], **given)
-        classes = model.classes_
         chances = label_chances(model[-1].confusion_)
-    probability = aligned_columns(
-        model.predict_proba(_safe_indexing(plan.rows, test)), model, classes
-    )
-    codes = encode_labels(y[test], classes=classes, missing_label=None).observed
-    evidence = chances[codes]
+    probability = model.predict_proba(_safe_indexing(plan.rows, test))
+    evidence = chances[encode_labels(y[test], classes=model.classes_, missing_label=None).observed]
     fair = sharpen(probability, best_power(probability, evidence))
     return model, np.log(np.maximum((fair * evidence).sum(axis=1), 1e-12))

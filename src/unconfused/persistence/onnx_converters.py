@@ -1,4 +1,8 @@
-"""Dates in ONNX: days since 1970, as one double for each date, and their place in each period."""
+"""Converters of our classifiers and dates, as skl2onnx takes them.
+
+A linear classifier becomes one LinearClassifier node; dates come as days since 1970, one double for
+each, and become their place in each period.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,67 @@ from typing import Any
 import numpy as np
 from skl2onnx import update_registered_converter
 from skl2onnx.common.data_types import FloatTensorType
+from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+from sklearn.base import BaseEstimator
 
+from unconfused import estimators
 from unconfused._columns.dates import PERIODS, DateParts
+from unconfused.estimators._base import LinearClassifier
 
-ALIAS = "UnconfusedDateParts"
+DATES = "UnconfusedDateParts"
 
 
-def register_dates() -> None:
-    """Tell skl2onnx about `DateParts`."""
-    update_registered_converter(DateParts, ALIAS, _shape, _convert, parser=_parse)
+def register_converters() -> None:
+    """Tell skl2onnx about every linear classifier of this package, and about dates."""
+    update_registered_converter(DateParts, DATES, _shape, _convert_dates, parser=_parse)
+    for name in estimators.__all__:
+        kind: type[BaseEstimator] = getattr(estimators, name)
+        if issubclass(kind, LinearClassifier):
+            update_registered_converter(
+                kind,
+                f"Unconfused{name}",
+                calculate_linear_classifier_output_shapes,
+                _convert_linear,
+                options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
+            )
+
+
+def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
+    """Write the weights, one row per class, into a node that scores, compares and normalises."""
+    model = operator.raw_operator
+    coefficients = np.asarray(model.coef_, dtype=np.float64)
+    intercepts = np.asarray(model.intercept_, dtype=np.float64)
+    probabilities = hasattr(model, "predict_proba")
+    if len(model.classes_) == 2:
+        # Half for either side would change the scores; both logistic functions sum to 1 as it is.
+        coefficients = np.vstack([-coefficients, coefficients])
+        intercepts = np.append(-intercepts, intercepts)
+        transform = "LOGISTIC" if probabilities else "NONE"
+    else:
+        transform = "SOFTMAX" if probabilities else "NONE"
+    container.add_node(
+        "LinearClassifier",
+        [operator.inputs[0].full_name],
+        [output.full_name for output in operator.outputs],
+        op_domain="ai.onnx.ml",
+        name=scope.get_unique_operator_name("LinearClassifier"),
+        coefficients=coefficients.ravel().tolist(),
+        intercepts=intercepts.tolist(),
+        multi_class=int(len(model.classes_) > 2),
+        post_transform=transform,
+        **_labels(model.classes_.tolist()),
+    )
+
+
+def _labels(classes: list[Any]) -> dict[str, Any]:
+    if isinstance(classes[0], str):
+        return {"classlabels_strings": classes}
+    return {"classlabels_ints": [int(label) for label in classes]}
 
 
 def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
     """Declare the operator; what comes out is in single precision, whatever goes in."""
-    operator = scope.declare_local_operator(ALIAS, model)
+    operator = scope.declare_local_operator(DATES, model)
     operator.inputs.extend(inputs)
     operator.outputs.append(scope.declare_local_variable("dates", FloatTensorType()))
     return operator.outputs
@@ -31,7 +82,7 @@ def _shape(operator: Any) -> None:
     operator.outputs[0].type = FloatTensorType([None, columns * (1 + 2 * len(PERIODS))])
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert_dates(scope: Any, operator: Any, container: Any) -> None:
     """Write days, then sine and cosine of their place in each period, for one date after another.
 
     Angles are computed in double precision: days in single precision are minutes off.

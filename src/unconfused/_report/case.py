@@ -17,11 +17,7 @@ from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
-from unconfused.estimators import (
-    UMAClassifier,
-    UnconfusedClassifier,
-    UnconfusedLogisticRegression,
-)
+from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators._base import one_column
 from unconfused.estimators.annotators.crowd import (
     answers_of,
@@ -29,30 +25,38 @@ from unconfused.estimators.annotators.crowd import (
     collect_votes,
     refuse_other_annotators,
 )
+from unconfused.estimators.wrapping.soft_rounds import CrossFitted
 
 Learner = UMAClassifier | UnconfusedLogisticRegression | UnconfusedClassifier
+
+MOST_TRAINED = 200_000
+"""Rows, at most, that a model of a fold learns from: more would hardly judge better, and need not
+fit into memory."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Checked input: rows that have a label or a truth, labels as codes."""
+    """Checked input: rows that have a label or a truth, labels as codes.
+
+    Attributes
+    ----------
+    model : what the user fitted: one of our learners, or a pipeline that ends in one
+    X : the rows
+    observed : the label of each row; with votes, the most frequent answer
+    truth : its true class, where known
+    place : where each row stands in what the user passed
+    votes : of several annotators, if there are any
+    n_tied : rows on which several answers are the most frequent; one of them, drawn at random, is
+        the label
+    """
 
     model: Any
-    """What the user fitted: one of our learners, or a pipeline that ends in one."""
-
     X: Rows
     observed: IntArray
-    """The label of each row; with votes, the most frequent answer."""
-
     truth: IntArray
     place: IntArray
-    """Where each row stands in what the user passed."""
-
     votes: Votes | None = None
-
     n_tied: int = 0
-    """Rows on which several answers are the most frequent; one of them, drawn at random, is the
-    label."""
 
     @property
     def ties_in_words(self) -> str:
@@ -108,6 +112,16 @@ class Case:
             return self.X
         return self.model[:-1].transform(self.X)
 
+    def learner(self, **settings: Any) -> Any:
+        """Return an unfitted copy of the learner that takes codes, with these settings it has."""
+        given: dict[str, Any] = {"classes": np.arange(self.n_classes), "missing_label": -1}
+        given |= {"warm_start": False, "verbose": 0}
+        if isinstance(getattr(self.final, "relabel", None), str):
+            given["relabel"] = int(self.final.relabel_)
+        fresh = clone(self.final)
+        known = fresh.get_params(deep=False)
+        return fresh.set_params(**{k: v for k, v in (given | settings).items() if k in known})
+
     def with_final(self, learner: Any) -> Any:
         """Return an unfitted copy of the model with another learner at its end."""
         if not isinstance(self.model, Pipeline):
@@ -115,15 +129,25 @@ class Case:
         before = [(name, clone(step)) for name, step in self.model.steps[:-1]]
         return Pipeline([*before, (self.model.steps[-1][0], learner)])
 
-    def targets(self, rows: IntArray) -> Any:
-        """Return the labels of some rows as a learner takes them: codes, or votes."""
-        if self.votes is None:
-            return self.observed[rows]
-        return self.votes.take_items(rows)
+    def fit(self, model: Any, X: Any, rows: IntArray, prefix: str = "") -> Any:
+        """Fit a model to some rows of X, their labels (codes, or votes) and known truths."""
+        y = self.observed[rows] if self.votes is None else self.votes.take_items(rows)
+        truth = {f"{prefix}y_true": self.truth[rows]} if self.trusted.any() else {}
+        return model.fit(_safe_indexing(X, rows), y, **truth)
 
-    def truth_for_fit(self, rows: IntArray) -> dict[str, IntArray]:
-        """Return the known truth of some rows, if any is known."""
-        return {"y_true": self.truth[rows]} if self.trusted.any() else {}
+    def some_rows(self, rows: IntArray, rng: np.random.RandomState) -> IntArray:
+        """Return not more rows than a model may learn from, those whose truth is known first."""
+        if len(rows) <= MOST_TRAINED:
+            return rows
+        mixed = rng.permutation(rows)
+        known_first = mixed[np.argsort(~self.trusted[mixed], kind="stable")]
+        return np.sort(known_first[:MOST_TRAINED])
+
+    def known_folds(self) -> CrossFitted | None:
+        """Return what the folds of a fit to these very rows say, if the model knows it."""
+        found: CrossFitted | None = vars(self.final).get("_cross_fitted")
+        codes = np.where(self.trusted, self.n_classes + self.truth, self.observed)
+        return found if self.votes is None and found is not None and found.of(codes) else None
 
 
 def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
@@ -137,8 +161,15 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
         )
     check_is_fitted(final)
     (X,) = indexable(X)
-    votes, observed, truth = _encode(final, y, y_true)
-    tied = np.zeros(len(observed), bool) if votes is None else _ties(votes.tally).sum(axis=1) > 1
+    votes, tied = None, np.zeros(0, dtype=bool)
+    if are_votes(y):
+        votes, truth = _checked_votes(final, y, y_true)
+        observed, tied = _most_frequent(votes.tally)
+    else:
+        labels = encode_labels(
+            one_column(y), y_true, classes=final.classes_, missing_label=final.missing_label
+        )
+        observed, truth = labels.observed, labels.truth
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(observed):
         raise ValueError(f"X has {n_rows} rows but y has {len(observed)} labels.")
@@ -148,17 +179,7 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     if len(usable) < n_rows:
         X = _safe_indexing(X, usable)
         votes = None if votes is None else votes.take_items(usable)
-    return Case(model, X, observed[usable], truth[usable], usable, votes, int(tied[usable].sum()))
-
-
-def _encode(final: Any, y: Any, y_true: Any) -> tuple[Votes | None, IntArray, IntArray]:
-    if are_votes(y):
-        votes, truth = _checked_votes(final, y, y_true)
-        return votes, _most_frequent(votes.tally), truth
-    labels = encode_labels(
-        one_column(y), y_true, classes=final.classes_, missing_label=final.missing_label
-    )
-    return None, labels.observed, labels.truth
+    return Case(model, X, observed[usable], truth[usable], usable, votes, int(tied.sum()))
 
 
 def _checked_votes(final: Any, y: Any, y_true: Any) -> tuple[Votes, IntArray]:
@@ -170,15 +191,13 @@ def _checked_votes(final: Any, y: Any, y_true: Any) -> tuple[Votes, IntArray]:
     return replace(votes, classes=np.arange(len(final.classes_))), truth
 
 
-def _ties(tally: FloatArray) -> BoolArray:
-    """Mark the answers that are the most frequent of their row; none without any answer."""
+def _most_frequent(tally: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Return the class with the most votes, MISSING without any, and where several tie.
+
+    Of a tie one is drawn at random: the first by name would be given the ties of all others.
+    """
     best = tally.max(axis=1, keepdims=True)
-    return np.asarray((tally >= best * (1 - 1e-9)) & (best > 0))
-
-
-def _most_frequent(tally: FloatArray) -> IntArray:
-    """Return the class with the most votes, one drawn at random on a tie, MISSING without any."""
-    ties = _ties(tally)
-    # The first by name would be given the ties of all others.
+    ties = (tally >= best * (1 - 1e-9)) & (best > 0)
     drawn = np.random.RandomState(0).random_sample(tally.shape)
-    return np.where(ties.any(axis=1), np.where(ties, drawn, -1.0).argmax(axis=1), MISSING)
+    chosen = np.where(ties, drawn, -1.0).argmax(axis=1)
+    return np.where(ties.any(axis=1), chosen, MISSING), ties.sum(axis=1) > 1

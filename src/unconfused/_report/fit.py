@@ -1,21 +1,31 @@
-"""Convergence of the fit, from what the learner wrote down."""
+"""The fit behind a report: how it converged, and what is needed to repeat it."""
 
 from __future__ import annotations
 
+import inspect
+import platform
 from collections import defaultdict
-from typing import Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unconfused._report.data import Convergence, PairUse
+from unconfused._text.words import shorten
 from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators import UMAClassifier, UnconfusedClassifier
 from unconfused.solvers.uma.solver import CONVERGED
+
+if TYPE_CHECKING:
+    from unconfused._report.case import Case
 
 MOST_POINTS = 300
 """Points of a curve: more could not be told apart on a screen."""
 
 MOST_PAIRS = 12
+
+LONGEST_VALUE = 120
+"""Characters of a parameter that are shown."""
 
 
 def convergence_of(final: Any) -> Convergence:
@@ -82,16 +92,14 @@ def _pairs(predicted: FloatArray | IntArray, true: FloatArray | IntArray) -> lis
 def _of_likelihood(final: Any) -> Convergence:
     objective = np.asarray(final.history_["objective"])
     shown = _spread(len(objective))
-    # A model that was stored and loaded again may not know how its fit ended.
     rest = getattr(final, "_state", None)
-    ended = ""
-    if rest is not None:
-        ended = " It converged."
-        if rest.exhausted:
-            ended = " It used up its steps before it converged: raise max_iter, or scale the "
-            ended += "features."
-        elif rest.interrupted:
-            ended = " It was interrupted."
+    ended = " It converged."
+    if rest is None:  # a model that was stored and loaded again may not know
+        ended = ""
+    elif rest.exhausted:
+        ended = " It used up its steps before it converged: raise max_iter, or scale the features."
+    elif rest.interrupted:
+        ended = " It was interrupted."
     return Convergence(
         "likelihood",
         f"The likelihood was maximised in {len(objective):,} steps.{ended}",
@@ -118,3 +126,59 @@ def _spread(n_points: int) -> IntArray:
     if n_points <= MOST_POINTS:
         return np.arange(n_points)
     return np.unique(np.linspace(0, n_points - 1, MOST_POINTS).round().astype(np.intp))
+
+
+def settings_of(case: Case) -> list[tuple[str, str]]:
+    """List the learner's parameters, and the steps before it."""
+    steps = [(f"step {name}", _short(step)) for name, step in getattr(case.model, "steps", [])[:-1]]
+    settings = case.final.get_params(deep=False)
+    shown = {name: _short(value) for name, value in settings.items()}
+    if settings.get("confusion") is not None:
+        shown["confusion"] = f"{type(settings['confusion']).__name__}, the matrix given"
+    return [*steps, *shown.items()]
+
+
+def versions() -> list[tuple[str, str]]:
+    """List the versions in use."""
+    packages = ("unconfused", "numpy", "scipy", "scikit-learn", "numba")
+    return [*((name, version(name)) for name in packages), ("Python", platform.python_version())]
+
+
+def code_of(case: Case, seed: int) -> str:
+    """Write the fit and the report as code."""
+    learner = _call(case.final)
+    steps = getattr(case.model, "steps", None)
+    if steps is not None:
+        before = "".join(f"    ({name!r}, {_one_line(step)}),\n" for name, step in steps[:-1])
+        learner = f"Pipeline([\n{before}    ({steps[-1][0]!r}, {learner}),\n])"
+    truth = ", y_true=y_true" if case.trusted.any() else ""
+    fit_truth = f", {case.prefix}y_true=y_true" if truth else ""
+    return (
+        f"model = {learner}\n"
+        f"model.fit(X, y{fit_truth})\n"
+        f'unconfused.write_report(model, X, y, "report.html"{truth}, random_state={seed})'
+    )
+
+
+def _call(final: Any) -> str:
+    """Write the constructor's call with what differs from its defaults."""
+    defaults = inspect.signature(type(final)).parameters
+    parts = []
+    for name, value in final.get_params(deep=False).items():
+        if name == "confusion":
+            parts += [] if value is None else ["C"]
+        elif not _same(value, defaults[name].default):
+            parts.append(f"{name}={_short(value)}")
+    return f"{type(final).__name__}({', '.join(parts)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(np.all(value == default))
+
+
+def _one_line(value: Any) -> str:
+    return " ".join(repr(value).split())
+
+
+def _short(value: Any) -> str:
+    return shorten(_one_line(value), LONGEST_VALUE)

@@ -13,23 +13,14 @@ from sklearn.utils import check_random_state
 from unconfused._confusion_names import is_rectangular
 from unconfused._matrix import ConfusionWarning
 from unconfused._pipelines import final_step
-from unconfused._report.analysis.accuracy import checked_accuracy
-from unconfused._report.analysis.case import open_case
-from unconfused._report.analysis.confusion_source import ConfusionSource, find_source
-from unconfused._report.analysis.fit import convergence_of
-from unconfused._report.analysis.headline import make_headline
-from unconfused._report.analysis.judge import Judgement, judge_rows
-from unconfused._report.analysis.reliability import reliability_of
-from unconfused._report.analysis.sensitivity import measure_sensitivity
-from unconfused._report.analysis.settings import code_of, settings_of, versions
-from unconfused._report.analysis.tables import (
-    RowListing,
-    annotators_of,
-    confusion_of,
-    mix_of,
-    rows_of,
-)
-from unconfused._report.data import CheckedAccuracy, ReportData
+from unconfused._report.accuracy import accuracy_words, checked_accuracy
+from unconfused._report.case import open_case
+from unconfused._report.checks import measure_sensitivity, reliability_of
+from unconfused._report.data import CheckedAccuracy, Headline, ReportData
+from unconfused._report.fit import code_of, convergence_of, settings_of, versions
+from unconfused._report.judge import Judgement, judge_rows
+from unconfused._report.source import ConfusionSource, find_source
+from unconfused._report.tables import RowListing, annotators_of, confusion_of, mix_of, rows_of
 from unconfused._text.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion.estimate import is_guess
@@ -83,10 +74,10 @@ def gather(
         n_features=int(getattr(case.final, "n_features_in_", 1)),  # texts are one column
         n_labels=int(case.labelled.sum()),
         n_trusted=int(case.trusted.sum()),
-        n_wrong=n_wrong(source, judged),
+        n_wrong=_n_wrong(source, judged),
         classes=[shorten(name) for name in class_names(case.classes)],
         class_values=[str(name) for name in case.classes.tolist()],
-        verdict=make_headline(case, source, judged, accuracy),
+        verdict=_headline(source, judged, accuracy),
         accuracy=accuracy,
         confusion=confusion_of(source, judged),
         mix=mix_of(judged),
@@ -104,7 +95,7 @@ def gather(
     )
 
 
-def n_wrong(source: ConfusionSource, judged: Judgement) -> float:
+def _n_wrong(source: ConfusionSource, judged: Judgement) -> float:
     """Return how many labels are expected to be wrong; of votes, how many most frequent ones."""
     if judged.case.votes is not None:
         return float(judged.wrong.sum())
@@ -120,38 +111,52 @@ def _seed(random_state: Seed) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def _headline(
+    source: ConfusionSource, judged: Judgement, accuracy: CheckedAccuracy | None
+) -> Headline:
+    """Say how many labels are probably wrong, which, how we know, and how good the model is."""
+    case, found, n_labels = judged.case, source.wrong, int(judged.case.labelled.sum())
+    claim = found.claim(class_names(case.classes), "labels" if case.votes is None else "answers")
+    detail = [source.basis_in_words(case)]
+    if source.kind != "assumed":
+        if case.votes is not None:
+            frequent = (
+                f"The most frequent answer is wrong on at least about {percent(judged.wrong_share)}"
+                f" of the {n_labels:,} rows, and on more if annotators share mistakes."
+            )
+            detail.append(f"{frequent} {case.ties_in_words}".strip())
+        else:
+            wrong = about(found.share * n_labels)
+            detail[0] = f"That is about {wrong} of {n_labels:,} labels. {detail[0]}"
+        detail.append("These are estimates: check a row before you change its label.")
+    certain = source.kind not in ("guessed", "assumed")
+    return Headline(found.number, claim, detail, certain, accuracy_words(accuracy))
+
+
 def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> str:
     case = judged.case
     if source.kind == "assumed":
         return "Rows cannot be ranked without a confusion matrix."
-    who = (
-        "UMA has no probabilities of its own, so rows are ranked by a logistic regression through "
-        "the same confusion matrix"
-        if isinstance(case.final, UMAClassifier)
-        else "Rows are ranked by the probability that their label is wrong, given the features and "
-        "the label"
-    )
+    who = "Rows are ranked by the probability that their label is wrong, given the features and "
+    who += "the label"
     if judged.believed is not None:
-        who = (
-            "Rows are ranked by self-confidence, 1 minus the probability of their label given the "
-            "features"
-        )
+        who = "Rows are ranked by self-confidence, 1 minus the probability of their label given "
+        who += "the features"
+    elif isinstance(case.final, UMAClassifier):
+        who = "UMA has no probabilities of its own, so rows are ranked by a logistic regression "
+        who += "through the same confusion matrix"
     fitted = (
         "every row is judged by a model that was fitted without it"
         if cross_fit
         else "the model was fitted to these labels, so it finds too few of them wrong"
     )
-    votes = ""
+    words = f"{who}; {fitted}."
     if case.votes is not None:
-        votes = f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
-    sure = ""
+        words += f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
-        direction = "sharper" if judged.power > 1 else "less sharp"
-        sure = (
-            f" Probabilities were made {direction} (raised to the power {judged.power:.2g}), as "
-            "that predicts held-out labels best."
-        )
-    return f"{who}; {fitted}.{votes}{sure}"
+        words += f" Probabilities were made {'sharper' if judged.power > 1 else 'less sharp'} "
+        words += f"(raised to the power {judged.power:.2g}), as that predicts held-out labels best."
+    return words
 
 
 def _notes(

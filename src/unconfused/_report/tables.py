@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._labels import label_array
-from unconfused._report.analysis.case import Case
-from unconfused._report.analysis.confusion_source import ConfusionSource
-from unconfused._report.analysis.contents import RowContents, votes_on
-from unconfused._report.analysis.judge import Judgement
+from unconfused._columns.row_hash import row_hashes
+from unconfused._labels import is_missing, label_array
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
-from unconfused._text.words import shorten
+from unconfused._text.words import class_names, shorten
 from unconfused._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from unconfused._report.case import Case
+    from unconfused._report.judge import Judgement
+    from unconfused._report.source import ConfusionSource
 
 ALL_CLASSES_UP_TO = 15
 """A heat map of more classes than this is no longer legible on a small screen."""
@@ -26,9 +29,13 @@ MOST_IN_FULL = 150
 MOST_MIX_UPS = 12
 MOST_SHARES = 20
 MOST_ANNOTATORS = 50
-LONGEST_TEXT = 240
+LONGEST_TEXT, LONGEST_KEY, LONGEST_CELL = 240, 120, 80
 
-LONGEST_KEY = 120
+MOST_COLUMNS = 8
+"""Columns of a row that are shown, unless they are named."""
+
+MOST_VOTES = 12
+"""Votes on a row that are shown."""
 
 MOST_DETAILED = 1000
 """Rows that are shown with their own columns: as many as a page lists."""
@@ -36,17 +43,21 @@ MOST_DETAILED = 1000
 
 def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
     """Show C for all classes, or for those mixed up most."""
-    pairs, interval = judged.pairs, source.interval()
-    low, high = interval if interval is not None else (None, None)
+    pairs = judged.pairs
+    low, high = source.interval() or (None, None)
     shown = _classes_to_show(pairs)
     square = np.ix_(shown, shown)
+    mix_ups = [
+        MixUp(t, k, *(_at(table, (t, k)) for table in (pairs, source.matrix, low, high)))
+        for t, k in _ranked_pairs(pairs)[:MOST_MIX_UPS]
+    ]
     return Confusion(
         shown.tolist(),
         source.matrix[square].tolist(),
-        None if low is None else low[square].tolist(),
-        None if high is None else high[square].tolist(),
+        _at(low, square),
+        _at(high, square),
         pairs[square].tolist(),
-        _mix_ups(source.matrix, pairs, low, high),
+        mix_ups,
         source.words,
         source.quality,
         float(np.linalg.cond(source.matrix)),
@@ -76,20 +87,8 @@ def _classes_to_show(pairs: FloatArray) -> IntArray:
     return np.sort(np.array(filled[: max(len(chosen), MOST_CLASSES)]))
 
 
-def _mix_ups(
-    matrix: FloatArray, pairs: FloatArray, low: FloatArray | None, high: FloatArray | None
-) -> list[MixUp]:
-    return [
-        MixUp(
-            t,
-            k,
-            float(pairs[t, k]),
-            float(matrix[t, k]),
-            None if low is None else float(low[t, k]),
-            None if high is None else float(high[t, k]),
-        )
-        for t, k in _ranked_pairs(pairs)[:MOST_MIX_UPS]
-    ]
+def _at(table: FloatArray | None, place: Any) -> Any:
+    return None if table is None else table[place].tolist()
 
 
 def mix_of(judged: Judgement) -> list[ClassShare]:
@@ -99,10 +98,8 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
     before = np.bincount(judged.case.observed[labelled], minlength=n_classes)
     after = judged.posterior[labelled].sum(axis=0)
     total = max(1, int(labelled.sum()))
-    shares = [
-        ClassShare(code, float(before[code] / total), float(after[code] / total))
-        for code in range(n_classes)
-    ]
+    columns = (range(n_classes), (before / total).tolist(), (after / total).tolist())
+    shares = [ClassShare(*one) for one in zip(*columns, strict=True)]
     if n_classes <= MOST_SHARES:
         return shares
     shares.sort(key=lambda one: -abs(one.labels - one.estimated))
@@ -110,38 +107,78 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
 
 
 @dataclass(frozen=True)
+class RowContents:
+    """Access to the rows behind a report, as the user has them.
+
+    Attributes
+    ----------
+    fetch : returns some rows, by their place, as a frame or a matrix
+    shown : columns to show; None for the first few
+    leave_out : columns that are no part of a row's content, and not shown: the labels
+    hidden : columns that are not shown, though they are content
+    """
+
+    fetch: Callable[[list[int]], Any]
+    shown: Collection[str] | None = None
+    leave_out: Collection[str] = ()
+    hidden: Collection[str] = ()
+
+    def of(self, rows: list[int]) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the hash of each row, and its cells with their columns' names."""
+        found = self.fetch(rows)
+        hashes = row_hashes(found, self.leave_out)
+        if not hasattr(found, "columns"):
+            return [(one, []) for one in hashes]
+        left_out = {*self.leave_out, *self.hidden}
+        names = [str(name) for name in found.columns if str(name) not in left_out]
+        shown = names[:MOST_COLUMNS]
+        if self.shown is not None:
+            shown = [name for name in self.shown if name in names]
+        lines = zip(*(_texts(found[name]) for name in shown), strict=True) if shown else []
+        cells = [[(n, c) for n, c in zip(shown, line, strict=True) if c] for line in lines]
+        return list(zip(hashes, cells or [[] for _ in rows], strict=True))
+
+
+def _texts(column: Any) -> list[str]:
+    cells = np.asarray(column, dtype=object)
+    absent = is_missing(cells).tolist()
+    return [
+        "" if missing else shorten(f"{c:.6g}" if isinstance(c, float) else str(c), LONGEST_CELL)
+        for c, missing in zip(cells.tolist(), absent, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
 class RowListing:
-    """Which rows a report lists, and what it shows of them."""
+    """Which rows a report lists, and what it shows of them.
+
+    Attributes
+    ----------
+    max_rows : most rows to list
+    names : a name for each row
+    texts : something to read for each row
+    contents : access to the rows' own columns
+    """
 
     max_rows: int = 1000
     names: Any = None
-    """A name for each row."""
-
     texts: Any = None
-    """Something to read for each row."""
-
     contents: RowContents | None = None
-    """Access to the rows' own columns."""
 
     def checked(self, X: Any) -> RowListing:
         """Return the listing with names and texts as lists, one entry per row of X."""
         if self.max_rows < 0:
             raise ValueError(f"max_rows must not be negative; got {self.max_rows}.")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        names = self.names if self.names is not None else _index(X)
+        names, index = self.names, getattr(X, "index", None)
+        # A frame's row labels, if they say more than the row's number.
+        if names is None and not callable(index) and type(index).__name__ != "RangeIndex":
+            names = index
         return replace(
             self,
             names=_per_row(names, n_rows, "row_names"),
             texts=_per_row(self.texts, n_rows, "row_text"),
         )
-
-
-def _index(X: Any) -> Any:
-    """Return a frame's row labels if they say more than the row's number."""
-    index = getattr(X, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return index
 
 
 def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
@@ -162,17 +199,12 @@ def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
     if listing.contents is None:
         return rows
     found = listing.contents.of([one.row for one in rows[:MOST_DETAILED]])
-    detailed = [
-        replace(
-            one,
-            # A name as long as a text is no key to find a row by.
-            row_hash=digest if len(one.key) <= LONGEST_KEY else "",
-            cells=cells,
-            votes=votes_on(case, int(place)),
-        )
-        for one, (digest, cells), place in zip(rows, found, order, strict=False)
-    ]
-    return detailed + rows[MOST_DETAILED:]
+    for number, (digest, cells) in enumerate(found):
+        # A name as long as a text is no key to find a row by.
+        row_hash = digest if len(rows[number].key) <= LONGEST_KEY else ""
+        votes = _votes_on(case, int(order[number]))
+        rows[number] = replace(rows[number], row_hash=row_hash, cells=cells, votes=votes)
+    return rows
 
 
 def _row(judged: Judgement, place: int, listing: RowListing) -> SuspectRow:
@@ -192,6 +224,15 @@ def _row(judged: Judgement, place: int, listing: RowListing) -> SuspectRow:
         [(int(code), float(chances[code])) for code in best if chances[code] >= 0.005],
         key=str(given) if names is None else str(names[given]).strip(),
     )
+
+
+def _votes_on(case: Case, place: int) -> list[tuple[str, int]]:
+    """Return who voted what on a row."""
+    if case.votes is None:
+        return []
+    own = np.flatnonzero(case.votes.item == place)[:MOST_VOTES]
+    who = class_names(case.votes.annotators)
+    return [(shorten(who[case.votes.annotator[v]]), int(case.votes.label[v])) for v in own]
 
 
 def annotators_of(case: Case) -> list[Annotator]:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import aligned_counts
-from unconfused._report.analysis.case import Case
-from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
-from unconfused._typing import FloatArray, IntArray, Labels
+from unconfused._text.words import count
+from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, joint_table, wrong_labels
+from unconfused._typing import FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.noisy import from_noisy
 from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._noisy import passed_confusion
 from unconfused.estimators.annotators.crowd import answers_of, evidence_of
+
+if TYPE_CHECKING:
+    from unconfused._report.case import Case
 
 ROWS_TO_GUESS_FROM = 10_000
 """More rows would make a guess slower, not better."""
@@ -27,15 +30,13 @@ ROWS_TO_GUESS_FROM = 10_000
 
 @dataclass(frozen=True)
 class ConfusionSource:
-    """C with what it rests on."""
+    """C with what it rests on: the counts behind it, and how many labels are wrong by it."""
 
     kind: Basis
     matrix: FloatArray
     counts: FloatArray | None
     words: str
     wrong: WrongLabels
-    """How many labels are wrong by it."""
-
     quality: str = ""
 
     @cached_property
@@ -55,26 +56,43 @@ class ConfusionSource:
             return None
         return ConfusionEstimate(self.matrix, self.counts, np.arange(len(self.matrix))).interval()
 
+    def basis_in_words(self, case: Case) -> str:
+        """Say what the share of wrong labels is based on."""
+        where = ""
+        if self.kind in ("given", "estimated"):
+            where = "the confusion matrix given with the model"
+        elif self.kind == "trusted":
+            where = checked_in_words(case.truth, case.observed, case.trusted & case.labelled)
+        elif case.votes is not None:
+            annotators, answers = case.votes.n_annotators, len(case.votes)
+            where = f"{count(annotators, 'annotator')} in {count(answers, 'answer')}"
+        return SOURCES[self.kind].format(where=where, option="")
+
+
+def checked_in_words(truth: Any, observed: Any, both: Any) -> str:
+    """Say how many rows have a label and a truth, and how many of these labels are wrong."""
+    wrong = int(np.sum(truth[both] != observed[both]))
+    return f"{count(both.sum(), 'checked row')}, of which {wrong:,} carry a wrong label"
+
 
 def find_source(case: Case, seed: int) -> ConfusionSource:
     """Say where the model's matrix came from; where it was only assumed, guess one."""
-    final = case.final
-    matrix = np.asarray(final.confusion_, dtype=np.float64)
+    matrix = np.asarray(case.final.confusion_, dtype=np.float64)
     if case.votes is not None:
         return _from_votes(case, matrix)
-    if passed_confusion(final) is not None:
+    if passed_confusion(case.final) is not None:
         return _from_argument(case, matrix)
     if (case.trusted & case.labelled).any():
         return _from_trusted(case, matrix)
     if np.array_equal(matrix, np.eye(case.n_classes)):
         return _guess(case, seed)
     words = "As found by the fit; what it was counted from was not passed to this report."
-    return ConfusionSource("fitted", matrix, None, words, _expected(case, matrix, "fitted"))
+    return _taken_as_exact(case, matrix, "fitted", words)
 
 
-def _expected(case: Case, matrix: FloatArray, basis: Basis) -> WrongLabels:
-    """Return the share of wrong labels by a matrix taken as exact."""
-    return wrong_labels(joint_table(matrix, case.final.class_prior_), basis)
+def _taken_as_exact(case: Case, matrix: FloatArray, kind: Basis, words: str) -> ConfusionSource:
+    wrong = wrong_labels(joint_table(matrix, case.final.class_prior_), kind)
+    return ConfusionSource(kind, matrix, None, words, wrong)
 
 
 def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -88,7 +106,8 @@ def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
     elif np.abs(counted - matrix).max() > 0.005:
         words += " The fit then adjusted it to the other rows, so an entry may lie outside its "
         words += "interval, which covers the counting alone."
-    quality, wrong = _quality(case, matrix, counts), wrong_labels(counts, "trusted")
+    quality = ConfusionEstimate(matrix, counts, case.classes).verdict
+    wrong = wrong_labels(counts, "trusted")
     return ConfusionSource("trusted", matrix, counts, words, wrong, quality)
 
 
@@ -97,15 +116,15 @@ def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
     counts = aligned_counts(given, case.classes)
     if counts is None or not isinstance(given, ConfusionEstimate):
         words = "Given with the model, without the counts behind it; the report takes it as exact."
-        return ConfusionSource("given", matrix, None, words, _expected(case, matrix, "given"))
+        return _taken_as_exact(case, matrix, "given", words)
     kind: Basis = "guessed" if is_guess(given) else "estimated"
     words = f"An estimate given with the model, from {counts.sum():,.0f} counts."
     if kind == "guessed":
         words = "Estimated from the features and the labels alone; intervals take the guessed "
         words += "truth as known."
-    quality = f"{_quality(case, matrix, counts)} {given.caveat}".strip()
+    quality = ConfusionEstimate(matrix, counts, case.classes).verdict
     wrong = _renumbered(given.wrong_labels(kind), given.classes, case.classes)
-    return ConfusionSource(kind, matrix, counts, words, wrong, quality)
+    return ConfusionSource(kind, matrix, counts, words, wrong, f"{quality} {given.caveat}".strip())
 
 
 def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabels:
@@ -119,9 +138,8 @@ def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabe
 
 def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
     assert case.votes is not None
-    final = case.final
-    crowd, matrices = answers_of(final, case.votes, case.truth)
-    joint = final.predict_proba(case.features) * evidence_of(crowd, matrices)[0]
+    crowd, matrices = answers_of(case.final, case.votes, case.truth)
+    joint = case.final.predict_proba(case.features) * evidence_of(crowd, matrices)[0]
     counts = crowd.counts(joint / joint.sum(axis=1, keepdims=True)).sum(axis=0)
     counts = counts[:, : case.n_classes]  # without silence
     words = (
@@ -134,36 +152,37 @@ def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
 
 def _guess(case: Case, seed: int) -> ConfusionSource:
     """Guess C from the labels alone; keep the identity where even that is impossible."""
-    rows = np.flatnonzero(case.labelled & ~case.trusted)
-    if len(rows) > ROWS_TO_GUESS_FROM:
-        rows = np.sort(np.random.RandomState(seed).choice(rows, ROWS_TO_GUESS_FROM, replace=False))
+    rows, codes = np.flatnonzero(case.labelled & ~case.trusted), np.arange(case.n_classes)
+    X, y = _safe_indexing(case.features, rows), case.observed[rows]
     try:
-        estimate = _from_noisy(case, rows, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
+            found = guess_confusion(X, y, codes, seed)
     except ValueError as error:
         words = f"Labels were taken as right, and a guess from them failed: {error}"
-        nothing = np.zeros((case.n_classes, case.n_classes))
-        wrong = wrong_labels(nothing, "assumed")
-        return ConfusionSource("assumed", np.eye(case.n_classes), None, words, wrong)
+        identity = np.eye(case.n_classes)
+        wrong = wrong_labels(identity, "assumed")
+        return ConfusionSource("assumed", identity, None, words, wrong)
     words = (
         "Guessed from the features and the labels alone (confusion.from_noisy): the model was "
         "fitted as if every label were right. Intervals take the guessed truth as known."
     )
-    wrong = estimate.wrong_labels("guessed")
-    return ConfusionSource(
-        "guessed", estimate.matrix, estimate.counts, words, wrong, estimate.caveat
-    )
+    wrong = found.wrong_labels("guessed")
+    return ConfusionSource("guessed", found.matrix, found.counts, words, wrong, found.caveat)
 
 
-def _from_noisy(case: Case, rows: IntArray, seed: int) -> ConfusionEstimate:
-    given: dict[str, Any] = {"classes": np.arange(case.n_classes), "random_state": seed}
-    X, y = _safe_indexing(case.features, rows), case.observed[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
-        try:
-            return from_noisy(X, y, **given)
-        except ValueError:
-            return from_noisy(X, y, smoothing=1.0, **given)
-
-
-def _quality(case: Case, matrix: FloatArray, counts: FloatArray) -> str:
-    return ConfusionEstimate(matrix, counts, case.classes).verdict
+def guess_confusion(
+    X: Any, y: Labels, classes: Labels, seed: int, smoothing: float = 0.0
+) -> ConfusionEstimate:
+    """Estimate C from features and labels alone, on a sample if there are many rows."""
+    if len(y) > ROWS_TO_GUESS_FROM:
+        drawn = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
+        X, y = _safe_indexing(X, np.sort(drawn)), y[np.sort(drawn)]
+    given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
+    try:
+        return from_noisy(X, y, smoothing=smoothing, **given)
+    except ValueError:
+        if smoothing > 0:
+            raise
+        # A class without a single confident row: smooth rather than fail.
+        return from_noisy(X, y, smoothing=1.0, **given)

@@ -1,1 +1,0 @@
-"""What a fitted model and its rows say about the labels, as plain data."""

@@ -1,0 +1,262 @@
+"""Whether to believe it: calibration of the probabilities, and the answer under other matrices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing
+
+from unconfused._matrix import ConfusionWarning
+from unconfused._report.data import Reliability, Scenario, Sensitivity
+from unconfused._report.judge import bring_labels_in, make_judge
+from unconfused._text.words import percent
+from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.estimators import UMAClassifier, UnconfusedClassifier
+from unconfused.metrics._reliability import reliability_curve
+
+if TYPE_CHECKING:
+    from unconfused._report.case import Case
+    from unconfused._report.judge import Judgement
+    from unconfused._report.source import ConfusionSource
+
+ENOUGH_TRUTHS = 20
+"""Rows with a known truth from which a curve against the truth says anything."""
+
+MOST_COMPARED = 20_000
+"""Rows, or answers, that a curve is made of."""
+
+FAIRLY, SURELY = 0.03, 2.0
+"""Probabilities within this distance, or number of standard errors, are called right."""
+
+MOST_ROWS = 7500
+"""Rows to fit again on with other matrices: differences show on a few thousand."""
+
+ASKED = 3
+"""Every third of them is asked, by models fitted on the others."""
+
+DRAWS = 3
+"""Matrices drawn from what the counts leave open."""
+
+Named = tuple[str, FloatArray]
+
+
+def reliability_of(
+    source: ConfusionSource, judged: Judgement, seed: int, cross_fit: bool
+) -> Reliability | None:
+    """Compare with the truth where enough of it is known, and else with the labels through C."""
+    case = judged.case
+    known = np.flatnonzero(case.trusted)
+    against = "truth" if len(known) >= ENOUGH_TRUTHS else "labels"
+    if against == "truth":
+        chances, came = judged.probability[known], case.truth[known]
+    elif case.votes is not None:  # the chance of every answer an annotator could give
+        votes, some = case.votes, _some(np.arange(len(case.votes)), seed)
+        matrices = case.final.annotator_confusion_[votes.annotator[some]]
+        chances = np.einsum("vq,vqk->vk", judged.probability[votes.item[some]], matrices)
+        came = votes.label[some]
+    else:
+        rows = _some(np.flatnonzero(case.labelled & ~case.trusted), seed)
+        chances, came = judged.probability[rows] @ source.judging, case.observed[rows]
+    if not len(came):
+        return None
+    curve = reliability_curve(chances, came)
+    sure, right = chances.max(axis=1), chances.argmax(axis=1) == came
+    # Over all classes the many that are next to impossible would hide the one that matters.
+    likeliest = np.column_stack([1.0 - sure, sure])
+    gap = reliability_curve(likeliest, right.astype(np.intp)).gap
+    return Reliability(
+        _compared_in_words(case, against, len(came), cross_fit),
+        _answer(sure, right, gap, "class" if against == "truth" else "label"),
+        against,
+        curve.predicted.tolist(),
+        curve.observed.tolist(),
+        curve.low.tolist(),
+        curve.high.tolist(),
+        curve.count.tolist(),
+        gap,
+    )
+
+
+def _answer(sure: FloatArray, right: BoolArray, gap: float, what: str) -> str:
+    """Say whether the chances can be believed, by the likeliest class of every row."""
+    said, came = float(sure.mean()), float(right.mean())
+    error = float((right - sure).std() / np.sqrt(len(sure)))
+    numbers = (
+        f"The likeliest {what} has a probability of {percent(said)} on average, and is right in "
+        f"{percent(came)} of {len(sure):,} cases."
+    )
+    off = came - said
+    if abs(off) <= max(FAIRLY, SURELY * error):
+        if gap <= max(2 * FAIRLY, SURELY * error):
+            return f"Yes. {numbers}"
+        return f"On average, but not over the whole range: see the curve. {numbers}"
+    if off > 0:
+        return f"No, they are too low: predictions are right more often than they say. {numbers}"
+    return f"No, they are too high: predictions are right less often than they say. {numbers}"
+
+
+def _compared_in_words(case: Case, against: str, n_compared: int, cross_fit: bool) -> str:
+    unit = "answers" if case.votes is not None else "labels"
+    words = (
+        f"Checked against {n_compared:,} noisy {unit}, as too few true classes are known: the "
+        "model's probabilities, multiplied by the confusion matrix, should match how often "
+        f"each of the {unit} occurs. This checks model and matrix together; errors that cancel "
+        "do not show."
+    )
+    if against == "truth":
+        words = (
+            f"Checked against {n_compared:,} rows whose true class is known: of all classes given "
+            "a probability of 30 %, about 30 % should be the true one."
+        )
+    words += (
+        " All probabilities are out-of-fold."
+        if cross_fit
+        else " The model was fitted to these rows, so this is optimistic."
+    )
+    if isinstance(case.final, UMAClassifier):
+        words += " UMA has no probabilities: these are those of a logistic regression through the "
+        words += "same matrix."
+    return words
+
+
+def _some(places: IntArray, seed: int) -> IntArray:
+    if len(places) <= MOST_COMPARED:
+        return places
+    return np.random.RandomState(seed).choice(places, MOST_COMPARED, replace=False)
+
+
+def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
+    """Make every mistake `factor` times as frequent; a row cannot err more than always.
+
+    Examples
+    --------
+    >>> scale_noise(np.array([[0.9, 0.1], [0.5, 0.5]]), 1.2).round(2)
+    array([[0.88, 0.12],
+           [0.6 , 0.4 ]])
+    """
+    off = matrix * ~np.eye(len(matrix), dtype=bool)
+    errors = off.sum(axis=1, keepdims=True)
+    scaled = off * np.minimum(factor, 1.0 / np.maximum(errors, 1e-300))
+    return np.asarray(scaled + np.diag(1.0 - scaled.sum(axis=1)))
+
+
+def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
+    """Name matrices that could be the right one as well."""
+    yield "20 % fewer mistakes", scale_noise(source.judging, 0.8)
+    yield "20 % more mistakes", scale_noise(source.judging, 1.2)
+    if source.kind == "guessed":
+        # Not quite the identity: labels that can never be wrong would leave no posterior.
+        yield "nearly all labels correct", scale_noise(source.judging, 0.05)
+    elif source.counts is not None:
+        rng = np.random.RandomState(seed)
+        for draw in range(1, DRAWS + 1):
+            # One even answer per class: more would put mistakes where none were seen.
+            even = 1.0 / len(source.counts)
+            rows = [rng.dirichlet(counts + even) for counts in source.counts]
+            yield f"matrix drawn from the counts ({draw})", np.array(rows)
+
+
+def measure_sensitivity(
+    case: Case, source: ConfusionSource, judged: Judgement, seed: int
+) -> Sensitivity | None:
+    """Fit (or, where that is dear, weigh) again under other matrices; None without any to vary."""
+    # In random order, so that every third row is a fair sample.
+    rows = np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
+    if source.kind == "assumed" or len(rows) < ASKED:
+        return None
+    if case.votes is not None or isinstance(case.final, UnconfusedClassifier):
+        return _weighed_again(_sample(case, rows), source, judged.probability[rows], seed)
+    asked = np.arange(len(rows)) % ASKED == 0
+    return _fitted_again(_sample(case, rows[~asked]), _sample(case, rows[asked]), source, seed)
+
+
+def _compare(
+    answer: Callable[[FloatArray], tuple[IntArray, float]],
+    usual: FloatArray,
+    others: Iterable[Named],
+) -> tuple[float, list[Scenario]]:
+    """Return the share of wrong labels as it is, and what each other supposition changes."""
+    with warnings.catch_warnings():
+        # What the matrix in use is worth is said elsewhere; of others it is no news.
+        warnings.simplefilter("ignore", ConfusionWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        predicted, baseline = answer(usual)
+        scenarios = []
+        for name, supposed in others:
+            try:
+                other, wrong = answer(supposed)
+            except ValueError:  # UMA cannot undo this one
+                continue
+            scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
+    return baseline, scenarios
+
+
+def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) -> Sensitivity:
+    everything = np.arange(len(train.observed))
+
+    def answer(matrix: FloatArray) -> tuple[IntArray, float]:
+        # Each from the start: going on from one another they would stop at unequal depths.
+        judge = train.fit(make_judge(train, matrix), train.X, everything)
+        probability = judge.predict_proba(asked.X)
+        wrong = bring_labels_in(asked, probability, matrix).wrong_share
+        if not isinstance(train.final, UMAClassifier):
+            return probability.argmax(axis=1), wrong
+        uma = train.fit(train.learner(confusion=matrix), train.X, everything)
+        return uma.predict(asked.X), wrong
+
+    baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
+    words = (
+        f"The model was fitted again on {len(train.observed):,} rows, with other matrices in place "
+        f"of the one above, and asked about {len(asked.observed):,} others."
+    )
+    # The changes are what is measured here; the share itself is that of the whole report.
+    found = source.wrong.share
+    moved = [replace(one, wrong=found + one.wrong - baseline) for one in scenarios]
+    return Sensitivity(words, found, moved)
+
+
+def _weighed_again(
+    case: Case, source: ConfusionSource, probability: FloatArray, seed: int
+) -> Sensitivity:
+    """Keep what models of folds say, and see labels, or votes, through other matrices."""
+
+    def answer(matrices: FloatArray) -> tuple[IntArray, float]:
+        judged = bring_labels_in(case, probability, matrices)
+        return judged.posterior.argmax(axis=1), judged.wrong_share
+
+    def annotators(factor: float) -> FloatArray:
+        matrices = case.final.annotator_confusion_
+        return np.maximum([scale_noise(one, factor) for one in matrices], 1e-6)
+
+    if case.votes is None:
+        baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
+        words = "the labels were seen through other matrices in place of the one above; the "
+        words += "classifier was"
+    else:
+        others = [("20 % fewer mistakes", annotators(0.8)), ("20 % more mistakes", annotators(1.2))]
+        baseline, scenarios = _compare(answer, annotators(1.0), others)
+        words = "the answers were weighed again, as if every annotator erred more, or less; the "
+        words += "model itself was"
+    words = (
+        f"On {len(probability):,} rows {words} not fitted again. A row counts as changed if its "
+        "likeliest class does."
+    )
+    return Sensitivity(words, baseline, scenarios)
+
+
+def _sample(case: Case, rows: IntArray) -> Case:
+    """Take some rows, as the learner sees them."""
+    return replace(
+        case,
+        model=case.final,
+        X=_safe_indexing(case.features, rows),
+        observed=case.observed[rows],
+        truth=case.truth[rows],
+        place=case.place[rows],
+        votes=None if case.votes is None else case.votes.take_items(rows),
+    )

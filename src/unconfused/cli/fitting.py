@@ -1,0 +1,276 @@
+"""A fitted task: what `fit` and `audit` share, save, report and print."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unconfused._columns.kinds import require as require_columns
+from unconfused._report.accuracy import accuracy_words, checked_accuracy
+from unconfused._report.case import Case, open_case
+from unconfused._report.source import find_source
+from unconfused._text.words import class_names, shorten
+from unconfused.cli.console import console, say_notes
+from unconfused.cli.errors import in_options
+from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
+from unconfused.cli.output.summary import (
+    MOST_NAMES,
+    columns_as_dict,
+    describe_columns,
+    show_columns,
+    summarize,
+    suspicious_columns,
+)
+from unconfused.confusion.estimate import is_guess
+from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
+from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
+from unconfused.persistence.onnx import export_obstacle
+
+if TYPE_CHECKING:
+    from unconfused._report.data import ReportData
+    from unconfused._report.tables import RowContents
+    from unconfused.cli.input.source import TaskSource
+
+BELIEVED = (
+    "The model took the labels as right: held-out labels are not predicted better through the "
+    "estimated confusion matrix."
+)
+
+MOST_STREAMED = 100_000
+"""Rows that `audit --stream` lists, unless --top is given."""
+
+
+class FittedTask:
+    """A task with a fitted model: the source is opened, read and fitted here."""
+
+    def __init__(self, source: TaskSource) -> None:
+        self.source, self.known, self.seed = source, source.known, source.settings.seed
+        self._caught: list[str] = []
+        with warnings_as_notes(self._caught):
+            self.task, self.plan = source.open()
+            show_columns(self.plan)
+            source.stage("Estimating the confusion matrix")
+            estimate = estimate_for_fit(self.task, self.plan, source.settings)
+            source.stage(f"Fitting {len(self.task.place):,} rows")
+            fit_plan(self.task, self.plan, estimate)
+        self.learner, self.sample = self.plan.learner, self.plan.sample
+        # Rows on disk are features already: the learner alone takes them.
+        self.model = self.plan.model if self.sample is None else self.learner
+
+    def _measure(self) -> Case:
+        """Measure the model on the checked rows, of verdicts on those drawn by chance."""
+        case = open_case(self.model, self.plan.rows, self.task.y, self.task.y_true)
+        checked = self.task.checked
+        drawn = None if checked is None else checked.representative[case.place]
+        self.accuracy = checked_accuracy(case, self.seed, drawn)
+        return case
+
+    def _notes(self, more: list[str]) -> list[str]:
+        notes = [*self.task.notes_with([*self.plan.notes, *self._caught]), *map(in_options, more)]
+        return [*notes, *suspicious_columns(self.plan, self.learner.classes_)]
+
+    def judge(self) -> None:
+        """Find how wrong the labels are, and how good the model is on rows it has not seen."""
+        self.accuracy, self.confusion, wrong = None, None, None
+        with warnings_as_notes(self._caught):
+            if not self.task.is_rectangular:
+                case = self._measure()
+                if self.task.kind != "assumed":
+                    self.confusion = find_source(case, self.seed)
+                    wrong = self.confusion.wrong
+        self.noise = summarize(self.task, self.known, self.learner.classes_, wrong)
+        guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
+        if self.task.kind == "nothing" and not guessed:
+            self._caught.insert(0, BELIEVED)
+        self.notes = [*self._notes([]), *self.noise.doubts()]
+        rounds = self.learner.history_.get("relabelled")
+        if rounds is not None:
+            if getattr(self.learner, "noise_depends_on_rows_", False):
+                self.notes.append(HELD_BY_COUNTS)
+            elif len(rounds) == 0 and self.source.settings.relabel:
+                self.notes.append(NOT_MADE)
+        if (why := export_obstacle(self.learner)) is not None:
+            self.notes.append(in_options(why))
+
+    def write_report(self, path: Path, force: bool) -> None:
+        """Write the report: on all rows, or on a sample of rows on disk."""
+        from unconfused._report.gather import gather
+        from unconfused._report.html.page import write_page
+        from unconfused._report.tables import RowListing
+
+        task, sample, identity = self.task, self.sample, self.known.identity
+        rows = np.arange(len(task.place)) if sample is None else sample.rows
+        table = task.table if sample is None else sample.table
+        title, text = None, self._text_column()
+        if len(rows) < len(task.place):
+            total = f"{len(rows):,} of {len(task.place):,} rows, drawn at random"
+            title = f"Are these labels right? ({total})"
+        listing = RowListing(
+            names=table[identity] if identity else task.place[rows],
+            texts=table[text[0]].fillna("").astype(str).to_numpy() if text else None,
+            contents=self._contents(task.place[rows]),
+        )
+        page = gather(
+            self.model,
+            self.plan.rows if sample is None else self.plan.rows[rows],
+            task.y.take_items(rows) if task.kind == "votes" else task.y[rows],
+            y_true=None if task.y_true is None else task.y_true[rows],
+            listing=listing,
+            title=title,
+            random_state=self.seed,
+            accuracy=self.accuracy,
+            source=self.confusion,
+        )
+        write_page(page, path, force=force)
+
+    def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
+        """Return access to the rows at these places of the file; None if it has none by number."""
+        from unconfused._report.tables import RowContents
+        from unconfused.cli.input.verdict_truth import left_out
+
+        known, table = self.known, self.task.table
+        hidden = [known.identity, known.truth, *self._text_column()]
+        given: dict[str, Any] = {
+            "shown": shown,
+            "leave_out": left_out(known),
+            "hidden": [] if shown is not None else [*filter(None, hidden), *known.annotators],
+        }
+        if self.sample is None:
+            fetch = table.iloc.__getitem__ if self.task.is_frame else table.__getitem__
+            return RowContents(fetch, **given)
+        if self.plan.columns is None:
+            return None
+        names = [one for one in (known.label, known.identity) if one is not None]
+
+        def read(rows: list[int]) -> Any:
+            return self.source.parts().rows([int(places[row]) for row in rows], names)
+
+        return RowContents(read, **given)
+
+    def _text_column(self) -> list[str]:
+        return [] if self.plan.columns is None else self.plan.columns.text[:1]
+
+    def save(self, path: Path, force: bool) -> None:
+        """Save the model, with the verdict as metadata."""
+        from unconfused import save
+
+        metadata = {"label": self.known.label, "verdict": self.noise.as_dict()}
+        if self.accuracy is not None:
+            metadata["accuracy"] = asdict(self.accuracy)
+        save(self.plan.model, path, force=force, metadata=metadata)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `fit --json` prints."""
+        return {
+            "verdict": self.noise.as_dict(),
+            "accuracy": None if self.accuracy is None else asdict(self.accuracy),
+            "rows": len(self.task.place),
+            "learner": type(self.learner).__name__,
+            "classes": self.learner.classes_.tolist(),
+            "class_shares": self.learner.class_prior_.tolist(),
+            "confusion": self.learner.confusion_.tolist(),
+            "noisy_weight": getattr(self.learner, "noisy_weight_", None),
+            "columns": columns_as_dict(self.plan.columns),
+            "notes": self.notes,
+        }
+
+    def _weight_in_words(self) -> list[str]:
+        """Return the weight of noisy rows beside trusted ones."""
+        weight = getattr(self.learner, "noisy_weight_", None)
+        if weight is None or self.task.kind == "votes":
+            return []
+        if self.task.trusted.all() or not self.task.trusted.any():
+            return []
+        if weight == 1:
+            return ["Noisy and trusted rows have the same weight."]
+        if weight == 0:
+            return ["The noisy labels were of no help: they have weight 0."]
+        return [f"A noisy row has {weight:.2g} times the weight of a trusted one."]
+
+    def show(self, output: Path, report: Path | None) -> None:
+        """Print a summary."""
+        out = console()
+        if self.accuracy is not None:
+            out.print(accuracy_words(self.accuracy), style="bold")
+        out.print(self.noise.sentence(), style="bold")
+        out.print(self.noise.source)
+        names = class_names(self.learner.classes_)
+        few = f": {shorten(', '.join(names))}" if len(names) <= MOST_NAMES else ""
+        out.print(
+            f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
+            f"{len(names)} classes{few}."
+        )
+        for line in [*describe_columns(self.plan), *self._weight_in_words()]:
+            out.print(line)
+        out.print(f"Model: {output}")
+        if report is not None:
+            out.print(f"Report: {report}")
+        say_notes(self.notes)
+
+    def judge_rows(self, top: int | None, kept: list[str], details: bool) -> ReportData:
+        """Rank the `top` rows by how likely their label is wrong.
+
+        With `details` they have their names and columns, of which those `kept` are shown.
+        """
+        from unconfused._report.gather import gather
+        from unconfused._report.tables import RowListing
+
+        task, identity, contents = self.task, self.known.identity, None
+        named: Any = None
+        most = len(task.place) if self.sample is None else min(len(task.place), MOST_STREAMED)
+        with warnings_as_notes(self._caught):
+            self.source.stage("Computing out-of-fold predictions")
+            if details:
+                named = task.place
+                if identity and self.sample is None:
+                    named = task.table[identity]
+                elif identity:
+                    rows = self.source.parts().rows(task.place.tolist(), [identity], [identity])
+                    named = rows[identity].tolist()
+                contents = self._contents(task.place, kept or None)
+            self._measure()
+            page = gather(
+                self.model,
+                self.plan.rows,
+                task.y,
+                y_true=task.y_true,
+                listing=RowListing(most if top is None else top, named, contents=contents),
+                sensitivity=False,
+                random_state=self.seed,
+                accuracy=self.accuracy,
+            )
+        self.notes = self._notes(page.notes)
+        if top is None and most < page.n_ranked:
+            self.notes.append(
+                f"With --stream only the {most:,} most suspicious rows are listed; see --top."
+            )
+        return page
+
+    def frame_of(self, page: ReportData, columns: tuple[str, ...], kept: list[str]) -> Any:
+        """Return the rows of a page as a frame.
+
+        `columns` are the names for row number, label, suggestion and probability; columns of the
+        data that are `kept` stand after the first.
+        """
+        import pandas as pd
+
+        identity, classes = self.known.identity, self.learner.classes_
+        places = [int(self.task.place[one.row]) for one in page.rows]
+        row, label, suggested, wrong = columns
+        frame: dict[str, Any] = {row: places}
+        copied = [*([identity] if identity is not None else []), *kept]
+        if copied:
+            if self.sample is None:
+                some = self.task.table.iloc[[one.row for one in page.rows]]
+            else:
+                some = self.source.parts().rows(places, [copied[0]])
+            require_columns(some, copied)
+            frame |= {name: some[name].to_numpy() for name in copied}
+        frame[label] = classes[[one.label for one in page.rows]]
+        frame[suggested] = classes[[one.suggested for one in page.rows]]
+        frame[wrong] = [one.wrong for one in page.rows]
+        return pd.DataFrame(frame)

@@ -1,0 +1,216 @@
+"""What commands say of the labels and the columns: `NoiseSummary`, `show_columns` and others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from unconfused._report.source import checked_in_words
+from unconfused._text.printable import printable
+from unconfused._text.words import class_names, count
+from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
+from unconfused._typing import Labels
+from unconfused.cli.console import console
+from unconfused.cli.errors import in_options
+from unconfused.cli.input.label_columns import label_texts, present_labels
+
+if TYPE_CHECKING:
+    from unconfused._columns.kinds import ColumnPlan
+    from unconfused.cli.input.label_options import LabelOptions
+    from unconfused.cli.input.task import Kind, Task
+    from unconfused.cli.model import Plan
+
+HARDLY_SO_MANY = 0.5
+"""Share of wrong labels from which an estimate without trusted rows is not credible."""
+
+MOST_LISTED = 12
+"""Columns of a kind that the table of columns lists."""
+
+MOST_NAMES = 6
+"""Columns of a kind that are listed by name; beyond that, only their number."""
+
+KINDS = {
+    "numbers": ("number", "numbers", "--categories, --ignore"),
+    "categories": ("category", "categories", "--text, --ignore"),
+    "text": ("text", "texts", "--categories, --ignore"),
+    "dates": ("date", "dates", "--categories, --ignore"),
+}
+"""One and many columns of a kind, and the options that make another kind of them."""
+
+
+@dataclass(frozen=True)
+class NoiseSummary:
+    """The share of wrong labels, and the most frequent mix-up, in words.
+
+    Attributes
+    ----------
+    found : the numbers
+    classes : what the mix-up's places refer to
+    kind : what was known
+    source : what the numbers are based on, in words
+    """
+
+    found: WrongLabels
+    classes: Labels
+    kind: Kind
+    source: str
+
+    @property
+    def wrong_share(self) -> float:
+        """Share of wrong labels; 0 if all were taken as right."""
+        return 0.0 if self.found.basis == "assumed" else self.found.share
+
+    def sentence(self) -> str:
+        """Return a one-line summary."""
+        if self.found.basis == "assumed" and self.kind == "given":
+            return "Some labels are not classes, so how many are wrong is not counted."
+        what = "answers" if self.kind == "votes" else "labels"
+        return self.found.sentence(class_names(self.classes), what)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        known, names, pair = self.found.basis != "assumed", self.classes.tolist(), self.found.pair
+        return {
+            "wrong_share": self.wrong_share,
+            "low": self.found.low if known else None,
+            "high": self.found.high if known else None,
+            "true": None if pair is None else names[pair[0]],
+            "label": None if pair is None else names[pair[1]],
+            "pair_share": self.found.pair_share,
+            "kind": self.kind,
+            "source": self.source,
+            "sentence": self.sentence(),
+        }
+
+    def doubts(self) -> list[str]:
+        """Return a note if an estimate without trusted rows is not credible."""
+        if self.kind != "nothing" or self.wrong_share < HARDLY_SO_MANY:
+            return []
+        return [
+            "An estimate this high usually means that the features say little about the classes "
+            "(is there a text column to pass to --text?), not that the labels are this bad."
+        ]
+
+
+def basis_of(task: Task) -> Basis:
+    """Return what a summary of the labels is based on."""
+    return "guessed" if task.kind == "nothing" else task.kind
+
+
+def summarize(
+    task: Task, known: LabelOptions, classes: Labels, found: WrongLabels | None = None
+) -> NoiseSummary:
+    """Summarize the labels of a task; without numbers, say why there are none."""
+    if found is None:
+        found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
+    return NoiseSummary(found, classes, task.kind, _source_words(task, known))
+
+
+def _source_words(task: Task, known: LabelOptions) -> str:
+    """Say what the summary is based on, in terms of files and options."""
+    where, option = "", " (--truth)"
+    if task.kind == "assumed":
+        option = " (--trust-labels)"
+    elif task.kind == "given":
+        where = f"the confusion matrix in {known.confusion}"
+    elif task.kind == "trusted" and task.checked is not None:
+        return _of_verdicts(task, str(known.verdicts))
+    elif task.kind == "trusted":
+        where = f"{_checked(task, task.y_true)} (column {known.truth!r})"
+    elif task.kind == "votes":
+        where = f"{count(task.y.n_annotators, 'annotator')} in {count(len(task.y), 'answer')} on "
+        where += count(len(task.place), "row")
+    return SOURCES[basis_of(task)].format(where=where, option=option)
+
+
+def _of_verdicts(task: Task, where: str) -> str:
+    """Say on which verdicts the summary is based: those on rows drawn by chance."""
+    checked = task.verdicts()
+    n_known, n_drawn = int(checked.known.sum()), int(checked.representative.sum())
+    if not n_drawn:
+        return (
+            f"None of the {n_known:,} verdicts ({where}) is on a row drawn at random, so this is "
+            "an estimate from features and labels alone. Check some rows with `unconfused review`."
+        )
+    found = f"{_checked(task, checked.y_random)}, drawn at random ({where})"
+    others = f" The other {n_known - n_drawn:,} verdicts are learnt from, and not counted."
+    return f"Based on {found}.{others if n_known > n_drawn else ''}"
+
+
+def _checked(task: Task, truth: Any) -> str:
+    y = np.asarray(task.y)
+    return checked_in_words(truth, y, present_labels(truth) & present_labels(y))
+
+
+def columns_as_dict(columns: ColumnPlan | None) -> dict[str, Any] | None:
+    """Return the kind of each column, for --json."""
+    if columns is None:
+        return None
+    return {kind: getattr(columns, kind) for kind in KINDS} | {
+        "left_out": columns.left_out,
+        "notes": [in_options(note) for note in columns.notes],
+    }
+
+
+def show_columns(plan: Plan) -> None:
+    """Print on stderr what each column was taken for, and the options that change it."""
+    if plan.columns is None:
+        return
+    table = Table(title="Columns", title_justify="left")
+    table.add_column("read as", no_wrap=True)
+    table.add_column("columns", overflow="fold")
+    table.add_column("to change", no_wrap=True)
+    for kind, (_, many, options) in KINDS.items():
+        names = getattr(plan.columns, kind)
+        if names:
+            more = len(names) - MOST_LISTED
+            shown = ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+            table.add_row(many, Text(printable(shown)), options)
+    left = list(plan.columns.left_out.items())
+    for name, why in left[:MOST_LISTED]:
+        options = "--numbers" if "as numbers" in why else "--text, --categories"
+        reason = why.split(". ")[0].rstrip(".")
+        table.add_row("left out", Text(printable(f"{name}: {reason}")), options)
+    if len(left) > MOST_LISTED:
+        table.add_row("left out", f"{len(left) - MOST_LISTED:,} more (--json lists all)", "")
+    console(stderr=True).print(table)
+
+
+def describe_columns(plan: Plan) -> list[str]:
+    """Describe the kinds of the columns in a few lines."""
+    if plan.columns is None:
+        how = "scaled" if plan.is_scaled else "not scaled"
+        return [f"Features: {plan.rows.shape[1]:,} columns without names, {how}."]
+    found = []
+    for kind, (one, many, _) in KINDS.items():
+        names = getattr(plan.columns, kind)
+        listed = f" ({', '.join(names)})" if len(names) <= MOST_NAMES else ""
+        found += [f"{len(names)} {one if len(names) == 1 else many}{listed}"] if names else []
+    said = [in_options(line) for line in plan.columns.in_words()]
+    more = len(said) - MOST_NAMES
+    lines = [f"Features: {'; '.join(found)}.", *said[:MOST_NAMES]]
+    return [*lines, f"Likewise {more} more columns (--json lists all)."] if more > 0 else lines
+
+
+def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
+    """Warn of feature columns that hold class names, perhaps true labels."""
+    if plan.columns is None:
+        return []
+    names = {str(one) for one in classes.tolist()}
+    candidates = [*plan.columns.categories]
+    if len(names) > 2:  # with two classes, any column of 0 and 1 would do
+        candidates += plan.columns.numbers
+    found = []
+    for column in candidates:
+        held = plan.columns.values.get(column)
+        values = set(label_texts(held)) - {None} if held else set()
+        if len(values) > 1 and values <= names and len(values) > len(names) / 2:
+            found.append(
+                f"The column {column!r} holds class names, and is used as a feature. If it holds "
+                "true or other labels, pass it to --truth or --ignore."
+            )
+    return found

@@ -1,0 +1,258 @@
+"""Two data sets of UCI: handwritten digits and printed letters."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import fetch_openml, load_digits
+
+from unconfused._typing import FloatArray, IntArray
+from unconfused.datasets._home import (
+    RETRIES,
+    DataHome,
+    Subset,
+    TableFile,
+    as_numbers,
+    documented,
+    downloading,
+    find_data_home,
+    hand_over,
+    parts_of,
+    read_rows,
+    what_is_missing,
+)
+
+CACHED_NAME = "openml.npz"
+
+DIGITS = {
+    "train": TableFile(
+        "optdigits.tra",
+        "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd",
+        n_columns=65,
+        n_rows=3823,
+    ),
+    "test": TableFile(
+        "optdigits.tes",
+        "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
+        n_columns=65,
+        n_rows=1797,
+    ),
+}
+LETTER = TableFile(
+    "letter-recognition.data",
+    "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
+    n_columns=17,
+    n_rows=20_000,
+)
+OPENML_SHAPES = {"optdigits": (5620, 64), "letter": (20_000, 16)}
+
+N_TRAINING_LETTERS = 16_000
+LETTER_FEATURES = [
+    "x-box", "y-box", "width", "high", "onpix", "x-bar", "y-bar", "x2bar",
+    "y2bar", "xybar", "x2ybr", "xy2br", "x-ege", "xegvy", "y-ege", "yegvx",
+]  # fmt: skip
+
+
+@documented
+def fetch_optdigits(
+    *,
+    data_home: DataHome = None,
+    subset: Subset = "train",
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    download_if_missing: bool = True,
+) -> Any:
+    """Load the UCI handwritten digits, 64 features and 10 classes.
+
+    Optical recognition of handwritten digits (E. Alpaydin and C. Kaynak, UCI, 1998; CC BY 4.0).
+    Bitmaps of digits reduced to 8 x 8 counts of inked pixels, each from 0 to 16: 3,823 training
+    rows written by 30 people and 1,797 test rows written by 13 others.
+
+    The files ``optdigits.tra`` and ``optdigits.tes`` of UCI are read from the sub-folder
+    ``optdigits``. Without them the test rows are those that scikit-learn ships as ``load_digits``,
+    and the training rows are the others of OpenML's ``optdigits``, downloaded once.
+
+    Parameters
+    ----------
+    $data_home
+    subset : {"train", "test", "all"}, default="train"
+        The training rows, the test rows, or the first then the second.
+    $return_X_y
+    $as_frame
+    $download_if_missing
+
+    Returns
+    -------
+    Bunch or (data, target)
+        With ``data`` (floats), ``target`` (integers 0 to 9), ``frame``, ``feature_names``,
+        ``target_names`` and ``DESCR``.
+
+    $raises
+
+    Examples
+    --------
+    >>> from unconfused.datasets import fetch_optdigits
+    >>> X, y = fetch_optdigits(subset="test", return_X_y=True)
+    >>> X.shape, y[:5]
+    ((1797, 64), array([0, 1, 2, 3, 4]))
+    """
+    folder = find_data_home(data_home) / "optdigits"
+    parts = [_digits(part, folder, download_if_missing) for part in parts_of(subset)]
+    return hand_over(
+        fetch_optdigits,
+        np.concatenate([data for data, _ in parts]),
+        np.concatenate([target for _, target in parts]),
+        feature_names=[f"pixel_{row}_{column}" for row in range(8) for column in range(8)],
+        target_names=np.arange(10),
+        return_X_y=return_X_y,
+        as_frame=as_frame,
+    )
+
+
+def _digits(part: str, folder: Path, download: bool) -> tuple[FloatArray, IntArray]:
+    table = DIGITS[part]
+    missing = what_is_missing(folder, [table.name])
+    if missing is None:
+        rows = as_numbers(folder / table.name, np.array(read_rows(folder, table)))
+        return rows[:, :-1], rows[:, -1].astype(np.intp)
+    if part == "test":
+        data, target = load_digits(return_X_y=True)
+        return data, target.astype(np.intp)
+    data, classes = fetch_from_openml(folder, missing, download=download)
+    return _without_test_rows(data, classes.astype(np.intp))
+
+
+def _without_test_rows(data: FloatArray, target: IntArray) -> tuple[FloatArray, IntArray]:
+    """Remove the rows of ``load_digits``: OpenML has both parts of UCI in one table.
+
+    No row is in both parts, so comparing the rows finds them wherever OpenML put them.
+    """
+    test_data, test_target = load_digits(return_X_y=True)
+    test_rows = {row.tobytes() for row in np.column_stack([test_data, test_target])}
+    rows = np.column_stack([data, target]).astype(np.float64)
+    kept = np.array([row.tobytes() not in test_rows for row in rows])
+    if data.shape[0] - kept.sum() != test_data.shape[0]:
+        raise ValueError(
+            f"OpenML's copy of 'optdigits' holds {data.shape[0] - kept.sum()} of the "
+            f"{test_data.shape[0]} test rows, so its training rows cannot be told apart."
+        )
+    return data[kept], target[kept]
+
+
+@documented
+def fetch_letter(
+    *,
+    data_home: DataHome = None,
+    subset: Subset = "all",
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    download_if_missing: bool = True,
+) -> Any:
+    """Load the UCI letters, 16 features and 26 classes.
+
+    Letter recognition (P. W. Frey and D. J. Slate, UCI, 1991; CC BY 4.0). Images of the 26 capital
+    letters in 20 fonts, randomly distorted and described by 16 integers from 0 to 15 (moments and
+    counts of edges): 20,000 rows, about 770 of each letter, in random order.
+
+    The file ``letter-recognition.data`` of UCI is read from the sub-folder ``letter``. Without it
+    the set is downloaded once from OpenML, where it is called ``letter``.
+
+    Parameters
+    ----------
+    $data_home
+    subset : {"train", "test", "all"}, default="all"
+        All 20,000 rows; or the split its donors used, the first 16,000 rows and the last 4,000.
+    $return_X_y
+    $as_frame
+    $download_if_missing
+
+    Returns
+    -------
+    Bunch or (data, target)
+        With ``data`` (floats), ``target`` (strings "A" to "Z"), ``frame``, ``feature_names``,
+        ``target_names`` and ``DESCR``.
+
+    $raises
+
+    Examples
+    --------
+    >>> from unconfused.datasets import fetch_letter
+    >>> X, y = fetch_letter(return_X_y=True)  # doctest: +SKIP
+    >>> X.shape  # doctest: +SKIP
+    (20000, 16)
+    """
+    folder, parts = find_data_home(data_home) / "letter", parts_of(subset)
+    missing = what_is_missing(folder, [LETTER.name])
+    if missing is None:
+        rows = np.array(read_rows(folder, LETTER))
+        data, target = as_numbers(folder / LETTER.name, rows[:, 1:]), rows[:, 0]
+    else:
+        data, target = fetch_from_openml(folder, missing, download=download_if_missing)
+    letters = np.array(list(ascii_uppercase))
+    if unknown := set(target.tolist()) - set(letters.tolist()):
+        raise ValueError(f"The Letter data in {folder} has classes that are no letters: {unknown}.")
+    chosen = slice(
+        0 if "train" in parts else N_TRAINING_LETTERS,
+        None if "test" in parts else N_TRAINING_LETTERS,
+    )
+    return hand_over(
+        fetch_letter,
+        data[chosen],
+        target[chosen].astype("U1"),
+        feature_names=LETTER_FEATURES,
+        target_names=letters,
+        return_X_y=return_X_y,
+        as_frame=as_frame,
+    )
+
+
+def fetch_from_openml(
+    folder: Path, missing: str, *, download: bool
+) -> tuple[FloatArray, NDArray[np.str_]]:
+    """Fetch the numbers and classes of the set that the folder is named after.
+
+    scikit-learn checks OpenML's own checksum. What it parsed is kept beside its cache as one small
+    file, which is quicker to read and shows without a request that the set is here.
+    """
+    kept = folder / CACHED_NAME
+    if kept.is_file():
+        try:
+            with np.load(kept, allow_pickle=False) as arrays:
+                data, target = arrays["data"], arrays["target"]
+        except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+            raise ValueError(
+                f"{kept} is damaged ({error}). Remove it to have the set downloaded again."
+            ) from error
+    elif not download:
+        raise FileNotFoundError(missing)
+    else:
+        with downloading("OpenML", missing):
+            bunch = fetch_openml(
+                folder.name,
+                version=1,
+                data_home=str(folder),
+                as_frame=False,
+                parser="liac-arff",  # which needs no pandas
+                **RETRIES,
+            )
+        data = np.asarray(bunch.data, dtype=np.float64)
+        target = np.asarray(bunch.target).astype(str)
+    shape = OPENML_SHAPES[folder.name]
+    if data.shape != shape or target.shape != shape[:1]:
+        raise ValueError(
+            f"OpenML's copy of {folder.name!r} has data of shape {data.shape} and "
+            f"{target.shape[0]} classes, expected shape {shape}."
+        )
+    if not kept.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        # Written aside and then renamed: an interrupted write must not leave half a file.
+        aside = folder / f"openml.{os.getpid()}.npz"
+        np.savez_compressed(aside, data=data, target=target)
+        aside.replace(kept)
+    return data, target
