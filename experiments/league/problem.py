@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils import _safe_indexing
 
 from experiments.league.data import CROWD, SOURCES, DataSet, load
 from experiments.league.noises import NOISES, matrix_behind, seen_labels
@@ -84,10 +85,10 @@ class Problem:
         votes = None if self.votes is None else self.votes[rows]
         return replace(
             self,
-            X=self.X[rows],
+            X=_safe_indexing(self.X, rows),
             seen=self.seen[rows],
             truth=self.truth[rows],
-            raw=self.raw[rows],
+            raw=_safe_indexing(self.raw, rows),
             votes=votes,
         )
 

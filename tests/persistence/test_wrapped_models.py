@@ -50,6 +50,13 @@ def test_a_guessed_matrix_is_kept(tmp_path):
 def test_parts_that_do_not_fit_are_refused(tmp_path):
     X, truth = make_blobs(90, centers=3, random_state=0)
     model = UnconfusedClassifier(RandomForestClassifier(2), C, max_rounds=0).fit(X, truth)
-    object.__setattr__(model._calibration, "shift", np.zeros(5))
-    with pytest.raises(ModelFileError, match="do not fit each other"):
-        save(model, tmp_path / "model.skops")
+    first, shift = model._readings[0], model._readings[0].calibration.shift
+    for part, name, right, wrong in (
+        (first, "of", first.of, 1),  # there is one classifier
+        (first.calibration, "shift", shift, np.zeros(5)),
+    ):
+        object.__setattr__(part, name, wrong)
+        with pytest.raises(ModelFileError, match="do not fit each other"):
+            save(model, tmp_path / "model.skops")
+        object.__setattr__(part, name, right)
+    save(model, tmp_path / "model.skops")

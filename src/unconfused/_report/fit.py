@@ -39,16 +39,17 @@ def convergence_of(final: Any) -> Convergence:
 
 def _of_rounds(final: UnconfusedClassifier) -> Convergence:
     name, changed = type(final.estimator).__name__, final.history_["relabelled"]
-    taught = {
-        "rounds": "It was trained on the probable classes of the rows, predicted out of fold; "
-        "below is the share of rows whose class changed.",
-        "labels": "It was trained on the labels: rounds of relabelling did not help, or there was "
-        "nothing to correct.",
-        "mixed": "It was trained on the labels, and the truth where known: that predicts held-out "
-        "trusted rows better than rounds of relabelling.",
-        "trusted": "It was trained on the trusted rows alone: that predicts held-out ones better "
-        "than rounds of relabelling.",
-    }[final.taught_]
+    words = {
+        "rounds": "the probable classes of the rows, predicted out of fold",
+        "labels": "the labels",
+        "mixed": "the labels, and the truth where known",
+        "trusted": "the trusted rows alone",
+    }
+    shares = sorted(final.shares_.items(), key=lambda item: -item[1])
+    learnt = "; ".join(f"{words[name]} ({share:.0%})" for name, share in shares if share > 0)
+    taught = f"The averaged models were trained on: {learnt}."
+    if len(changed):
+        taught += " Below is the share of rows whose class changed."
     return Convergence(
         "rounds",
         f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {taught}",

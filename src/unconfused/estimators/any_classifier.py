@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -13,7 +14,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
-from unconfused.confusion.estimation.calibration import Calibration
 from unconfused.confusion.estimation.class_probabilities import evidence_of
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.confusion.noisy import CAVEAT
@@ -31,8 +31,8 @@ from unconfused.estimators.annotators.crowd import (
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.search import FEWEST_LABELS
 from unconfused.estimators.wrapping.base import Base
-from unconfused.estimators.wrapping.candidates import Candidate, choose, found_by
-from unconfused.estimators.wrapping.soft_rounds import CrossFitted, FromLabels, SoftRounds
+from unconfused.estimators.wrapping.pool import Pool, Reading, pool_models
+from unconfused.estimators.wrapping.soft_rounds import CrossFitted, SoftRounds
 from unconfused.estimators.wrapping.task import Task, given_splits, open_task
 
 MOST_FITS, MOST_ROUNDS = 30, 4
@@ -55,7 +55,9 @@ class UnconfusedClassifier(ScoredByTruth):
     pipeline. The classifier is fitted to the labels out of fold, and its probabilities are
     calibrated and unmixed through the matrix. With each row's own label, Bayes' rule gives the
     posterior of its class, to which the classifier is fitted. Further rounds repeat this with
-    better models, as long as held-out labels do not become less likely.
+    better models, as long as held-out labels do not become less likely. In the end the models
+    before and after the rounds, and simple ones where rows are trusted, are averaged by what
+    held-out rows say of them.
 
     Parameters
     ----------
@@ -90,15 +92,17 @@ class UnconfusedClassifier(ScoredByTruth):
     Attributes
     ----------
     classes_ : the sorted classes
-    estimator_ : the fitted classifier. Its own probabilities are not calibrated, and without rounds
-        they are those of labels: use `predict_proba` of this object
+    estimators_ : the fitted classifiers that are averaged, one to four. Their own probabilities are
+        not calibrated, and some are those of labels: use `predict_proba` of this object
+    estimator_ : the one with the largest share
     confusion_ : (Q, Q), the matrix in use, refined or not
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_rounds_ : number of rounds made
     n_fits_ : number of fits of the classifier
-    taught_ : what the classifier was fitted to: "rounds" (posteriors), "labels", or, if these
-        predict held-out trusted rows clearly better, "mixed" (labels, and the truth where known) or
-        "trusted"
+    shares_ : dict, share in the average of the classifier fitted to posteriors ("rounds"), to
+        "labels", to labels and the truth where known ("mixed"; of votes, to majorities), and to
+        "trusted" rows alone
+    taught_ : what `estimator_` was fitted to, as in `shares_`
     history_ : dict of arrays: `relabelled`, the share of the rows whose class changed in each round
     guessed_confusion_ : ConfusionEstimate, if the matrix was estimated from the labels alone
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), if the labels
@@ -110,12 +114,13 @@ class UnconfusedClassifier(ScoredByTruth):
 
     Notes
     -----
-    With trusted rows, two simple models are candidates as well: the classifier fitted to labels and
-    truths mixed, and to the trusted rows alone. They are compared on held-out trusted rows.
+    The average is of logarithms of calibrated probabilities, with the weights that make held-out
+    trusted rows likeliest; with too few of these, held-out labels through the matrix. With "auto"
+    and nothing known, labels are believed unless rounds predict held-out ones beyond chance better.
 
-    With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round and a final one: at
-    most 27, and 4 more on the trusted rows. Posteriors are taught by repeating a row for each class
-    of probability 0.05 or more, so that fits of rounds take somewhat longer than others.
+    With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round, 4 to the trusted
+    rows and one for each model in the average: at most 30. Posteriors are taught by repeating a
+    row for each class of probability 0.05 or more, so that fits of rounds take somewhat longer.
 
     Ctrl-C ends the rounds: the classifier is fitted once more, to what they have found so far. A
     second interrupt leaves the object as it was before.
@@ -153,14 +158,15 @@ class UnconfusedClassifier(ScoredByTruth):
     class_prior_: FloatArray
     n_rounds_: int
     n_fits_: int
+    estimators_: list[Any]
+    shares_: dict[str, float]
     taught_: str
     history_: dict[str, FloatArray]
     annotators_: Labels
     annotator_confusion_: FloatArray
     annotator_silence_: FloatArray
     guessed_confusion_: ConfusionEstimate
-    _calibration: Calibration | None
-    _from_labels: FromLabels | None
+    _readings: list[Reading] | None
 
     def __init__(
         self,
@@ -231,6 +237,7 @@ class UnconfusedClassifier(ScoredByTruth):
             first=task.first,
             mixing=task.mixing,
             crowd=task.crowd,
+            recounts=not task.rules,
             prior_counts=task.prior_counts,
             n_folds=int(self.cv) if splits is None else len(splits),
             splits=splits,
@@ -241,25 +248,25 @@ class UnconfusedClassifier(ScoredByTruth):
         self.classes_ = task.classes
         interrupted = False
         try:
-            chosen = self._run(task, rounds)
+            pool = self._run(task, rounds)
         except KeyboardInterrupt:
             if rounds.at_first is None:  # no model yet
                 raise
-            chosen, interrupted = found_by(rounds)[0], True
-        self._publish(task, rounds, chosen)
+            pool, interrupted = pool_models(rounds, complete=False), True
+        self._publish(task, rounds, pool)
         if interrupted:
             raise FitInterrupted
         return self
 
-    def _run(self, task: Task, rounds: SoftRounds) -> Candidate:
-        """Make the rounds, and choose what to fit to."""
+    def _run(self, task: Task, rounds: SoftRounds) -> Pool | None:
+        """Make the rounds and average what they find; None if labels are believed."""
         n_rounds = self._most_rounds(task, rounds.n_folds)
         if task.nothing_to_mend or (task.guesses and not n_rounds):
-            return Candidate("labels", rounds.first)
+            return None
         if task.guesses:
             rounds.guess_matrix(FEW_COUNTS)
         rounds.rounds(n_rounds)
-        return choose(rounds)
+        return None if rounds.at_first is None else pool_models(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:
         if not isinstance(self.max_rounds, str):
@@ -267,37 +274,33 @@ class UnconfusedClassifier(ScoredByTruth):
         counted = np.count_nonzero(task.seen.sample_weight)
         if counted < FEWEST_LABELS * len(task.classes):
             return 0
-        believers = bool(task.trusted.any()) * (1 if task.crowd is None else 2)
-        others = folds + folds * (folds - 1) // 2 + folds * believers + 1
+        believers = int(task.trusted.any()) + (task.crowd is not None)
+        others = folds + folds * (folds - 1) // 2 + (folds + 1) * believers + 2
         return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
 
-    def _publish(self, task: Task, rounds: SoftRounds, chosen: Candidate) -> None:
-        """Fit to what was chosen, and set the fitted attributes."""
+    def _publish(self, task: Task, rounds: SoftRounds, pool: Pool | None) -> None:
+        """Fit the models of the average, and set the fitted attributes."""
         for name in STALE:
             self.__dict__.pop(name, None)
-        n_classes, weight, judged = len(task.classes), task.seen.sample_weight, chosen.judged
-        self.taught_ = chosen.name
-        self.estimator_ = rounds.base.fit(rounds.X, chosen.taught)
-        self._calibration = None if judged is None else judged.calibration
-        self._from_labels = chosen.from_labels
-        if judged is None:
-            posterior = np.eye(n_classes)[task.first.classes]
-            matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
-        else:
-            posterior, matrix = judged.posterior, judged.seen.matrix
-            said = judged.logs if chosen.logs is None else chosen.logs
-            self._cross_fitted = CrossFitted(
-                judged.seen.codes,
-                judged.calibration.apply(judged.logs),
-                posterior,
-                said.argmax(axis=1),
-            )
+        n_classes, weight = len(task.classes), task.seen.sample_weight
+        self.shares_, self._readings, taught = {"labels": 1.0}, None, [rounds.first]
+        posterior = np.eye(n_classes)[task.first.classes]
+        matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
+        if pool is not None:
+            self._cross_fitted = pool.found
+        if pool is not None and pool.members:
+            self.shares_, self._readings, taught = pool.shares, pool.readings, pool.training_sets
+            posterior, matrix = pool.found.posterior, pool.seen.matrix
             if rounds.guessed_counts is not None and matrix is not None:
                 self.guessed_confusion_ = ConfusionEstimate(
                     matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
                 )
+        self.estimators_ = [rounds.base.fit(rounds.X, one) for one in taught]
+        self.estimator_ = self.estimators_[0]
+        self.taught_ = max(self.shares_, key=self.shares_.__getitem__)
         if task.crowd is not None and task.annotators is not None:
-            counted = weight[:, np.newaxis] * posterior
+            said = task.crowd.majority() if task.rules else posterior
+            counted = weight[:, np.newaxis] * said
             self.annotators_ = task.annotators
             self.annotator_confusion_, silence = split_silence(
                 annotator_matrices(task.crowd, counted), task.silent
@@ -309,28 +312,27 @@ class UnconfusedClassifier(ScoredByTruth):
         assert matrix is not None
         self.confusion_ = matrix
         self.class_prior_ = weight @ posterior / weight.sum()
-        self.n_rounds_ = len(rounds.changed) if chosen.name == "rounds" else 0
-        self.n_fits_ = rounds.n_fits + 1
+        self.n_rounds_ = len(rounds.changed) if self.shares_.get("rounds") else 0
+        self.n_fits_ = rounds.n_fits + len(self.estimators_)
         self.history_ = {"relabelled": np.array(rounds.changed)}
 
     def predict(self, X: Any) -> Labels:
         """Predict the true class of every row."""
         check_is_fitted(self)
-        if self._calibration is None:
+        if self._readings is None:
             return np.asarray(self.estimator_.predict(X))
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every true class for every row, (n, Q)."""
         check_is_fitted(self)
-        base = Base(self.estimator_, self.classes_, 0)
-        logs = base.log_probabilities(self.estimator_, X)
-        if self._from_labels is not None:
-            logs = self._from_labels.logs(logs)
-        if self._calibration is not None:
-            return self._calibration.apply(logs)
-        table = np.exp(logs)
-        return np.asarray(table / table.sum(axis=1, keepdims=True))
+        base = Base(self.estimator, self.classes_, 0)
+        logs = [base.log_probabilities(one, X) for one in self.estimators_]
+        if self._readings is None:
+            table = np.exp(logs[0])
+            return np.asarray(table / table.sum(axis=1, keepdims=True))
+        scores = sum(one.scores(logs[one.of]) for one in self._readings)
+        return np.asarray(softmax(scores, axis=1))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`."""

@@ -40,10 +40,13 @@ class Calibration:
     shift: FloatArray
     floor: float = 0.0
 
+    def scores(self, logs: FloatArray) -> FloatArray:
+        """Return logarithms of calibrated probabilities, each row up to a constant."""
+        return np.asarray(self.power * raise_to(self.floor, logs) + self.shift)
+
     def apply(self, logs: FloatArray) -> FloatArray:
         """Return calibrated probabilities, given log-probabilities."""
-        raised = self.power * raise_to(self.floor, logs) + self.shift
-        return np.asarray(softmax(raised, axis=1))
+        return np.asarray(softmax(self.scores(logs), axis=1))
 
 
 def raise_to(floor: float, logs: FloatArray) -> FloatArray:
@@ -77,6 +80,17 @@ def best_floor(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> fl
         return float(weight @ np.log(np.maximum(chance, 1e-300)))
 
     return max(FLOORS, key=likelihood)
+
+
+def evidence_loss(
+    scores: FloatArray, evidence: FloatArray, weight: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return minus the log-likelihood of the evidence, and its gradient by the scores, (n, Q)."""
+    probability = softmax(scores, axis=1)
+    joint = probability * evidence
+    chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    slope = weight[:, np.newaxis] * (probability - joint / chance)
+    return -float(weight @ np.log(chance[:, 0])), slope
 
 
 def only_power(
@@ -127,12 +141,8 @@ def calibrate(
 
     def loss(at: FloatArray) -> tuple[float, FloatArray]:
         power, moved = np.exp(at[0]), at[1:]
-        probability = softmax(power * around + shares + moved, axis=1)
-        joint = probability * evidence
-        chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        slope = weight[:, np.newaxis] * (probability - joint / chance)
-        belief = PRECISION_OF_SHARES * float(moved @ moved) / 2
-        value = belief - float(weight @ np.log(chance[:, 0]))
+        value, slope = evidence_loss(power * around + shares + moved, evidence, weight)
+        value += PRECISION_OF_SHARES * float(moved @ moved) / 2
         by_power = power * float(np.vdot(slope, around))
         by_shift = slope.sum(axis=0) + PRECISION_OF_SHARES * moved
         return value / total, np.concatenate([[by_power], by_shift]) / total

@@ -17,7 +17,11 @@ from scipy.special import softmax
 
 from unconfused._matrix import label_chances, loses_a_class
 from unconfused._typing import FloatArray, IntArray
-from unconfused.confusion.estimation.calibration import LARGEST_SHIFT, PRECISION_OF_SHARES
+from unconfused.confusion.estimation.calibration import (
+    LARGEST_SHIFT,
+    PRECISION_OF_SHARES,
+    evidence_loss,
+)
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import LARGEST_POWER, posterior_given
 from unconfused.confusion.noisy import unmix_probabilities
@@ -67,7 +71,7 @@ class ClassProbabilities:
 
     def apply(self, probability: FloatArray) -> FloatArray:
         """Return P(true class | row), (n, Q)."""
-        return self._blend(self._logarithms(probability))
+        return np.asarray(softmax(self._blend(self._logarithms(probability)), axis=1))
 
     def posterior(self, probability: FloatArray, observed: IntArray) -> FloatArray:
         """Return P(true class | row, label), (n, Q); of the row alone where the code is -1."""
@@ -80,11 +84,9 @@ class ClassProbabilities:
 
         def loss(at: FloatArray) -> tuple[float, FloatArray]:
             weights, shift = np.exp(at[:n_terms]), at[n_terms:]
-            shares = replace(self, weights=weights, shift=shift)._blend(logs)
-            joint = shares * evidence
-            chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-            slope = shares - joint / chance
-            value = PRECISION_OF_SHARES * float(shift @ shift) / 2 - float(np.log(chance).sum())
+            blended = replace(self, weights=weights, shift=shift)._blend(logs)
+            value, slope = evidence_loss(blended, evidence, np.ones(total))
+            value += PRECISION_OF_SHARES * float(shift @ shift) / 2
             by_weight = [
                 weight * float(np.vdot(slope, term))
                 for weight, term in zip(weights, logs, strict=True)
@@ -110,7 +112,7 @@ class ClassProbabilities:
 
     def _blend(self, logs: list[FloatArray]) -> FloatArray:
         mixed = sum(weight * term for weight, term in zip(self.weights, logs, strict=True))
-        return np.asarray(softmax(mixed + self.shift, axis=1))
+        return np.asarray(mixed + self.shift)
 
 
 def evidence_of(matrix: FloatArray, observed: IntArray) -> FloatArray:

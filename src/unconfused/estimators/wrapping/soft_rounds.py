@@ -76,6 +76,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     first : what it learns before any round: the labels, or what votes alone say
     mixing : the matrix between true classes and what `first` teaches; None where these are one
     crowd : who voted what, where labels are votes
+    recounts : whether annotators' matrices are counted again by what the models say
     n_jobs : folds at a time
     splits : rows held out by each fold, if these were passed; None to deal rows by chance
     """
@@ -85,14 +86,12 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     first: Taught
     mixing: FloatArray | None = None
     crowd: Crowd | None = None
+    recounts: bool = True
     n_jobs: int | None = None
     splits: list[BoolArray] | None = None
 
     accepted: Taught | None = field(default=None, init=False)
     """What the last round taught."""
-
-    tried: Judged | None = field(default=None, init=False)
-    """What the models of the trial say: no label or truth has leaked into it."""
 
     label_logs: FloatArray | None = field(default=None, init=False)
     """What models of the folds fitted to `first` say, as logs, (n, Q)."""
@@ -148,7 +147,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     def _count_matrix(
         self, judged: Judged, first_rows: FloatArray, calibration: Calibration | None = None
     ) -> Judged:
-        if self.crowd is None:
+        if self.crowd is None or not self.recounts:
             return super()._count_matrix(judged, first_rows, calibration)
         for _ in range(COUNTS):
             weight = judged.seen.sample_weight[:, np.newaxis]
@@ -188,8 +187,6 @@ class SoftRounds(Rounds[HeldOut, Taught]):
 
     def _accept(self, target: Taught, judged: Judged) -> None:
         self.accepted = target
-        if self.tried is None:
-            self.tried = judged
 
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[HeldOut], *, first: bool = False
@@ -199,7 +196,7 @@ class SoftRounds(Rounds[HeldOut, Taught]):
             self.label_logs = logs
         if not first or self.mixing is None:
             # Later rounds are judged with the calibration of the trial.
-            if self.tried is None and asked.all():
+            if not self.changed and asked.all():
                 seen = self.judged.seen if self.judged else self.seen
                 self.floor = best_floor(logs, seen.evidence, seen.trust * seen.sample_weight)
             return logs

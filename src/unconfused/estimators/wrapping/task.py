@@ -34,6 +34,7 @@ from unconfused.estimators.annotators.crowd import (
     ANSWERS_OF_ALL,
     ROUNDS,
     SMALLEST,
+    annotator_matrices,
     are_votes,
     collect_votes,
     crowd_of,
@@ -58,6 +59,7 @@ class Task:
     guesses : whether C is to be estimated from the labels
     annotators, crowd : annotators and their votes, if labels are votes
     silent : (A,), annotators whose silence is informative
+    rules : whether most annotators are rules
     """
 
     classes: Labels
@@ -69,6 +71,7 @@ class Task:
     annotators: Labels | None = None
     crowd: Crowd | None = None
     silent: BoolArray | None = None
+    rules: bool = False
 
     @property
     def nothing_to_mend(self) -> bool:
@@ -159,7 +162,12 @@ def task_of_labels(
 
 
 def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Task:
-    """Check votes and known truths; what votes alone say of annotators is Dawid and Skene's."""
+    """Check votes and known truths; find what votes alone say of annotators.
+
+    Of people that is Dawid and Skene's model. Rules, which only ever give one label, are counted
+    against the majority: they are silent on the same rows, or match the same words, so that the
+    model would find what goes together in them, and not the classes.
+    """
     if not is_open(settings.confusion):
         raise ValueError(
             "With votes of several annotators each has a confusion matrix of their own, found "
@@ -171,12 +179,18 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
     weight = None if sample_weight is None else checked_weight(sample_weight, len(truth))
     crowd = crowd_of(votes, truth, votes.one_sided)
     refuse_no_votes(crowd)
-    found = fit_crowd(crowd, crowd.summed(crowd.majority()), ANSWERS_OF_ALL, ROUNDS, 1e-6)
-    matrices = np.maximum(found.matrices, SMALLEST)
+    rules = bool(votes.one_sided.mean() > 0.5)
+    majority = crowd.summed(crowd.majority())
+    if rules:
+        matrices = annotator_matrices(crowd, crowd.majority())
+        prior = majority.masses / majority.n_informed
+    else:
+        found = fit_crowd(crowd, majority, ANSWERS_OF_ALL, ROUNDS, 1e-6)
+        matrices, prior = np.maximum(found.matrices, SMALLEST), found.prior
     seen = seen_in_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
     seen = replace(seen, trust=np.where(crowd.informed, 1.0, 0.0))
     seen = through_votes(seen, crowd, matrices)
-    posterior = posterior_given(np.broadcast_to(found.prior, seen.evidence.shape), seen.evidence)
+    posterior = posterior_given(np.broadcast_to(prior, seen.evidence.shape), seen.evidence)
     first = teach(settings.estimator, posterior, seen.trust * seen.sample_weight)
-    task = Task(votes.classes, seen, first, annotators=votes.annotators)
+    task = Task(votes.classes, seen, first, annotators=votes.annotators, rules=rules)
     return replace(task, crowd=crowd, silent=votes.one_sided)

@@ -19,6 +19,7 @@ from unconfused._columns.named import Named
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.estimators.wrapping.pool import Reading
 from unconfused.estimators.wrapping.soft_rounds import FromLabels
 from unconfused.persistence._table.checks import (
     Check,
@@ -40,6 +41,7 @@ from unconfused.persistence._table.checks import (
     plain,
     scalar_type,
     setting,
+    several,
     text,
 )
 from unconfused.persistence._table.columns import COLUMNS, TEXT, WIDTH
@@ -78,8 +80,9 @@ _OURS: dict[str, Check] = WIDTH | {
     "taught_": text,
     "n_rounds_": count,
     "n_fits_": count,
-    "_calibration": optional(instance(Calibration)),
-    "_from_labels": optional(instance(FromLabels)),
+    "estimators_": several(setting),
+    "shares_": mapping(number),
+    "_readings": optional(several(instance(Reading))),
     "_state": instance(UMAState, LikelihoodState, OnlineState),
     "_pair_counts": numbers("*", "*"),
     "_order": plain,
@@ -88,9 +91,12 @@ _OURS: dict[str, Check] = WIDTH | {
 
 def _state_agrees(held: Mapping[str, Any]) -> bool:
     """Return whether weights to go on from, and calibrations, are of the right shape."""
-    state, inside = held.get("_state"), held.get("_from_labels")
-    fair = [held.get("_calibration"), None if inside is None else inside.calibration]
-    if any(one is not None and len(one.shift) != len(held["classes_"]) for one in fair):
+    state, readings = held.get("_state"), held.get("_readings") or []
+    fair = [one.calibration for one in readings]
+    fair += [one.from_labels.calibration for one in readings if one.from_labels is not None]
+    if any(len(one.shift) != len(held["classes_"]) for one in fair):
+        return False
+    if any(one.of >= len(held["estimators_"]) for one in readings):
         return False
     if state is None:
         return True
@@ -123,6 +129,14 @@ _PARTS: dict[type, Kind] = {
         | dict.fromkeys(("truth_given_label", "column_rows"), numbers("Q", "Q"))
     ),
     Calibration: Kind({"power": number, "shift": numbers("Q"), "floor": number}, is_part=True),
+    Reading: Kind(
+        {
+            "of": count,
+            "calibration": instance(Calibration),
+            "from_labels": optional(instance(FromLabels)),
+        },
+        is_part=True,
+    ),
     FromLabels: Kind(
         {"calibration": instance(Calibration), "mixing": numbers("Q", "S")}, is_part=True
     ),
