@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from unconfused import UnconfusedClassifier, UnconfusedLogisticRegression, noise
+from unconfused._matrix import ConfusionWarning
 from unconfused.confusion import rank_label_errors
 from unconfused.estimators.relabel.out_of_fold import Judged
 from unconfused.estimators.wrapping.soft_rounds import SoftRounds
@@ -160,7 +161,8 @@ def test_a_class_without_trusted_rows_errs_as_the_others_do(missing):
     y = noise.corrupt_labels(truth, noise.symmetric(3, 0.4), random_state=0)
     checked = (np.arange(600) < 90) & ~np.isin(truth, missing)
     known = np.where(checked, truth.astype(float), np.nan)
-    model = UnconfusedClassifier(GaussianNB(), max_rounds=1).fit(X, y, y_true=known)
+    with pytest.warns(ConfusionWarning, match="No trusted row"):
+        model = UnconfusedClassifier(GaussianNB(), max_rounds=1).fit(X, y, y_true=known)
     assert accuracy(model, X, truth) > 0.9
     assert np.diag(model.confusion_).min() > 0.4
     assert "trusted" not in model.shares_  # that model does not know all classes

@@ -85,6 +85,9 @@ def steadied_counts(counts: FloatArray, most: float = np.inf) -> FloatArray:
 def usual_mistakes(counts: FloatArray) -> FloatArray:
     """Return the matrix whose classes all have the error rate and the wrong labels of all counts.
 
+    A class without counts errs evenly: the mistakes of one other class could make it look like a
+    third.
+
     Examples
     --------
     >>> usual_mistakes(np.array([[8.0, 1, 1], [1, 8, 1], [0, 0, 0]])).round(2)
@@ -93,10 +96,11 @@ def usual_mistakes(counts: FloatArray) -> FloatArray:
            [0.11, 0.11, 0.77]])
     """
     wrong = counts.sum(axis=0) - np.diag(counts) + 1.0
-    right = np.diag(_even_mistakes(counts))
+    even = _even_mistakes(counts)
+    right = np.diag(even)
     matrix = np.where(np.eye(len(counts)) > 0, 0.0, wrong)
     matrix *= ((1 - right) / matrix.sum(axis=1))[:, np.newaxis]
-    return np.asarray(matrix + np.diag(right))
+    return np.where(counts.any(axis=1, keepdims=True), matrix + np.diag(right), even)
 
 
 def _strength(counts: FloatArray, target: FloatArray) -> float:

@@ -17,10 +17,10 @@ from scipy.special import log_softmax, softmax
 
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
+from unconfused.confusion.estimation.sharpness import log_chances
 from unconfused.confusion.estimation.stacking import stacked
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
 from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.out_of_fold import log_chances
 from unconfused.estimators.relabel.rounds import SMALLEST
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.estimators.wrapping.base import Taught, hard
