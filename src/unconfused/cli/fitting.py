@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BELIEVED = (
     "The model took the labels as right: held-out labels are not predicted better through the "
-    "estimated confusion matrix."
+    "estimated confusion matrix, so the estimate may be wrong."
 )
 
 MOST_STREAMED = 100_000
