@@ -48,7 +48,8 @@ def test_nothing_is_replaced_unasked_and_nothing_worked_for(arguments, idle):
 def test_places_that_cannot_be_written(arguments, idle, monkeypatch):
     *front, target = arguments
     assert "no folder" in refused(*front, f"none/{target}")
-    assert "end" in refused(*front, "target.xyz")
+    said = refused(*front, "target.xyz")
+    assert "the extension is not known" in said or "the name must end in" in said
 
     def refuse(*args, **options):
         raise PermissionError(13, "Permission denied")
@@ -79,7 +80,7 @@ def test_input_is_never_the_output(idle):
         ("latin.csv", "a,kind\n1,caf\xe9\n".encode("latin-1"), "--encoding"),
         ("book.csv", b"PK\x03\x04 and so on", "zip"),
         ("table.parquet", b"PAR1 but damaged", "Parquet"),
-        ("table.xlsx", b"PK\x03\x04", "ending"),
+        ("table.xlsx", b"PK\x03\x04", "extension"),
         ("lines.jsonl", b'{"kind": "a"}\n{oops\n', "line 2"),
         ("rows.svm", b"cat 1:2\n", "line 1"),
         ("rows.npz", b"PK\x03\x04", "NPZ"),
@@ -111,10 +112,10 @@ def test_marks_line_ends_and_quotes_of_other_programs():
     ("arguments", "word"),
     [
         (("fit", "none.csv", "-l", "kind"), "no file"),
-        (("fit", "pets.csv", "-l", "kid"), "'kind' meant"),
-        (("fit", "pets.csv", "-l", "kind", "-t", "cheked"), "'checked' meant"),
+        (("fit", "pets.csv", "-l", "kid"), "Did you mean 'kind'"),
+        (("fit", "pets.csv", "-l", "kind", "-t", "cheked"), "Did you mean 'checked'"),
         (("fit", "pets.csv", "-l", "size"), "measurements"),
-        (("fit", "pets.csv", "-l", "kind", "--text", "remarks"), "'remark' meant"),
+        (("fit", "pets.csv", "-l", "kind", "--text", "remarks"), "Did you mean 'remark'"),
         (("fit", "pets.csv", "-l", "kind", "--confusion", "none.csv"), "no file"),
         (("predict", "none.skops", "pets.csv", "-o", "o.csv"), "no file"),
         (("predict", "pets.csv", "pets.csv", "-o", "o.csv"), "named twice"),
@@ -168,6 +169,31 @@ def test_columns_that_tell_nothing_are_suspected():
     result = invoke("fit", "coin.csv", "-l", "kind")
     assert result.exit_code == 0
     assert "say little about the classes" in result.stderr and "--text" in result.stderr
+
+
+def test_labels_that_differ_in_case_only():
+    frame = pets().drop(columns="truth")
+    frame["kind"] = frame["kind"].where(frame.index % 5 > 0, frame["kind"].str.upper())
+    frame.to_csv("pets.csv", index=False)
+    assert "'CAT' and 'cat' differ only in case" in refused("estimate", *KNOWN)
+    succeed("estimate", *KNOWN, "--classes", "cat,CAT,dog,DOG,hen,HEN", "--smoothing", "1")
+    assert "'CAT' and 'cat' differ only in case" in refused(
+        "estimate", "pets.csv", "--annotators", "kind,checked"
+    )
+
+
+def test_truth_and_labels_without_a_common_value():
+    frame = pets().drop(columns="truth")
+    frame["checked"] = frame["checked"].map({"cat": "c", "dog": "d", "hen": "h"})
+    frame.to_csv("pets.csv", index=False)
+    assert "the true classes ('c', 'd', 'h') have no value in common" in refused("estimate", *KNOWN)
+
+
+def test_true_classes_without_labels_are_pointed_out():
+    frame = pets().drop(columns="truth")
+    frame.loc[frame["checked"].notna() & (frame.index % 3 == 0), "checked"] = "cow"
+    frame.to_csv("pets.csv", index=False)
+    assert "never occur as a label: 'cow'" in invoke("estimate", *KNOWN).output
 
 
 def test_help_is_quick_and_needs_little():

@@ -217,7 +217,7 @@ def test_verdict_follows_the_numbers(outcome):
     for learner in outcome.learners:
         if learner.given == digits_demo.TOLD:
             learner.errors = [0.01]
-    assert "it helps to know the noise" in outcome.in_words()
+    assert "it helps to model the noise" in outcome.in_words()
 
 
 @pytest.mark.slow

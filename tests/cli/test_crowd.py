@@ -99,7 +99,7 @@ def test_two_answers_of_one_person():
 
 def test_wrong_columns_name_the_file():
     said = refused("fit", "songs.csv", *LONG[:-1], "anser")
-    assert "answers.csv" in said and "'answer' meant" in said
+    assert "answers.csv" in said and "Did you mean 'answer'" in said
 
 
 def test_uma_says_that_it_takes_one_label():

@@ -99,6 +99,13 @@ def test_clean_labels_passed_as_noisy_are_noticed(given):
     assert "add --truth truth" in invoke(*given[:-1], "truth").stderr
 
 
+def test_a_matrix_estimated_by_the_fit_is_not_trusted(given, folder):
+    assert "estimated by the fit itself" not in invoke(*given).stderr  # C.csv was given to it
+    succeed("fit", folder / "pets.csv", "--label", "kind", "--truth", "checked", "--l2", "0.001",
+            "--relabel", "0", "-o", folder / "own.skops", "--ignore", "name,remark")  # fmt: skip
+    assert "estimated by the fit itself" in invoke("evaluate", "own.skops", *given[2:]).stderr
+
+
 def test_refusals(given):
     assert "sort" in refused(*given[:-1], "sort")
     assert "gone.csv" in refused(*given, "--confusion", "gone.csv")

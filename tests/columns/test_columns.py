@@ -116,7 +116,7 @@ def test_text_that_is_not_named_as_such_is_worth_a_note():
     _, plan = fitted(frame)
     assert "remark" in plan.categories
     (said,) = plan.notes
-    assert "160 of 200 cells are different" in said and "name it as text" in said
+    assert "with 160 different values in 200 rows" in said and "name it as text" in said
 
 
 def test_numbers_with_a_stray_word_are_worth_a_note():
@@ -129,10 +129,27 @@ def test_numbers_with_a_stray_word_are_worth_a_note():
     )
 
 
+def test_dates_in_other_notations_are_worth_a_note():
+    frame = make_frame()
+    frame["day"] = [f"{1 + i % 28}.{1 + i // 28}.2024" for i in range(N)]
+    frame.loc[0, "day"] = "2.1.2024"  # so that not every cell is different
+    _, plan = fitted(frame)
+    assert any("'day' is taken for categories, with 199" in said for said in plan.notes)
+
+
+def test_numbers_with_commas_are_not_taken_for_categories():
+    frame = make_frame()
+    frame["price"] = [f"{i},5" for i in range(N - 1)] + ["7"]
+    with pytest.raises(ColumnError, match="'price' holds numbers with a comma, such as '0,5'"):
+        fitted(frame)
+    _, plan = fitted(frame, categories=["price"])
+    assert "price" in plan.categories
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"label": "lable"}, "no column 'lable'. Is 'label' meant"),
+        ({"label": "lable"}, "no column 'lable'. Did you mean 'label'"),
         ({"label": "label", "text": ["nothing"]}, "no column 'nothing'. The columns are 'row'"),
         ({"label": "label", "text": ["label"]}, "'label': a column can be used for one thing"),
         (
@@ -161,7 +178,7 @@ def test_missing_and_other_columns_are_named():
         "empty",
         "label",
     ]
-    with pytest.raises(ColumnError, match=r"no column 'size', 'colour'\. Is 'Size' meant"):
+    with pytest.raises(ColumnError, match=r"no column 'size', 'colour'\. Did you mean 'Size'"):
         prepare_frame(model, frame.drop(columns=["colour"]).rename(columns={"size": "Size"}))
     plain = UMAClassifier().fit(np.eye(3), [0, 1, 2])
     with pytest.raises(ColumnError, match=r"takes 3 columns.*there are 12"):

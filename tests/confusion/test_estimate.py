@@ -52,7 +52,7 @@ def test_rare_classes_have_fewer_than_twenty_counts():
         ([[1000, 990, 0], [990, 1000, 0], [0, 0, 99]], r"Weak.*hardly tell classes 'a', 'b' apart"),
         ([[90, 10, 0], [0, 90, 10], [0, 0, 9]], "Uncertain: too few counts of class 'c'; entries"),
         ([[12, 12, 0], [0, 90, 10], [0, 0, 99]], "Uncertain.*class 'a'"),
-        ([[90, 10, 0], [0, 90, 10], [10, 0, 90]], "Precise enough to learn with: every entry"),
+        ([[90, 10, 0], [0, 90, 10], [10, 0, 90]], "Precise enough to learn with: sampling error"),
     ],
 )
 def test_the_verdict_names_the_trouble(counts, says):

@@ -58,9 +58,10 @@ def test_python_on_pages_runs(page, tmp_path, monkeypatch, capsys):
     names: dict[str, object] = {}
     for number, block in enumerate(python_blocks(page)):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
-    if page == "../README.md":
+    if page in ("../README.md", "index.md"):
+        text = (DOCS / page).read_text(encoding="utf-8")
         accuracy = re.search(r"clean labels: ([\d.]+)", capsys.readouterr().out)
-        assert accuracy is not None and float(accuracy.group(1)) > 0.8
+        assert accuracy is not None and f"That prints {accuracy.group(1)}." in text
 
 
 @pytest.mark.slow

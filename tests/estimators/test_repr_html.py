@@ -57,7 +57,13 @@ def test_no_card_inside_a_pipeline_nor_without_a_matrix():
 
 def test_labels_taken_as_they_are():
     shown = UMAClassifier(max_iter=5).fit(X, SEEN)._repr_html_()
-    assert "taken as they are" in shown
+    assert "nothing here can tell" in shown
+
+
+def test_votes_are_answers_and_a_lower_bound():
+    votes = np.column_stack([SEEN, TRUE, noise.corrupt_labels(TRUE, C, random_state=1)])
+    shown = UnconfusedLogisticRegression(l2=1e-3, relabel=0).fit(X, votes)._repr_html_()
+    assert "or more of the answers are probably wrong" in shown
 
 
 def test_hostile_labels_stay_text():

@@ -103,8 +103,8 @@ def test_ways_of_writing_text(tmp_path):
         ("", "is empty"),
         ("\n \n\n", "no rows|empty lines"),
         ("a,b\n", "a header but no rows"),
-        ("a,b,a\n1,2,3\n", "the column 'a' is there more than once"),
-        ("a, a\n1,2\n", "the column 'a' is there more than once"),
+        ("a,b,a\n1,2,3\n", "the column 'a' occurs more than once"),
+        ("a, a\n1,2\n", "the column 'a' occurs more than once"),
         ("a,b\n1,2\n3\n", "row 3 has 1 cells and the header 2: '3'"),
         ("a,b\n1,2,3\n", "row 2 has 3 cells and the header 2"),
         ('a,b\n"1,2\n3,4\n', "quote that opens in line 2, column 1, is never closed"),
@@ -244,7 +244,7 @@ def test_names_that_are_no_files(tmp_path):
     refused(tmp_path, "is a folder")
     refused("a\0.csv", "cannot be read|There is no file")
     refused("/dev/null", "not an ordinary file")
-    refused(put(tmp_path / "t.xlsx", "x"), r"the ending does not say.*\.parquet")
+    refused(put(tmp_path / "t.xlsx", "x"), r"extension is not known.*\.parquet")
     refused(put(tmp_path / "t.json", "{}"), "one object per line")
     refused(put(tmp_path / "t.parquet.gz", "x"), "unpack")
     path = put(tmp_path / "t.csv", "a\n1\n")

@@ -13,6 +13,9 @@ from unconfused._columns.summary import MOST_DISTINCT, ColumnSummary
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
 
+ROWS_PER_CATEGORY = 5
+"""Mean rows per value below which a column of categories is pointed out."""
+
 MOSTLY = 0.8
 """Share of numbers from which a column of text is reported as nearly numeric."""
 
@@ -152,6 +155,12 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         raise ColumnError(
             f"The column {name!r} is named as numbers, but holds {_short(summary.odd)}."
         )
+    if summary.n_comma and summary.n_numeric + summary.n_comma == present:
+        raise ColumnError(
+            f"The column {name!r} holds numbers with a comma, such as {_short(summary.odd)}. Write "
+            "them with a decimal point and without thousands separators; if they are codes, name "
+            "it as categories."
+        )
     if looks_like_text(summary):
         plan.text.append(name)
         return
@@ -163,10 +172,10 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
-    if hint and len(summary.levels) > 0.5 * present:
+    if present >= FEWEST_ROWS_FOR_IDS and present < ROWS_PER_CATEGORY * len(summary.levels):
         plan.notes.append(
-            f"{name!r} is taken for categories, but {len(summary.levels):,} of {present:,} cells "
-            f"are different.{hint}"
+            f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
+            f"{present:,} rows.{hint or ' Dates are read only as 2024-05-31.'}"
         )
     if MOSTLY <= summary.n_numeric / present < 1:
         assert summary.odd is not None

@@ -21,6 +21,9 @@ WORDS_IN_TEXT = 4.0
 """Words per cell, on average, from which words that are mostly different are a text: names have
 two or three."""
 
+COMMA_NUMBER = r"\s*[+-]?\d[\d.]*(,\d+)+\s*"
+"""A number as many spreadsheets write it: 3,14 or 1.000,5 or 1,000."""
+
 FEW_NUMBERS = 1000
 """Different numbers that are remembered; more of them are measurements."""
 
@@ -39,6 +42,7 @@ class ColumnSummary:
     n_spaced : cells of several words
     n_words : words of all cells
     n_numeric : words that are numbers
+    n_comma : words that are numbers but for a comma: '3,14' or '1,000'
     odd : the first word that is none
 
     Examples
@@ -60,6 +64,7 @@ class ColumnSummary:
     n_spaced: int = 0
     n_words: int = 0
     n_numeric: int = 0
+    n_comma: int = 0
     odd: str | None = None
     _kinds: set[Kind] = field(default_factory=set)
     _whole: bool = True
@@ -102,6 +107,7 @@ class ColumnSummary:
         self.n_words += int(gaps.sum()) + len(words)
         numeric = pd.to_numeric(words, errors="coerce").notna()
         self.n_numeric += int(numeric.sum())
+        self.n_comma += int(words.str.fullmatch(COMMA_NUMBER).sum())
         if self.odd is None and not numeric.all():
             self.odd = words[~numeric].iloc[0]
         if self.levels is not None:

@@ -100,11 +100,13 @@ def find_format(path: Path, chosen: str | None = None) -> tuple[str, str | None]
     if found is None:
         hint = " For JSON, write one object per line into a .jsonl file." * (".json" in endings)
         raise DataFileError(
-            f"{path}: the ending does not say what it is. Known are {', '.join(FORMATS)}, those "
-            f"that are text also with .gz or .bz2; or name the format.{hint}"
+            f"{path}: the extension is not known. Use {', '.join(FORMATS)}, text also as .gz or "
+            f".bz2; or name the format.{hint}"
         )
     if packing is not None and found not in TEXT:
-        raise DataFileError(f"{path}: {NAMES[found]} is packed in itself; unpack the {packing}.")
+        raise DataFileError(
+            f"{path}: {NAMES[found]} cannot be compressed further; unpack the {packing} file."
+        )
     return found, packing
 
 

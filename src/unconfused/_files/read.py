@@ -36,7 +36,7 @@ def read_table(
     Parameters
     ----------
     path : the file; its ending says the format
-    format : the format, if the ending does not say it: csv, tsv, jsonl, parquet, arrow, svmlight
+    format : the format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, svmlight
         or npz
     encoding : of text; None for UTF-8, or what a byte order mark says
     delimiter : between the cells of CSV and TSV; None for a comma or a tab

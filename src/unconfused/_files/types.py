@@ -37,8 +37,8 @@ def column_names(names: list[str]) -> list[str]:
     twice = [name for name, times in Counter(clean).items() if times > 1]
     if twice:
         raise DataFileError(
-            f"the column {', '.join(repr(name) for name in twice[:5])} is there more than once. "
-            "Rename one of them. (Has the file a header?)"
+            f"the column {', '.join(repr(name) for name in twice[:5])} occurs more than once. "
+            "Rename one of them. (Does the file have a header?)"
         )
     return clean
 

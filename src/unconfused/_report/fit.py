@@ -40,16 +40,16 @@ def convergence_of(final: Any) -> Convergence:
 def _of_rounds(final: UnconfusedClassifier) -> Convergence:
     name, changed = type(final.estimator).__name__, final.history_["relabelled"]
     words = {
-        "rounds": "the probable classes of the rows, as models that had not seen them say",
+        "rounds": "the probable classes of the rows, predicted out of fold",
         "labels": "the labels",
         "mixed": "the labels, and the truth where known",
         "trusted": "the trusted rows alone",
     }
     shares = sorted(final.shares_.items(), key=lambda item: -item[1])
     learnt = "; ".join(f"{words[name]} ({share:.0%})" for name, share in shares if share > 0)
-    taught = f"What the averaged models learnt: {learnt}."
+    taught = f"The averaged models were trained on: {learnt}."
     if len(changed):
-        taught += " Below is the share of the rows taught with another class than before."
+        taught += " Below is the share of rows whose class changed."
     return Convergence(
         "rounds",
         f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {taught}",

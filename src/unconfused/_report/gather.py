@@ -204,9 +204,9 @@ def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
     return [
         f"The matrix says that {percent(told)} of the labels are wrong; by features and labels it "
         f"looks like {percent(judged.wrong_share)}. Mistakes probably depend on more than "
-        "the class of a row (the hard rows go wrong, and alike), and a model through the matrix "
-        "learns such mistakes. Fit with relabel=4, which then holds to the matrix by counts; or "
-        "the matrix is of other labels than these."
+        "the class of a row (hard rows are mislabelled more often), and a model through the matrix "
+        "learns such mistakes. Fit with relabel=4, which then uses the matrix for the number of "
+        "rows of each class and label only; or the matrix belongs to other labels."
     ]
 
 

@@ -159,7 +159,7 @@ class Outcome:
             f"{ceiling.mean:.1%}."
         )
         if told.mean < rival.mean:
-            return facts + " Here it helps to know the noise."
+            return facts + " Here it helps to model the noise."
         return facts + " Here the noise can be ignored."
 
     def as_dict(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ OPTIONS = {
     r"or name the format": "or name it with --format",
     r"name it as text": "name it with --text",
     r"name it as numbers": "name it with --numbers",
+    r"name it as categories": "name it with --categories",
     r"is named as numbers": "is named with --numbers",
     r" If -1 is a class and not a missing label, say so with `classes`, or with "
     r"missing_label=None\.": "",

@@ -13,10 +13,12 @@ from unconfused._columns.kinds import require as require_columns
 from unconfused._report.accuracy import accuracy_words, checked_accuracy
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import find_source
+from unconfused._text.words import class_names, shorten
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
 from unconfused.cli.output.summary import (
+    MOST_NAMES,
     columns_as_dict,
     describe_columns,
     show_columns,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 BELIEVED = (
     "The model took the labels as right: held-out labels are not predicted better through the "
-    "estimated confusion matrix."
+    "estimated confusion matrix, so the estimate may be wrong."
 )
 
 MOST_STREAMED = 100_000
@@ -185,6 +187,8 @@ class FittedTask:
             return []
         if weight == 1:
             return ["Noisy and trusted rows have the same weight."]
+        if weight == 0:
+            return ["The noisy labels were of no help: they have weight 0."]
         return [f"A noisy row has {weight:.2g} times the weight of a trusted one."]
 
     def show(self, output: Path, report: Path | None) -> None:
@@ -194,9 +198,11 @@ class FittedTask:
             out.print(accuracy_words(self.accuracy), style="bold")
         out.print(self.noise.sentence(), style="bold")
         out.print(self.noise.source)
+        names = class_names(self.learner.classes_)
+        few = f": {shorten(', '.join(names))}" if len(names) <= MOST_NAMES else ""
         out.print(
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
-            f"{len(self.learner.classes_)} classes."
+            f"{len(names)} classes{few}."
         )
         for line in [*describe_columns(self.plan), *self._weight_in_words()]:
             out.print(line)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-KNOWN = "What is known about the noise (by default it is estimated from the labels)"
+KNOWN = "What is known about the noise"
 COLUMNS = "Columns"
 FILES = "Files"
 CHANCE = "Randomness"

@@ -133,7 +133,7 @@ def from_annotators(
     fit = fit_crowd(crowd, crowd.summed(crowd.majority()), prior_strength, max_iter, tol)
     if not fit.converged:
         warnings.warn(
-            f"from_annotators stopped after {max_iter} iterations before it settled; raise "
+            f"from_annotators stopped after {max_iter} iterations before it converged; raise "
             "max_iter, or tol.",
             ConvergenceWarning,
             stacklevel=2,
@@ -200,7 +200,7 @@ def _publish(
     spoken = fit.matrices[:, :, :n_classes]
     counts = given.sum(axis=0)
     if smoothing == 0:
-        refuse_uncounted(counts, votes.classes, "it is the likely truth of no item with a vote.")
+        refuse_uncounted(counts, votes.classes, "it is not the likeliest class of any item.")
     best = posterior.max(axis=1, keepdims=True)
     consensus = (posterior >= best - TIED_WITHIN).argmax(axis=1)
     return AnnotatorEstimate(

@@ -72,7 +72,7 @@ def from_cross_validation(
     1                 0.00  0.94  0.06
     2                 0.00  0.06  0.94
     150 counts, noise rate 0.04, condition number 1.14
-    Precise enough to learn with: every entry is known to within 0.07; inverting it magnifies
+    Precise enough to learn with: sampling error of at most 0.07 per entry; inverting it magnifies
     errors up to 1.0 times.
     """
     labels = encode_labels(y_true, classes=classes, missing_label=missing_label)
@@ -92,7 +92,7 @@ def from_cross_validation(
     codes = encode_labels(predicted, classes=labels.classes, missing_label=None).observed
     counts = count_pairs(truth, codes, len(labels.classes), weight)
     if smoothing == 0:
-        refuse_uncounted(counts, labels.classes, "no row is known to be of it.")
+        refuse_uncounted(counts, labels.classes, "no row is known to be of that class.")
     return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
 
 

@@ -59,7 +59,7 @@ class ConfusionEstimate:
     cat               0.80  0.20
     dog               0.10  0.90
     70 counts, noise rate 0.16, condition number 1.46
-    Precise enough to learn with: every entry is known to within 0.12; inverting it magnifies
+    Precise enough to learn with: sampling error of at most 0.12 per entry; inverting it magnifies
     errors up to 1.2 times.
     """
 
@@ -141,8 +141,8 @@ class ConfusionEstimate:
             )
         if condition > ILL_CONDITIONED_BEYOND:
             return (
-                f"Weak: n rows tell as little as n/{inflation**2:.0f} clean ones, since the labels "
-                f"hardly tell {name_classes(alike)} apart"
+                f"Weak: n rows are worth n/{inflation**2:.0f} clean ones, since the labels hardly "
+                f"tell {name_classes(alike)} apart"
             )
         margin = self._margins()
         unsure = (margin > WIDE_BEYOND) | np.isin(self.classes, self.rare_classes)
@@ -158,8 +158,8 @@ class ConfusionEstimate:
                 f"counting the error of the guess itself; {magnified}"
             )
         return (
-            f"Precise enough to learn with: every entry is known to within {margin.max():.2f}; "
-            f"{magnified}"
+            "Precise enough to learn with: sampling error of at most "
+            f"{margin.max():.2f} per entry; {magnified}"
         )
 
     def _margins(self) -> FloatArray:

@@ -178,7 +178,7 @@ def estimate_from(
     doubted = classes[_doubted(probability, observed, counts, matrix)]
     caveat = " ".join(filter(None, [CAVEAT, _say_doubt(doubted), which]))
     if smoothing == 0:
-        refuse_uncounted(counts, classes, "no row stands out as one of it.")
+        refuse_uncounted(counts, classes, "no row is clearly of that class.")
     return ConfusionEstimate(matrix, counts, classes, caveat=caveat)
 
 
@@ -195,8 +195,8 @@ def _say_doubt(doubted: Labels) -> str:
     if not len(doubted):
         return ""
     return (
-        f"Doubt the rows of {name_classes(doubted)} above all: rare beside the wrong labels of "
-        "another class, or not told apart from other classes."
+        f"Least reliable are the rows of {name_classes(doubted)}: rarer than the wrong labels of "
+        "another class, or overlapping with other classes."
     )
 
 

@@ -78,7 +78,7 @@ def from_probabilities(
     if smoothing:
         matrix = drawn_together(counts, smoothing)
     else:
-        refuse_uncounted(counts, table.columns, "no row stands out as one of it.")
+        refuse_uncounted(counts, table.columns, "no row is clearly of that class.")
     return ConfusionEstimate(matrix, counts, table.columns, caveat=CAVEAT)
 
 

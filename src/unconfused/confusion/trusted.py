@@ -68,10 +68,12 @@ def count_pairs(
 
 def refuse_empty_rows(counts: FloatArray, classes: Labels) -> None:
     """Raise if a class has no trusted row from which its labels could be learnt."""
-    empty = classes[counts.sum(axis=1) == 0].tolist()
-    if empty:
+    counted = counts.sum(axis=1) > 0
+    if not counted.all():
+        empty, found = (", ".join(map(repr, classes[one].tolist())) for one in (~counted, counted))
         raise ValueError(
-            f"No trusted row with an observed label is of class {', '.join(map(repr, empty))}, so "
-            "its row of the confusion matrix is unknown. Add trusted rows of that class, pass a "
-            "confusion matrix, or estimate one with confusion.from_trusted(..., smoothing=1)."
+            f"No trusted row with an observed label is of class {empty}, so its row of "
+            f"the confusion matrix is unknown (known truths: {found or 'none'}). Add trusted rows "
+            "of that class, pass a confusion matrix, or estimate one with "
+            "confusion.from_trusted(..., smoothing=1)."
         )

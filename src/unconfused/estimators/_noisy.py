@@ -198,8 +198,8 @@ def refuse_extreme_weights(total: float) -> None:
     if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
         raise ValueError(
             f"The sample weights add up to {total:g}; they should add up to a number between "
-            f"{1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}. Divide all of them by the same number: "
-            "each says how many rows a row stands for."
+            f"{1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}. Divide all of them by the same "
+            "number; weight 2 counts a row twice."
         )
 
 

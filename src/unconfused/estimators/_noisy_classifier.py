@@ -77,9 +77,12 @@ class NoisyLabelClassifier(LinearClassifier):
         if passed is None and counts is not None and np.any(counts):
             found = wrong_labels(counts, "trusted")
         elif np.array_equal(self.confusion_, np.eye(len(classes))):
-            return "0 %", "of the labels wrong: taken as they are"
+            found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
         else:
             table = joint_table(np.asarray(self.confusion_), self.class_prior_)
+            if hasattr(self, "annotator_confusion_"):
+                found = wrong_labels(table, "votes")
+                return found.number, found.claim(classes, "answers")
             found = wrong_labels(table, "fitted")
         return found.number, found.claim(classes)
 

@@ -154,7 +154,7 @@ def place_verdicts(
     )
     notes = [
         *verdicts.notes,
-        *_note(gone, "is of no row of the data", "are of no row of the data"),
+        *_note(gone, "belongs to no row of the data", "belong to no row of the data"),
         *_note(changed, "is refused: its row has changed", "are refused: their rows have changed"),
         *_note(list(verdicts.conflicts), "contradicts another", "contradict each other"),
     ]

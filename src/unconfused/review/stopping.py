@@ -134,7 +134,7 @@ class StoppingCurve:
         what = f"Another {self.more:,} rows would lower the error by about"
         change = f"{self.gain:.3f} ± {self.gain_spread:.3f}"
         if self.gain <= self.gain_spread:
-            return f"{what} {change}: no gain can be told from none."
+            return f"{what} {change}: that may be no gain at all."
         return f"{what} {change}."
 
 
@@ -176,7 +176,7 @@ def when_to_stop(
     if len(sample) < max(10, cv):
         raise ValueError(
             f"Only {len(sample)} checked rows were drawn at random; at least 10 are needed to "
-            "tell an error from."
+            "estimate an error."
         )
     known = np.flatnonzero(checked.known)
     when = known if order is None else np.asarray(order)[known]

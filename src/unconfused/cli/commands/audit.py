@@ -158,7 +158,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     from rich.table import Table
     from rich.text import Text
 
-    from unconfused._text.words import percent
+    from unconfused._text.words import percent, shorten
 
     if as_json:
         found = {
@@ -183,7 +183,7 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
     for name in rows.columns:
         table.add_column(Text(printable(str(name))))
     for *cells, wrong in rows.head(PREVIEW).itertuples(index=False):
-        table.add_row(*(Text(printable(str(cell))) for cell in cells), percent(wrong))
+        table.add_row(*(Text(printable(shorten(str(cell)))) for cell in cells), percent(wrong))
     out.print(table)
     out.print(f"Rows: {output} ({len(rows):,} rows)")
     say_notes(notes)

@@ -31,6 +31,12 @@ TOO_CLEAN = (
     "--confusion."
 )
 
+OWN_MATRIX = (
+    "The confusion matrix was estimated by the fit itself, which takes some of the model's "
+    "mistakes for wrong labels: these scores may be far too high. Check rows and name them with "
+    "--truth, or pass a matrix from another source with --confusion."
+)
+
 
 def evaluate(
     model: opt.Model,
@@ -62,8 +68,8 @@ def evaluate(
 
     The noise of the labels is taken out with the matrix of --confusion, and trusted rows (--truth)
     are used with their true class. With --truth alone only the trusted rows count; with neither,
-    the confusion matrix that the model was fitted with is taken. If the labels of the file are
-    clean, name their column with both --label and --truth.
+    the confusion matrix that the model was fitted with is taken, which favours the model. If the
+    labels of the file are clean, name their column with both --label and --truth.
     """
     from unconfused import load
     from unconfused.metrics import NoisyEvaluation
@@ -87,6 +93,8 @@ def evaluate(
     source = _source(confusion, truth)
     if truth is None and found.accuracy.low >= 1:  # even a perfect model has an interval
         say_notes([TOO_CLEAN.format(label)])
+    elif own is not None and not _was_given(asked.model):
+        say_notes([OWN_MATRIX])
     if as_json:
         print_json(_as_dict(found, source))
     else:
@@ -124,12 +132,23 @@ def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any
     return checked.only(np.flatnonzero(even)).y_true
 
 
+def _learner(model: Any) -> Any:
+    return model[-1] if getattr(model, "steps", None) else model
+
+
+def _was_given(model: Any) -> bool:
+    """Return whether the model was fitted through a matrix that was passed to it."""
+    from unconfused.confusion.estimate import is_guess
+
+    given = getattr(_learner(model), "confusion", None)
+    return given is not None and not isinstance(given, str) and not is_guess(given)
+
+
 def _own_matrix(model: Any) -> Any:
     """Return the matrix that the model was fitted with."""
     import numpy as np
 
-    learner = model[-1] if getattr(model, "steps", None) else model
-    matrix, size = getattr(learner, "confusion_", None), len(model.classes_)
+    matrix, size = getattr(_learner(model), "confusion_", None), len(model.classes_)
     if matrix is None or np.shape(matrix) != (size, size):
         raise ValueError(
             "This model has no suitable confusion matrix; pass --confusion, as written "

@@ -13,7 +13,12 @@ import typer
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
-from unconfused.cli.input.label_columns import common_labels, label_texts, present_labels
+from unconfused.cli.input.label_columns import (
+    common_labels,
+    label_texts,
+    present_labels,
+    refuse_alike,
+)
 from unconfused.cli.input.task import Task, kept_rows, make_task, truth_of
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
@@ -35,6 +40,8 @@ def task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | N
     given, truth = known.class_names(), truth_of(table, known, checked)
     answers = [table[name] for name in columns]
     classes, *labels = common_labels([given, *answers, *truth], known.missing)
+    if not given:
+        refuse_alike(labels)
     y_true = labels.pop() if truth else None
     votes = np.stack([one.astype(object) for one in labels], axis=1)
     answered = np.logical_or.reduce([present_labels(one) for one in labels])
@@ -58,6 +65,8 @@ def task_of_votes(
     items = _match_items(path, table, named, item, known)
     given, truth = known.class_names(), truth_of(table, known, checked)
     classes, labels, *truth = common_labels([given, label, *truth], known.missing)
+    if not given:
+        refuse_alike([labels, *truth])
     y_true = truth[0] if truth else None
     answered = {one for one, there in zip(item, present_labels(labels), strict=True) if there}
     kept = kept_rows(np.array([one in answered for one in items], dtype=bool), y_true)

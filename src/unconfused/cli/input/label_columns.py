@@ -108,3 +108,29 @@ def refuse_measurements(labels: Labels, name: str) -> None:
             f"The column {name!r} has {distinct:,} different values in {n_present:,} rows: "
             "these are measurements, names or text, not classes."
         )
+
+
+def refuse_alike(columns: Iterable[Labels]) -> None:
+    """Raise if two labels are the same but for upper and lower case."""
+    spelt: dict[str, str] = {}
+    for name in sorted(str(one) for labels in columns for one in distinct_labels(labels)):
+        other = spelt.setdefault(name.casefold(), name)
+        if other != name:
+            raise ValueError(
+                f"The labels {other!r} and {name!r} differ only in case. Write them alike; if they "
+                "are different classes, name all classes with --classes."
+            )
+
+
+def refuse_strangers(labels: Labels, truth: Labels) -> None:
+    """Raise if labels and true classes have no value in common."""
+    observed, true = distinct_labels(labels), distinct_labels(truth)
+    if observed and true and not observed & true:
+        raise ValueError(
+            f"The labels ({_few(observed)}) and the true classes ({_few(true)}) have no value in "
+            "common. Write both alike."
+        )
+
+
+def _few(names: set[Any]) -> str:
+    return ", ".join(sorted(map(repr, names))[:3]) + ", ..." * (len(names) > 3)

@@ -11,7 +11,13 @@ import typer
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
 from unconfused._files.sparse import LabelledRows
-from unconfused.cli.input.label_columns import common_labels, present_labels, refuse_measurements
+from unconfused.cli.input.label_columns import (
+    common_labels,
+    present_labels,
+    refuse_alike,
+    refuse_measurements,
+    refuse_strangers,
+)
 from unconfused.cli.input.task import Kind, Task, kept_rows, make_task, narrow, truth_of
 
 if TYPE_CHECKING:
@@ -106,6 +112,10 @@ def _labelled(
     refuse_measurements(y, known.label or "y")
     if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
+    if known.confusion is None and known.classes is None:
+        refuse_alike([y, *truth])
+        if y_true is not None:
+            refuse_strangers(y, y_true)
     kept = kept_rows(present_labels(y), y_true)
     kind: Kind = "assumed" if known.trust_labels else "nothing"
     kind = kind if y_true is None else "trusted"

@@ -104,6 +104,13 @@ def make_task(
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
     truth = None if y_true is None else y_true[kept]
+    names = set(y.classes.tolist()) if kind == "votes" else labels
+    if truth is not None and (never := distinct_labels(truth) - names):
+        listed = ", ".join(sorted(map(repr, never))[:6])
+        notes.append(
+            f"True classes that never occur as a label: {listed}. If one marks a missing truth, "
+            "name it with --missing."
+        )
     task = Task(kind, rows, kept, y, truth, notes=notes, **more)
     if checked is None:
         return task

@@ -107,7 +107,13 @@ def summarize(
     """Summarize the labels of a task; without numbers, say why there are none."""
     if found is None:
         found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
-    return NoiseSummary(found, classes, task.kind, _source_words(task, known, found.basis))
+    source = _source_words(task, known, found.basis)
+    if found.basis == "assumed" and task.kind == "nothing":
+        source = (
+            "How many are wrong could not be estimated. A few dozen checked rows per class "
+            "(--truth) would tell."
+        )
+    return NoiseSummary(found, classes, task.kind, source)
 
 
 def _source_words(task: Task, known: LabelOptions, basis: Basis) -> str:
