@@ -354,7 +354,7 @@ class UMAClassifier(NoisyLabelClassifier):
         )
         with engine.at_work() if isinstance(engine, LocalEngine) else nullcontext():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
-        self.confusion_ = unmixing.matrix
+        self.confusion_ = unmixing.matrix if state.matrix is None else state.matrix
         self.class_prior_ = prior
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.means_at_ = state.means_at

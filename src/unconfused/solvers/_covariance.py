@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +27,11 @@ LANCZOS_STEPS = 40
 SOLVE_STEPS = 500
 SOLVE_TOLERANCE = 1e-9
 
+FEW_LANCZOS_STEPS = 10
+ROUGH_TOLERANCE = 0.1
+"""Accuracy of a start. The vectors are means of noisy rows, and to stop conjugate gradients early
+regularizes as a ridge does."""
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -38,6 +44,10 @@ class Spectrum:
     values: FloatArray
     trace: FloatArray
     vectors: FloatArray
+
+    def freedom(self, ridge: float) -> float:
+        """Return the degrees of freedom of a ridge regression, the trace of S / (S + ridge)."""
+        return float(self.trace @ (self.values / (self.values + ridge + 1e-300)))
 
 
 class Moments(Protocol):
@@ -86,10 +96,11 @@ class Covariance(Protocol):
         ...
 
 
-def covariance_of(engine: Engine, centre: FloatArray) -> Covariance:
+def covariance_of(engine: Engine, centre: FloatArray, precise: bool = True) -> Covariance:
     """Return the covariance about `centre`, in the form suited to the number of features."""
-    kind = WideCovariance if len(centre) > WIDE else NarrowCovariance
-    return kind(engine, centre)
+    if len(centre) <= WIDE:
+        return NarrowCovariance(engine, centre)
+    return WideCovariance(engine, centre, precise)
 
 
 class NarrowCovariance:
@@ -141,8 +152,10 @@ class DiagonalCovariance:
 class WideCovariance:
     """Covariance as an operator: each product is a pass over the rows."""
 
-    def __init__(self, engine: Engine, centre: FloatArray) -> None:
+    def __init__(self, engine: Engine, centre: FloatArray, precise: bool = True) -> None:
         self._engine, self._centre = engine, centre
+        self._n_steps = LANCZOS_STEPS if precise else FEW_LANCZOS_STEPS
+        self._tolerance = SOLVE_TOLERANCE if precise else ROUGH_TOLERANCE
         self._total = float(engine.code_counts.sum())
         squares = engine.code_squares.sum() / self._total - engine.intercept
         self.mean_variance = float(squares - centre @ centre) / len(centre)
@@ -157,31 +170,41 @@ class WideCovariance:
         product -= np.outer(self._centre, self._centre @ vectors)
         return product
 
+    @cached_property
+    def _trace(self) -> tuple[FloatArray, FloatArray]:
+        """Nodes and weights of the trace, from random vectors."""
+        # Fixed seed: repeated fits must agree.
+        shape = len(self._centre), PROBES
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], size=shape)
+        values, shares = quadrature(self._times, probes, self._n_steps)
+        return values.ravel(), shares.ravel() / PROBES
+
     def spectrum(self, vectors: FloatArray) -> Spectrum:
         """Return the spectral measures of S and of the vectors, by the Lanczos method."""
-        k, d = vectors.shape
-        # Fixed seed: repeated fits must agree.
-        probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(PROBES, d))
-        values, shares = quadrature(self._times, np.vstack([vectors, probes]).T)
-        shares[:, k:] /= PROBES
-        trace, own = shares.copy(), shares
-        trace[:, :k], own[:, k:] = 0.0, 0.0
-        return Spectrum(values.ravel(), trace.ravel(), own.ravel())
+        values, shares = quadrature(self._times, vectors.T, self._n_steps)
+        nodes, trace = self._trace
+        return Spectrum(
+            np.append(nodes, values),
+            np.append(trace, np.zeros(values.size)),
+            np.append(np.zeros(nodes.size), shares),
+        )
 
     def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
         """Return ``(S + ridge I)^-1`` times each of the vectors, by conjugate gradients."""
-        return conjugate_gradients(lambda v: self._times(v) + ridge * v, vectors.T).T
+        return conjugate_gradients(
+            lambda v: self._times(v) + ridge * v, vectors.T, self._tolerance
+        ).T
 
 
 Product = Callable[[FloatArray], FloatArray]
 """Product of a symmetric matrix with the columns of (d, k)."""
 
 
-def quadrature(times: Product, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def quadrature(times: Product, vectors: FloatArray, n_steps: int) -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights, (steps, k): ``v' f(S) v`` is about ``sum(weights * f(nodes))``."""
     norms = np.linalg.norm(vectors, axis=0)
     now = vectors / np.where(norms > 0, norms, 1.0)
-    before, steps = np.zeros_like(now), min(LANCZOS_STEPS, len(now))
+    before, steps = np.zeros_like(now), min(n_steps, len(now))
     diagonal, beside = np.zeros((steps, now.shape[1])), np.zeros((steps, now.shape[1]))
     for step in range(steps):
         ahead = times(now) - (beside[step - 1] * before if step else 0.0)
@@ -199,12 +222,12 @@ def quadrature(times: Product, vectors: FloatArray) -> tuple[FloatArray, FloatAr
     return values, weights
 
 
-def conjugate_gradients(times: Product, targets: FloatArray) -> FloatArray:
+def conjugate_gradients(times: Product, targets: FloatArray, tolerance: float) -> FloatArray:
     """Solve for all columns of `targets`, (d, k), at the same time."""
     found, rest = np.zeros(targets.shape), np.array(targets, dtype=np.float64)
     direction = rest.copy()
     squares = np.einsum("jk,jk->k", rest, rest)
-    goal = SOLVE_TOLERANCE**2 * squares
+    goal = tolerance**2 * squares
     for _ in range(SOLVE_STEPS):
         open_ = squares > goal
         if not open_.any():

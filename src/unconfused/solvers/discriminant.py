@@ -73,7 +73,7 @@ def fit_discriminant(
     within = _variance_within(covariance.mean_variance, classes)
     if shrinkage is None:
         n_rows = float(engine.code_counts.sum())
-        weights, ridge = regularized_weights(classes, covariance, n_rows)
+        weights, ridge, _ = regularized_weights(classes, covariance, n_rows)
     else:
         scale = 1.0 - shrinkage
         ridge = shrinkage / scale * within
@@ -88,8 +88,8 @@ def fit_discriminant(
 
 def regularized_weights(
     classes: ClassStatistics, covariance: Covariance, n_rows: float, first: float | None = None
-) -> tuple[FloatArray, float]:
-    """Return W including the intercept, and the ridge chosen by `choose_ridge`.
+) -> tuple[FloatArray, float, float]:
+    """Return W including the intercept, the ridge of `choose_ridge`, and the degrees of freedom.
 
     If the labels were cleaned with the help of a classifier fitted to the same rows, they are no
     longer independent of the fit, and the ridge is too small for rows that this classifier has
@@ -100,10 +100,10 @@ def regularized_weights(
     spectrum = _spectrum(classes, covariance)
     ridge = choose_ridge(spectrum, classes.label_variance, n_rows, covariance.mean_variance)
     if first is not None:
-        freedom = spectrum.trace @ (spectrum.values / (spectrum.values + ridge))
-        share = min(1.0, float(freedom) / n_rows)
+        share = min(1.0, spectrum.freedom(ridge) / n_rows)
         ridge = ridge ** (1.0 - share) * first**share
-    return _weights(classes, covariance, spectrum, ridge, 1.0), ridge
+    weights = _weights(classes, covariance, spectrum, ridge, 1.0)
+    return weights, ridge, spectrum.freedom(ridge)
 
 
 def _spectrum(classes: ClassStatistics, covariance: Covariance) -> Spectrum:
@@ -183,7 +183,7 @@ def _weights(
     of variance that A leaves unexplained there, which label noise biases downwards.
     """
     solved = covariance.solve(classes.offsets, ridge)
-    freedom = spectrum.trace @ (spectrum.values / (spectrum.values + ridge + 1e-300))
+    freedom = spectrum.freedom(ridge)
     explained, axes = np.linalg.eigh(
         _symmetric(classes.offsets @ solved.T - freedom * classes.noise)
     )

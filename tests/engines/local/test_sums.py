@@ -13,7 +13,7 @@ from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import sums as strategies
 from unconfused.engines.local.sums import GramSums, KeptSums, LazySums
-from unconfused.solvers.uma.pair_bounds import exact_norms
+from unconfused.solvers.uma.pairs import exact_norms
 
 PAIRS = [(p, q) for p in range(4) for q in range(4)]
 storages = st.sampled_from([np.asarray, sparse.csr_array])

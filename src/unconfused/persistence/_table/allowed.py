@@ -49,8 +49,8 @@ from unconfused.persistence._table.learners import LINEAR, TREES
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
-from unconfused.solvers.uma.moments import RunningMoments
 from unconfused.solvers.uma.solver import UMAState
+from unconfused.solvers.uma.whitening import RunningMoments
 
 STEP_LOOPS = [rule.loop for rule in steps.STEPS.values()]
 
@@ -154,6 +154,7 @@ _PARTS: dict[type, Kind] = {
             "rng": optional(instance(np.random.RandomState)),
             "vectors": optional(array("f", "n", "D")),
             "ridge": optional(number),
+            "matrix": optional(numbers("Q", "*")),
             "moments": optional(instance(RunningMoments)),
         },
         is_part=True,

@@ -15,6 +15,7 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
+from unconfused.engines.base import Engine, Partition
 
 MOST_CLASSES = 128
 """Number of classes above which all regions use the inverse: coefficients take 8 Q^3 bytes."""
@@ -53,6 +54,19 @@ class RegionUnmixing(Unmixing):
             vars(region)["coefficients"] = own  # in place of the cached inverse
             regions.append(region)
         return regions
+
+
+def adapted_partition(
+    engine: Engine, unmixing: Unmixing, weights: FloatArray
+) -> tuple[Partition, Unmixing]:
+    """Return the partition by these weights, and the unmixing adapted to its regions."""
+    partition = engine.partition(unmixing, 0.0)
+    partition.restart(weights)
+    adapted = adapt_to_regions(unmixing, partition.tables().counts)
+    if adapted is not unmixing:
+        partition = engine.partition(adapted, 0.0)
+        partition.restart(weights)
+    return partition, adapted
 
 
 def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:

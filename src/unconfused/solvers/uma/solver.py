@@ -20,13 +20,10 @@ from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.uma.all_pairs import update_all_pairs
 from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
-from unconfused.solvers.uma.moments import RunningMoments
-from unconfused.solvers.uma.pair_bounds import sufficient_norms
-from unconfused.solvers.uma.regions import MOST_CLASSES
-from unconfused.solvers.uma.significance import pair_noise, pair_significance
-from unconfused.solvers.uma.whitening import Whitening, refined_start
+from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
+from unconfused.solvers.uma.start import refined_start
+from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 CONVERGED = "no pair left to unconfuse"
@@ -62,6 +59,9 @@ class UMAState:
 
     ridge: float | None = None
     """Ridge of the whitened geometry; None before the first run in it."""
+
+    matrix: FloatArray | None = None
+    """C as refined by the start; None if it is used as it was given."""
 
     moments: RunningMoments | None = None
     """Moments of all rows of a stream so far."""
@@ -180,21 +180,30 @@ class UMA:
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
             return self._run(engine, unmixing, alpha, state)
-        first = self.stream or state.ridge is None
-        at_means = first and self.init == "means" and not self.stream and not state.weights.any()
-        if at_means:
-            weights, state.ridge = refined_start(engine, unmixing, whitening)
+        if self.init == "means" and not self.stream and not state.weights.any():
+            weights, state.ridge, state.matrix = refined_start(engine, unmixing, whitening)
+            if self.costs is not None and engine.intercept:
+                # The scores are log-odds: a class whose rows cost more needs less evidence.
+                cost = np.maximum(self.costs.sum(axis=0), COSTS_NOTHING * self.costs.max())
+                weights[:, -1] += np.log(cost) - np.log(cost).mean()
             state.start_again(weights)
-        elif first:
+        elif self.stream or state.ridge is None:
             state.ridge = whitening.ridge()
         assert state.ridge is not None
+        if self.stream or unmixing.counts is None:
+            state.matrix = None  # C is what it is said to be
+        elif state.matrix is not None:
+            unmixing = replace(unmixing, matrix=state.matrix)
+            if self.tol is None and state.weights.any():
+                # Errors of an estimated C would pass for significant pairs.
+                unmixing.prior(engine.code_counts)  # warns if C does not fit the labels
+                state.stopped = CONVERGED
+                return state
         change = whitening.row_map(state.ridge)
         mapped = engine.mapped(change)
         state.change(change.to_mapped)
         kept = 0 if state.vectors is None else len(state.vectors)
         try:
-            if at_means:
-                self._refine(mapped, unmixing, state)
             return self._run(mapped, unmixing, alpha, state)
         finally:
             state.change(change.from_mapped)
@@ -207,18 +216,6 @@ class UMA:
         chunk = RunningMoments.of(engine, unmixing.n_classes)
         state.moments = chunk if state.moments is None else state.moments + chunk
         return Whitening.of(state.moments, replace(unmixing, trusted=True))
-
-    def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
-        """Refine the start by updates of all pairs, and let it account for costs."""
-        weights = state.weights
-        # Errors of an estimated C enter all pairs alike, and would be amplified.
-        if unmixing.n_classes <= MOST_CLASSES and unmixing.counts is None:
-            weights = update_all_pairs(engine, unmixing, weights, self.costs)
-        if self.costs is not None and engine.intercept:
-            # The scores are log-odds: a class whose rows cost more needs less evidence.
-            cost = np.maximum(self.costs.sum(axis=0), COSTS_NOTHING * self.costs.max())
-            weights[:, -1] += np.log(cost) - np.log(cost).mean()
-        state.start_again(weights)
 
     def _run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
         prior = unmixing.prior(engine.code_counts)

@@ -1,4 +1,4 @@
-"""Whitened geometry for UMA, and a start in it.
+"""Whitened geometry for UMA.
 
 Update vectors are sums of rows, so their noise is largest where the rows vary most.
 With S the covariance of the rows and P = (S + ridge)^-1, UMA with steps ``P z`` and norms
@@ -9,11 +9,13 @@ only, which keeps them sparse.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine, Partition, RowMap
+from unconfused.engines.base import Engine, RowMap
 from unconfused.solvers._covariance import (
     WIDE,
     Covariance,
@@ -21,18 +23,74 @@ from unconfused.solvers._covariance import (
     NarrowCovariance,
     covariance_of,
 )
-from unconfused.solvers.discriminant import ClassStatistics, regularized_weights, unmix_classes
-from unconfused.solvers.uma.all_pairs import adapted_partition
-from unconfused.solvers.uma.moments import RunningMoments
-
-ROUNDS = 3
-"""Rounds of `refined_start`; more change next to nothing (Digits, Music and Reuters)."""
+from unconfused.solvers.discriminant import regularized_weights, unmix_classes
 
 SMALLEST, LARGEST = 1e-60, 1e60
 """Range of the mean variance in which weights and their inverses fit single precision."""
 
 DENSE = 0.5
 """Density from which sparse rows take no less memory than an array, and are fully whitened."""
+
+
+@dataclass(frozen=True)
+class RunningMoments:
+    """Moments of all rows so far, with the part of an engine's interface that needs no rows.
+
+    There are always 2 Q label codes, the second half for trusted labels.
+    """
+
+    intercept: bool
+    code_counts: FloatArray
+    code_squares: FloatArray
+    sums: FloatArray
+    """(2 Q, features)."""
+
+    second: FloatArray
+    """(features, features), or its diagonal, (features,), if there are too many."""
+
+    density: float
+
+    @classmethod
+    def of(cls, engine: Engine, n_classes: int) -> RunningMoments:
+        """Return the moments of the rows of an engine."""
+        missing = 2 * n_classes - len(engine.code_counts)
+        wide = engine.n_features - engine.intercept > WIDE
+        return cls(
+            intercept=engine.intercept,
+            code_counts=np.pad(engine.code_counts, (0, missing)),
+            code_squares=np.pad(engine.code_squares, (0, missing)),
+            sums=np.pad(engine.code_sums(), ((0, missing), (0, 0))),
+            second=engine.feature_squares() if wide else engine.second_moment(),
+            density=engine.density,
+        )
+
+    def __add__(self, other: RunningMoments) -> RunningMoments:
+        """Add the moments of two blocks of rows."""
+        return RunningMoments(
+            self.intercept,
+            self.code_counts + other.code_counts,
+            self.code_squares + other.code_squares,
+            self.sums + other.sums,
+            self.second + other.second,
+            min(self.density, other.density),
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, including the intercept."""
+        return int(self.sums.shape[1])
+
+    def code_sums(self) -> FloatArray:
+        """Return the weighted sum of the rows with each label code, (2 Q, features)."""
+        return self.sums
+
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        return self.second
+
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        return np.diagonal(self.second).copy() if self.second.ndim == 2 else self.second
 
 
 class Whitening:
@@ -53,7 +111,7 @@ class Whitening:
             kind = NarrowCovariance if len(self.classes.centre) <= WIDE else DiagonalCovariance
             self.covariance = kind(rows, self.classes.centre)
         else:
-            self.covariance = covariance_of(rows, self.classes.centre)
+            self.covariance = covariance_of(rows, self.classes.centre, precise=False)
 
     @classmethod
     def of(cls, rows: Engine | RunningMoments, unmixing: Unmixing) -> Whitening | None:
@@ -76,54 +134,3 @@ class Whitening:
         squares = self._rows.feature_squares()[: len(centre)] / self._total
         roots = np.sqrt(np.maximum(squares - centre**2, 0.0) + ridge)
         return RowMap(1 / roots, roots, np.zeros_like(centre))
-
-
-def refined_start(
-    engine: Engine, unmixing: Unmixing, whitening: Whitening
-) -> tuple[FloatArray, float]:
-    """Return the discriminant of the rows, refined by unmixing its own regions, and its ridge.
-
-    The class means are first unmixed by the inverse of C from all rows at once. The regions of the
-    resulting classifier hold few classes each, so their sums can be unmixed with less noise
-    (`adapt_to_regions`). Added up over the regions they give better means, and so on. The ridge
-    follows the noise that is left (`choose_ridge`).
-    """
-    classes, total = whitening.classes, float(engine.code_counts.sum())
-    weights, first = regularized_weights(classes, whitening.covariance, total)
-    ridge, width = first, engine.n_features
-    for _ in range(ROUNDS):
-        partition, adapted = adapted_partition(engine, unmixing, weights[:, :width])
-        if adapted is unmixing:
-            break
-        classes = region_statistics(partition, adapted, classes.centre, engine.intercept)
-        weights, ridge = regularized_weights(classes, whitening.covariance, total, first)
-    return weights[:, :width].copy(), ridge
-
-
-def region_statistics(
-    partition: Partition, unmixing: Unmixing, centre: FloatArray, intercept: bool
-) -> ClassStatistics:
-    """Return class statistics added up over the unmixed regions of a partition."""
-    counts = partition.tables().counts
-    n_classes, total, d = unmixing.n_classes, counts.sum(), len(centre)
-    means, squares = np.zeros((n_classes, d)), np.zeros(n_classes)
-    masses, noise = np.zeros(n_classes), np.zeros((n_classes, n_classes))
-    for p in np.flatnonzero(counts.any(axis=1)).tolist():
-        region = unmixing.of_region(p)
-        partition.measure([(p, q) for q in range(n_classes)])  # all vectors in one request
-        for q in range(n_classes):
-            means[q] += partition.update_vector(p, q)[:d]
-        masses += region.masses(counts[p])
-        squares += counts[p] @ region.coefficients**2
-        noise += region.mass_covariance(counts[p])
-    shares = masses / total
-    prior = np.maximum(shares, min(1 / total, 1 / n_classes))
-    prior /= prior.sum()
-    roots = np.sqrt(prior)
-    return ClassStatistics(
-        prior=prior,
-        centre=centre,
-        offsets=(means - np.outer(shares, centre)) / roots[:, np.newaxis],
-        noise=noise / total**2 / np.outer(roots, roots),
-        label_variance=float(np.sum(squares / total - shares**2 * intercept)),
-    )
