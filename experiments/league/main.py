@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from experiments.league.block import MODULES, Block, find_block
@@ -93,7 +93,7 @@ def publish(block: Block, store: Store, docs: Path) -> None:
         for place in results.places
         for data, noise, knowledge, method in [place]
     ]
-    packages = {name: version(name) for name in PACKAGES}
+    packages = {name: _version(name) for name in PACKAGES}
     text = json.dumps({"packages": packages, "results": numbers}, indent=0, sort_keys=True)
     (folder / f"{block.stem}.json").write_text(text + "\n", encoding="utf-8")
     template = Path(__file__).with_name(block.introduction).read_text(encoding="utf-8")
@@ -114,6 +114,13 @@ def _seeds_in_words(block: Block, results: Results) -> str:
         n_seeds = max((len(results.records(place)) for place in own), default=0)
         words.append(f"{SOURCES[name].title} {n_seeds} of {SOURCES[name].n_seeds}")
     return ", ".join(words)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # whose methods took no part
+        return None
 
 
 def _rounded(number: float) -> float | None:

@@ -10,8 +10,10 @@ from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import unmixing_for
+from unconfused.noise import corrupt_labels
 from unconfused.solvers.likelihood import Likelihood
 from unconfused.solvers.uma.regions import adapt_to_regions
+from unconfused.solvers.uma.start import contradicts
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 
 FROM_ZERO = {"init": "zero", "whiten": True, "tol": 1e-3, "max_iter": 20}
@@ -139,6 +141,25 @@ def test_with_few_rows_per_degree_of_freedom_the_discriminant_is_the_start(monke
     C = np.full((3, 3), 0.01) + 0.97 * np.eye(3)
     monkeypatch.setattr(Likelihood, "run", None)  # must not be called
     UMAClassifier(C).fit(X, y)
+
+
+def test_mistakes_that_depend_on_the_rows_are_not_learnt():
+    rng = np.random.RandomState(0)
+    X = rng.randn(2000, 5)
+    true = X[:, :3].argmax(axis=1)
+    rough = (X[:, :3] + 0.6 * X[:, [3, 4, 3]]).argmax(axis=1)  # wrong near the boundaries
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (true, rough), 1)
+    C = counts / counts.sum(axis=1, keepdims=True)
+    drawn = corrupt_labels(true, C, random_state=1)
+    engines = [LocalEngine(X, labels, 3) for labels in (rough, drawn)]
+    best = np.pad(np.eye(3), ((0, 0), (0, 3)))
+    learnt = best + 0.6 * np.pad(np.eye(2)[[0, 1, 0]], ((0, 0), (3, 1)))
+    assert contradicts(engines[0], Unmixing(C), learnt)
+    assert not contradicts(engines[1], Unmixing(C), best)
+    clf = UMAClassifier(C).fit(X, rough)
+    assert clf.n_iter_ == 0
+    assert clf.score(X, rough) < 0.97 < np.mean((X @ learnt[:, :5].T).argmax(axis=1) == rough)
 
 
 def test_the_error_set_at_alpha(blobs):

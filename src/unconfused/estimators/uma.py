@@ -36,8 +36,9 @@ class UMAClassifier(NoisyLabelClassifier):
     misclassified example. With two classes this is the noise-tolerant Perceptron of Bylander and of
     Blum, Frieze, Kannan and Vempala.
 
-    By default the algorithm runs in the geometry of the whitened rows, starts from a linear
-    discriminant, and stops when no pair is statistically significant. The algorithm of the paper is
+    By default the algorithm runs in the geometry of the whitened rows, starts from a discriminant
+    refined by maximum likelihood (`init`), and stops when no pair is statistically significant:
+    usually that is at once. The algorithm of the paper is
     ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
     ``error_margin="alpha"`` if `alpha` is positive.
 
@@ -65,8 +66,9 @@ class UMAClassifier(NoisyLabelClassifier):
     init : {"auto", "zero", "means"}
         Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means,
         a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
-        re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
-        once if C is known, each vector shrunk by its sampling noise. These are not counted in
+        re-estimated from the rows it assigns to each class. If rows outnumber its degrees of
+        freedom tenfold, penalized maximum likelihood refines it, and C too if that was estimated;
+        unless labels then turn out more predictable than C allows. None of this is counted in
         `n_iter_`. "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
@@ -83,7 +85,9 @@ class UMAClassifier(NoisyLabelClassifier):
     tol : float or "auto"
         Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
         when no pair is statistically significant; if training started at zero and the unmixed class
-        means have a lower estimated error, it restarts from them.
+        means have a lower estimated error, it restarts from them. After a whitened start there are
+        no updates if C was estimated, or does not describe the labels: errors of C would pass for
+        significant pairs.
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
@@ -113,7 +117,8 @@ class UMAClassifier(NoisyLabelClassifier):
     ----------
     classes_ : the sorted classes
     coef_, intercept_ : the weights; one row per class, or a single row with two classes
-    confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
+    confusion_ : (Q, S), the confusion matrix used, as refined by the start, in the order of
+        `classes_`
     labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_iter_ : number of updates

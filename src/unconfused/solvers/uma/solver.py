@@ -22,7 +22,7 @@ from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
 from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
-from unconfused.solvers.uma.start import refined_start
+from unconfused.solvers.uma.start import contradicts, refined_start
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 from unconfused.steps import StepRule, check_steps, snap_ties
 
@@ -194,11 +194,10 @@ class UMA:
             state.matrix = None  # C is what it is said to be
         elif state.matrix is not None:
             unmixing = replace(unmixing, matrix=state.matrix)
-            if self.tol is None and state.weights.any():
-                # Errors of an estimated C would pass for significant pairs.
-                unmixing.prior(engine.code_counts)  # warns if C does not fit the labels
-                state.stopped = CONVERGED
-                return state
+        if self._is_settled(engine, unmixing, state):
+            unmixing.prior(engine.code_counts)  # warns if C does not fit the labels
+            state.stopped = CONVERGED
+            return state
         change = whitening.row_map(state.ridge)
         mapped = engine.mapped(change)
         state.change(change.to_mapped)
@@ -209,6 +208,12 @@ class UMA:
             state.change(change.from_mapped)
             if state.vectors is not None:
                 state.vectors[kept:] = map(change.sums_from_mapped, state.vectors[kept:])
+
+    def _is_settled(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> bool:
+        """Return whether significant pairs would be errors of C, and not of the classifier."""
+        if self.tol is not None or self.init != "means" or not state.weights.any():
+            return False
+        return unmixing.counts is not None or contradicts(engine, unmixing, state.weights)
 
     def _whitening(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> Whitening | None:
         if not self.stream:

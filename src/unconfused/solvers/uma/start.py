@@ -28,6 +28,9 @@ MULTIPLES = tuple(2.0**-k for k in range(7))
 
 MOST_STEPS, TOLERANCE = 100, 1e-4
 
+STANDARD_ERRORS = 3.0
+"""Standard errors beyond which more rows are predicted correctly than there are."""
+
 
 def refined_start(
     engine: Engine, unmixing: Unmixing, whitening: Whitening
@@ -56,9 +59,25 @@ def refined_start(
     found = likelihood.run(engine, LikelihoodState(MULTIPLES[best] * weights, matrix))
     if found.interrupted:
         raise KeyboardInterrupt
+    if contradicts(engine, unmixing, found.weights):
+        return weights, ridge, matrix
     if condition_of(found.matrix) <= max(ILL_CONDITIONED_BEYOND, unmixing.condition_number):
         matrix = found.matrix  # UMA will have to invert it
     return found.weights, ridge, matrix
+
+
+def contradicts(engine: Engine, unmixing: Unmixing, weights: FloatArray) -> bool:
+    """Return whether these weights predict labels better than C allows.
+
+    By C, a region has only so many labels of a class. If it has more, unmixing finds more rows
+    predicted correctly than there are: mistakes depend on the rows, and have been learnt.
+    """
+    partition = engine.partition(unmixing, 0.0)
+    partition.restart(weights)
+    counts = partition.tables().counts
+    errors = np.diag(unmixing.mass_errors(counts))
+    beyond = np.trace(unmixing.masses(counts)) - counts.sum()
+    return bool(beyond > STANDARD_ERRORS * np.sqrt(errors @ errors))
 
 
 def unmixed_discriminant(
