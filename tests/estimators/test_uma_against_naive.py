@@ -1,11 +1,14 @@
 """Every way to run UMA makes the same pairs and weights as the paper in plain loops."""
 
+import re
+
 import naive
 import numpy as np
 import pytest
 from problems import make_problem, plain_uma
 from scipy import sparse
 
+from unconfused import UMAClassifier
 from unconfused.selection import SELECTIONS
 from unconfused.steps import STEPS
 
@@ -46,6 +49,14 @@ def test_same_pairs_and_weights(selection, step, alpha):
             )  # fmt: skip
             clf.fit(X, problem.y, y_true=truth, sample_weight=weight)
             assert_same(clf, weights, pairs)
+
+
+def test_the_line_in_the_docstring_is_the_paper():
+    problem = make_problem(1)
+    (line,) = re.findall(r"``(UMAClassifier\(C, .*?\))``", UMAClassifier.__doc__)
+    clf = eval(line, {"UMAClassifier": UMAClassifier, "C": problem.C}).set_params(max_iter=25)
+    weights, pairs = naive.uma(problem.X, problem.y, problem.C, tol=0.0, max_iter=25)
+    assert_same(clf.fit(problem.X, problem.y), weights, pairs)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
