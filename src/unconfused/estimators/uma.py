@@ -50,7 +50,7 @@ class UMAClassifier(NoisyLabelClassifier):
         aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
         estimates it from the rows with a `y_true`, shrunk towards equally frequent mistakes as far
         as the counts are compatible with these; without such rows, labels are assumed clean, and
-        UMA is a batch Perceptron.
+        UMA is a batch Perceptron. An estimate, counted here or passed, may be refined (`init`).
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
