@@ -83,8 +83,10 @@ def test_a_stream_may_start_with_few_trusted_rows(blobs):
     y_true = np.where((true == 0) & (np.arange(600) < 100), true, np.nan)
     clf = UMAClassifier(tol=1e-3)
     clf.partial_fit(X[:300], y[:300], classes=range(4), y_true=y_true[:300])
-    np.testing.assert_array_equal(clf.confusion_[1:], np.eye(4)[1:])
-    assert clf.confusion_[0, 0] < 1
+    assert 0 < clf.confusion_[0, 0] < 1
+    right = np.diag(clf.confusion_)[1:]  # as usual where nothing is known yet
+    np.testing.assert_allclose(right, right[0])
+    assert right[0] < 1
     clf.partial_fit(X, y, y_true=true)
     assert np.all(np.diag(clf.confusion_) < 1)
 

@@ -278,8 +278,8 @@ class UMAClassifier(NoisyLabelClassifier):
         chunks as large as the batch algorithm needs (`unconfused.theory.sample_size`), O(1/margin²)
         chunks suffice for separable classes; smaller chunks give noisier vectors, and `tol="auto"`
         skips chunks without a significant pair. If the confusion matrix is not given, it is counted
-        over the trusted rows of all chunks so far; labels of classes without trusted rows are
-        assumed clean. `class_prior_` refers to the last chunk.
+        over the trusted rows of all chunks so far; classes without trusted rows are taken to be
+        mislabelled like the others. `class_prior_` refers to the last chunk.
 
         Parameters
         ----------
