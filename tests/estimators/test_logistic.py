@@ -15,10 +15,9 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion, noise
-from unconfused.confusion.estimation.pooled import steadied_counts
+from unconfused.confusion.estimation.pooled import MOST_FROM_OTHER_CLASSES, steadied_counts
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import engine as local_engine
-from unconfused.estimators._likelihood_fits import MOST_FROM_OTHER_CLASSES
 from unconfused.solvers.likelihood import Likelihood, _Objective
 from unconfused.solvers.refine_confusion import MatrixObjective
 

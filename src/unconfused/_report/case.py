@@ -17,7 +17,6 @@ from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
-from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators._base import one_column
 from unconfused.estimators.annotators.crowd import (
     answers_of,
@@ -25,6 +24,9 @@ from unconfused.estimators.annotators.crowd import (
     collect_votes,
     refuse_other_annotators,
 )
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.uma import UMAClassifier
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted
 
 Learner = UMAClassifier | UnconfusedLogisticRegression | UnconfusedClassifier

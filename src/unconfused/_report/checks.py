@@ -16,7 +16,8 @@ from unconfused._report.data import Reliability, Scenario, Sensitivity
 from unconfused._report.judge import bring_labels_in, make_judge
 from unconfused._text.words import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.estimators import UMAClassifier, UnconfusedClassifier
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.uma import UMAClassifier
 from unconfused.metrics._reliability import reliability_curve
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import numpy as np
 from unconfused._report.data import Convergence, PairUse
 from unconfused._text.words import shorten
 from unconfused._typing import FloatArray, IntArray
-from unconfused.estimators import UMAClassifier, UnconfusedClassifier
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.uma import UMAClassifier
 from unconfused.solvers.uma.solver import CONVERGED
 
 if TYPE_CHECKING:

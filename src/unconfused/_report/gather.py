@@ -25,8 +25,9 @@ from unconfused._text.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
-from unconfused.estimators import UMAClassifier, UnconfusedClassifier
 from unconfused.estimators._noisy import passed_confusion
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.uma import UMAClassifier
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
 """A label that occurs this many standard errors, and by this share, more or less than expected."""

@@ -20,9 +20,11 @@ from unconfused.confusion.cross_validated import Split, stratified_folds
 from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
-from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
 from unconfused.estimators._noisy import passed_confusion
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of, join_silence
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.uma import UMAClassifier
 
 if TYPE_CHECKING:
     from unconfused._report.case import Case

@@ -14,8 +14,11 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from unconfused import GuessedConfusionWarning, UMAClassifier, UnconfusedLogisticRegression, noise
+from unconfused import noise
+from unconfused._matrix import GuessedConfusionWarning
 from unconfused._typing import FloatArray, Labels, Rows
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.uma import UMAClassifier
 from unconfused.kernels import kernel_projection
 
 N_CLASSES = 10

@@ -17,8 +17,10 @@ from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
-from unconfused.estimators import UMAClassifier, UnconfusedClassifier, UnconfusedLogisticRegression
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
+from unconfused.estimators.uma import UMAClassifier
 
 if TYPE_CHECKING:
     from unconfused.cli.input.label_options import Settings

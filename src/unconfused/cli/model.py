@@ -23,8 +23,11 @@ from unconfused.cli import learners
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Task
-from unconfused.confusion import ConfusionEstimate, from_annotators, from_trusted
-from unconfused.estimators import UnconfusedClassifier, UnconfusedLogisticRegression
+from unconfused.confusion.annotators import from_annotators
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.trusted import from_trusted
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.logistic import UnconfusedLogisticRegression
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""

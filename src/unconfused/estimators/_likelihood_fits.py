@@ -16,7 +16,11 @@ from unconfused._matrix import (
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.estimation.pooled import steadied_counts
+from unconfused.confusion.estimation.pooled import (
+    FEW_COUNTS,
+    MOST_FROM_OTHER_CLASSES,
+    steadied_counts,
+)
 from unconfused.engines.base import Engine
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
@@ -39,14 +43,6 @@ from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
-
-FEW_COUNTS = 1000
-"""A row of C counted from fewer labels than this is worth refining."""
-
-MOST_FROM_OTHER_CLASSES = 30.0
-"""Rows that a class's row of C is given, at most, from how all classes err: what few trusted rows
-of a rare class seem to say must not make it look like a frequent one. (5 does as well on Digits and
-Music, 200 is worse.)"""
 
 BELIEF_IN_A_GIVEN_MATRIX = 100.0
 """Labels per row that a matrix given without counts stands for, if it is to be refined."""

@@ -15,11 +15,11 @@ from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
 from unconfused.confusion.estimation.class_probabilities import evidence_of
+from unconfused.confusion.estimation.pooled import FEW_COUNTS
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import ScoredByTruth, one_column
-from unconfused.estimators._likelihood_fits import FEW_COUNTS
 from unconfused.estimators._parts import seeded
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,

@@ -11,7 +11,8 @@ import numpy as np
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import is_missing, label_array
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion import AuditEstimate, from_audit
+from unconfused.confusion._audited import AuditEstimate
+from unconfused.confusion.audit import from_audit
 from unconfused.review.verdicts import Verdicts
 
 DRAWN_WITHIN_LABELS = ("random", "confusion")

@@ -11,8 +11,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.confusion import ConfusionEstimate
-from unconfused.confusion.estimate import divide_rows
+from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
 from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows
 from unconfused.review.left_out import LeftOut, judge_left_out
 

@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion import ConfusionEstimate
 from unconfused.confusion.cross_validated import stratified_folds
+from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.label_quality import Criterion, judge_labels
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import left_out_probabilities

@@ -34,7 +34,7 @@ def rank_rows(
 
     from unconfused.cli.input.open_task import open_task
     from unconfused.cli.model import warnings_as_notes
-    from unconfused.confusion import rank_from_probabilities
+    from unconfused.confusion.probabilities import rank_from_probabilities
 
     if known.annotators or known.votes is not None:
         raise typer.BadParameter("--probabilities goes with --label, not with several annotators.")

@@ -18,7 +18,7 @@ from unconfused.cli.options import without
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
-    from unconfused.confusion import Votes
+    from unconfused.confusion.votes import Votes
     from unconfused.review import CheckedRows
     from unconfused.review.serve.judged import Judged
     from unconfused.review.serve.session import Session

@@ -9,7 +9,7 @@ from rich.text import Text
 from unconfused._text.printable import printable
 from unconfused._text.words import short_names
 from unconfused._typing import FloatArray
-from unconfused.confusion import ConfusionEstimate
+from unconfused.confusion.estimate import ConfusionEstimate
 
 WIDEST = 9
 """Width of an interval such as 0.12-0.34."""

@@ -14,6 +14,14 @@ from unconfused.confusion.estimate import ConfusionEstimate, check_counts, refus
 STRENGTHS = np.geomspace(1.0, 1e4, 33)
 """Candidate strengths of the shrinkage, in rows per class; the likeliest is used."""
 
+FEW_COUNTS = 1000
+"""A row of C counted from fewer labels than this is worth refining."""
+
+MOST_FROM_OTHER_CLASSES = 30.0
+"""Rows that a class's row of C is given, at most, from how all classes err: what few trusted rows
+of a rare class seem to say must not make it look like a frequent one. (5 does as well on Digits and
+Music, 200 is worse.)"""
+
 
 def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEstimate:
     """Divide counts by rows, after adding `strength` rows per class that err like all classes do.

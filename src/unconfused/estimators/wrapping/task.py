@@ -18,10 +18,13 @@ from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.cross_validated import tested_once
-from unconfused.confusion.estimation.pooled import steadied_counts
+from unconfused.confusion.estimation.pooled import (
+    FEW_COUNTS,
+    MOST_FROM_OTHER_CLASSES,
+    steadied_counts,
+)
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.estimators._base import one_column
-from unconfused.estimators._likelihood_fits import FEW_COUNTS, MOST_FROM_OTHER_CLASSES
 from unconfused.estimators._noisy import (
     NoisyData,
     checked_weight,
