@@ -41,8 +41,8 @@ for rate in rates:
         errors[name].append(runs)
 
 # %%
-# Three draws of the noise each, with their means. Whitened UMA, the default, starts from a
-# discriminant that the likelihood refines, and so pays next to nothing.
+# Three draws of the noise each, with their means. Whitened UMA, the default, starts from a linear
+# discriminant and shrinks with the noise, which reduces the price considerably.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.6), layout="constrained")
 for (name, runs), colour, mark in zip(errors.items(), (GREY, ORANGE, BLUE), "dso", strict=True):

@@ -48,7 +48,7 @@ standard error; a difference within two of them cannot be told from none.
 RUNS = """Which run a number comes from: Table 1 (but for f_full row by row and whitened
 UMA), what you would use today, and Figures 3 to 5 were run with an earlier version. Perceptrons,
 UMA as in the paper and the S3VM have not changed since; `UnconfusedLogisticRegression` and
-`SelfLabelingClassifier` have. The toy problem{toy} and
+`SelfLabelingClassifier` have. Whitened UMA has not been run on Letter. The toy problem{toy} and
 all below "Beyond the paper" were run with this version, in which synthetic noise has a random
 stream of its own. Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest
 classes, where the paper has about 11,000 of each.

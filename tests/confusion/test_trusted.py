@@ -72,7 +72,7 @@ def test_an_estimate_is_passed_like_a_matrix():
     names = np.array(["x", "y", "z"])
     y = names[noise.corrupt_labels(true, C, random_state=0)]
     estimate = confusion.from_trusted(names[true], y)
-    clf = UMAClassifier(estimate, whiten=False).fit(X, y)  # or it is refined
+    clf = UMAClassifier(estimate).fit(X, y)
     np.testing.assert_allclose(clf.confusion_, estimate.matrix, rtol=1e-14)
     assert np.asarray(estimate).shape == (3, 3)
     assert estimate.condition_number == pytest.approx(np.linalg.cond(estimate.matrix))

@@ -119,17 +119,16 @@ def test_defaults_beat_ignoring_the_noise_on_digits(settings):
 
 
 def test_trusted_rows_give_the_matrix(blobs):
-    X, true, y, C = blobs
+    X, true, y, _ = blobs
     y_true = np.where(np.arange(600) % 3 == 0, true, -1)
     clf = UMAClassifier().fit(X, y, y_true=y_true)
-    counted = UMAClassifier(whiten=False).fit(X, y, y_true=y_true).confusion_
     counts = np.zeros((4, 4))
     np.add.at(counts, (true[::3], y[::3]), 1)
     # A little steadier than the shares themselves.
-    np.testing.assert_allclose(counted, drawn_together(counts))
-    np.testing.assert_allclose(counted, counts / counts.sum(axis=1, keepdims=True), atol=0.05)
-    np.testing.assert_allclose(clf.confusion_, C, atol=0.05)  # refined with all rows
-    assert np.abs(counted - C).max() > 0.1
+    np.testing.assert_allclose(clf.confusion_, drawn_together(counts))
+    np.testing.assert_allclose(
+        clf.confusion_, counts / counts.sum(axis=1, keepdims=True), atol=0.05
+    )
     ignoring = UMAClassifier().fit(X, y)
     assert clf.score(X, y, y_true=true) > 0.97
     assert ignoring.score(X, y, y_true=true) < 0.94

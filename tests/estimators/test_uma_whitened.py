@@ -12,6 +12,7 @@ from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import unmixing_for
 from unconfused.noise import corrupt_labels
 from unconfused.solvers.likelihood import Likelihood
+from unconfused.solvers.uma import all_pairs
 from unconfused.solvers.uma.regions import adapt_to_regions
 from unconfused.solvers.uma.start import contradicts
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
@@ -112,9 +113,48 @@ def test_region_coefficients_tend_to_the_inverse_and_keep_trusted_labels():
     np.testing.assert_allclose(clean, np.broadcast_to(np.eye(4), (4, 4, 4)), atol=1e-12)
 
 
-def test_the_start_is_the_penalized_likelihood_of_the_labels(blobs):
+def test_an_update_of_all_pairs_is_the_shrunken_sum_of_single_ones(monkeypatch):
+    problem = make_problem(3, n=120)
+    engine, unmixing = LocalEngine(problem.X, problem.y, 4), Unmixing(problem.C)
+    weights = np.random.RandomState(1).randn(4, engine.n_features)
+    monkeypatch.setattr(all_pairs, "ROUNDS", 1)
+    found = all_pairs.update_all_pairs(engine, unmixing, weights, None)
+    rows = np.column_stack([problem.X, np.ones(120)])
+    predicted = (rows @ weights.T).argmax(axis=1)
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (predicted, problem.y), 1)
+    coefficients = adapt_to_regions(unmixing, counts).coefficients_by_region
+    expected = weights.copy()
+    for p in range(4):
+        for q in {0, 1, 2, 3} - {p}:
+            inside = predicted == p
+            unmixed = coefficients[p][problem.y[inside], q]
+            z = unmixed @ rows[inside] / 120
+            noise = unmixed**2 @ (rows[inside] ** 2).sum(axis=1) / 120**2
+            z *= max(0.0, 1 - noise / (z @ z))
+            expected[q] += 4 * z
+            expected[p] -= 4 * z
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=0), weights.sum(axis=0), atol=1e-9)
+
+
+def test_errors_of_an_estimated_matrix_are_not_chased(blobs, monkeypatch):
+    X, true, y, C = blobs
+    calls = []
+    update = all_pairs.update_all_pairs
+    monkeypatch.setattr(
+        "unconfused.solvers.uma.solver.update_all_pairs",
+        lambda *args: calls.append(1) or update(*args),
+    )
+    UMAClassifier().fit(X, y, y_true=np.where(np.arange(600) % 3 == 0, true, -1))
+    assert not calls
+    UMAClassifier(C).fit(X, y)
+    assert calls
+
+
+def test_one_start_is_the_penalized_likelihood_of_the_labels(blobs):
     X, _, y, C = blobs
-    clf = UMAClassifier(C).fit(X, y)
+    clf = UMAClassifier(C, init="likelihood").fit(X, y)
     l2 = (1 - 1 / 4) / 2 * clf._state.ridge
     options = {"l2": l2, "relabel": 0, "refine": False, "tol": 1e-7}
     other = UnconfusedLogisticRegression(C, **options).fit(X, y)
@@ -126,12 +166,12 @@ def test_the_start_is_the_penalized_likelihood_of_the_labels(blobs):
 def test_an_estimated_matrix_is_refined_and_its_errors_are_not_chased(blobs):
     X, true, y, C = blobs
     known = np.where(np.arange(600) % 10 == 0, true, -1)
-    clf = UMAClassifier().fit(X, y, y_true=known)
+    clf = UMAClassifier(init="likelihood").fit(X, y, y_true=known)
     counted = unmixing_for(clf._check_data(X, y, known, None, None, reset=False), None, None)
     errors = [np.abs(found - C).sum() for found in (clf.confusion_, counted.matrix)]
     assert errors[0] < 0.8 * errors[1]
     assert clf.n_iter_ == 0
-    assert UMAClassifier(tol=1e-3).fit(X, y, y_true=known).n_iter_ > 0
+    assert UMAClassifier(init="likelihood", tol=1e-3).fit(X, y, y_true=known).n_iter_ > 0
 
 
 def test_with_few_rows_per_degree_of_freedom_the_discriminant_is_the_start(monkeypatch):
@@ -140,7 +180,7 @@ def test_with_few_rows_per_degree_of_freedom_the_discriminant_is_the_start(monke
     y = (X @ rng.randn(40, 3)).argmax(axis=1)
     C = np.full((3, 3), 0.01) + 0.97 * np.eye(3)
     monkeypatch.setattr(Likelihood, "run", None)  # must not be called
-    UMAClassifier(C).fit(X, y)
+    UMAClassifier(C, init="likelihood").fit(X, y)
 
 
 def test_mistakes_that_depend_on_the_rows_are_not_learnt():
@@ -157,9 +197,15 @@ def test_mistakes_that_depend_on_the_rows_are_not_learnt():
     learnt = best + 0.6 * np.pad(np.eye(2)[[0, 1, 0]], ((0, 0), (3, 1)))
     assert contradicts(engines[0], Unmixing(C), learnt)
     assert not contradicts(engines[1], Unmixing(C), best)
-    clf = UMAClassifier(C).fit(X, rough)
+    clf = UMAClassifier(C, init="likelihood").fit(X, rough)
     assert clf.n_iter_ == 0
     assert clf.score(X, rough) < 0.97 < np.mean((X @ learnt[:, :5].T).argmax(axis=1) == rough)
+
+
+def test_the_likelihood_is_a_start_of_whitened_runs_only(blobs):
+    X, _, y, C = blobs
+    with pytest.raises(ValueError, match="needs whiten"):
+        UMAClassifier(C, init="likelihood", whiten=False).fit(X, y)
 
 
 def test_the_error_set_at_alpha(blobs):

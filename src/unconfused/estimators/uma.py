@@ -36,9 +36,8 @@ class UMAClassifier(NoisyLabelClassifier):
     misclassified example. With two classes this is the noise-tolerant Perceptron of Bylander and of
     Blum, Frieze, Kannan and Vempala.
 
-    By default the algorithm runs in the geometry of the whitened rows, starts from a discriminant
-    refined by maximum likelihood (`init`), and stops when no pair is statistically significant:
-    usually that is at once. The algorithm of the paper is
+    By default the algorithm runs in the geometry of the whitened rows, starts from a linear
+    discriminant, and stops when no pair is statistically significant. The algorithm of the paper is
     ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
     ``error_margin="alpha"`` if `alpha` is positive.
 
@@ -50,7 +49,7 @@ class UMAClassifier(NoisyLabelClassifier):
         aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
         estimates it from the rows with a `y_true`, shrunk towards equally frequent mistakes as far
         as the counts are compatible with these; without such rows, labels are assumed clean, and
-        UMA is a batch Perceptron. An estimate, counted here or passed, may be refined (`init`).
+        UMA is a batch Perceptron.
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
@@ -63,13 +62,15 @@ class UMAClassifier(NoisyLabelClassifier):
         A class is in the error set of an update vector if it outscores the true class there by at
         least this margin. The paper uses `alpha`. The default is 0: update vectors are means over
         all rows, so those of a rare mistake have small scores, which never reach a fixed margin.
-    init : {"auto", "zero", "means"}
+    init : {"auto", "zero", "means", "likelihood"}
         Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means,
         a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
-        re-estimated from the rows it assigns to each class. If rows outnumber its degrees of
-        freedom tenfold, penalized maximum likelihood refines it, and C too if that was estimated;
-        unless labels then turn out more predictable than C allows. None of this is counted in
-        `n_iter_`. "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
+        re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
+        once if C is known, each vector shrunk by its sampling noise. "likelihood", only with
+        `whiten`, goes on from that discriminant by penalized maximum likelihood if rows outnumber
+        its degrees of freedom tenfold, and refines C too if that was estimated. The model is more
+        accurate, but hardly UMA's any more: few pairs are left, or none. Nothing of this is counted
+        in `n_iter_`. "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
     whiten : bool or "auto"
@@ -85,9 +86,9 @@ class UMAClassifier(NoisyLabelClassifier):
     tol : float or "auto"
         Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
         when no pair is statistically significant; if training started at zero and the unmixed class
-        means have a lower estimated error, it restarts from them. After a whitened start there are
-        no updates if C was estimated, or does not describe the labels: errors of C would pass for
-        significant pairs.
+        means have a lower estimated error, it restarts from them. After
+        ``init="likelihood"`` there are no updates if C was estimated or does not describe the
+        labels: errors of C would pass for significant pairs.
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
@@ -117,8 +118,7 @@ class UMAClassifier(NoisyLabelClassifier):
     ----------
     classes_ : the sorted classes
     coef_, intercept_ : the weights; one row per class, or a single row with two classes
-    confusion_ : (Q, S), the confusion matrix used, as refined by the start, in the order of
-        `classes_`
+    confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
     labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_iter_ : number of updates
@@ -154,7 +154,7 @@ class UMAClassifier(NoisyLabelClassifier):
         "step": [StrOptions(set(STEPS)), callable],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "error_margin": [Interval(Real, 0, None, closed="left"), StrOptions({"alpha"})],
-        "init": [StrOptions({"auto", "zero", "means"})],
+        "init": [StrOptions({"auto", "zero", "means", "likelihood"})],
         "average": ["boolean"],
         "whiten": ["boolean", StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -333,6 +333,10 @@ class UMAClassifier(NoisyLabelClassifier):
         """Wrap the data in an engine, solve, and set the fitted attributes."""
         clean = np.array_equal(unmixing.matrix, np.eye(unmixing.n_classes))
         whiten = (stream or not clean) if self.whiten == "auto" else bool(self.whiten)
+        if self.init == "likelihood" and not whiten:
+            if self.whiten != "auto":
+                raise ValueError('init="likelihood" needs whiten=True or "auto".')
+            whiten = True
         init = ("means" if whiten and not stream else "zero") if self.init == "auto" else self.init
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         if state is None:

@@ -20,18 +20,22 @@ from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
+from unconfused.solvers.uma.all_pairs import update_all_pairs
 from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
 from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
-from unconfused.solvers.uma.start import contradicts, refined_start
+from unconfused.solvers.uma.regions import MOST_CLASSES
+from unconfused.solvers.uma.start import (
+    contradicts,
+    start_at_likelihood,
+    unmixed_discriminant,
+    with_costs,
+)
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 CONVERGED = "no pair left to unconfuse"
 EXHAUSTED = "max_iter reached"
 INTERRUPTED = "interrupted"
-
-COSTS_NOTHING = 1e-6
-"""Relative cost of mistakes on a class below which it is as good as free."""
 
 RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
 """Columns of the update history."""
@@ -131,7 +135,7 @@ class UMA:
     tol : norm that a pair must exceed; None requires a statistically significant mass instead
     max_iter : maximum number of updates in one run
     average : whether to track averaged weights
-    init : replacement for zero initial weights: none ("zero"), or the unmixed class means ("means")
+    init : initial weights: "zero", unmixed class "means", or, if whitened, of the "likelihood"
     whiten : whether to run in whitened geometry
     stream : whether the rows are a chunk of a stream; whitening then uses all chunks so far
     error_margin : by how much a class must outscore the target to be in the error set
@@ -180,12 +184,12 @@ class UMA:
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
             return self._run(engine, unmixing, alpha, state)
-        if self.init == "means" and not self.stream and not state.weights.any():
-            weights, state.ridge, state.matrix = refined_start(engine, unmixing, whitening)
-            if self.costs is not None and engine.intercept:
-                # The scores are log-odds: a class whose rows cost more needs less evidence.
-                cost = np.maximum(self.costs.sum(axis=0), COSTS_NOTHING * self.costs.max())
-                weights[:, -1] += np.log(cost) - np.log(cost).mean()
+        fresh = self.init != "zero" and not self.stream and not state.weights.any()
+        if fresh and self.init == "likelihood":
+            weights, state.ridge, state.matrix = start_at_likelihood(engine, unmixing, whitening)
+            state.start_again(with_costs(weights, self.costs, engine.intercept))
+        elif fresh:
+            weights, state.ridge, _ = unmixed_discriminant(engine, unmixing, whitening)
             state.start_again(weights)
         elif self.stream or state.ridge is None:
             state.ridge = whitening.ridge()
@@ -203,6 +207,8 @@ class UMA:
         state.change(change.to_mapped)
         kept = 0 if state.vectors is None else len(state.vectors)
         try:
+            if fresh and self.init == "means":
+                self._refine(mapped, unmixing, state)
             return self._run(mapped, unmixing, alpha, state)
         finally:
             state.change(change.from_mapped)
@@ -211,9 +217,16 @@ class UMA:
 
     def _is_settled(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> bool:
         """Return whether significant pairs would be errors of C, and not of the classifier."""
-        if self.tol is not None or self.init != "means" or not state.weights.any():
+        if self.tol is not None or self.init != "likelihood" or not state.weights.any():
             return False
         return unmixing.counts is not None or contradicts(engine, unmixing, state.weights)
+
+    def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
+        weights = state.weights
+        # Errors of an estimated C enter all pairs alike, and would be amplified.
+        if unmixing.n_classes <= MOST_CLASSES and unmixing.counts is None:
+            weights = update_all_pairs(engine, unmixing, weights, self.costs)
+        state.start_again(with_costs(weights, self.costs, engine.intercept))
 
     def _whitening(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> Whitening | None:
         if not self.stream:

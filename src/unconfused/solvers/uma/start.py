@@ -1,8 +1,4 @@
-"""Start of whitened UMA: an unmixed discriminant, then the likelihood of the labels.
-
-Single pairs stand out of the label noise only if they confuse many rows. Before UMA looks for them,
-all pairs are updated at once in soft regions, which is the likelihood's gradient.
-"""
+"""Starts of whitened UMA: an unmixed discriminant, and the likelihood of the labels from there."""
 
 from __future__ import annotations
 
@@ -31,13 +27,26 @@ MOST_STEPS, TOLERANCE = 100, 1e-4
 STANDARD_ERRORS = 3.0
 """Standard errors beyond which more rows are predicted correctly than there are."""
 
+COSTS_NOTHING = 1e-6
+"""Relative cost of mistakes on a class below which it is as good as free."""
 
-def refined_start(
+
+def with_costs(weights: FloatArray, costs: FloatArray | None, intercept: bool) -> FloatArray:
+    """Move the intercepts of log-odds: a class whose rows cost more needs less evidence."""
+    if costs is None or not intercept:
+        return weights
+    cost = np.maximum(costs.sum(axis=0), COSTS_NOTHING * costs.max())
+    weights[:, -1] += np.log(cost) - np.log(cost).mean()
+    return weights
+
+
+def start_at_likelihood(
     engine: Engine, unmixing: Unmixing, whitening: Whitening
 ) -> tuple[FloatArray, float, FloatArray]:
     """Return initial weights, the ridge of the whitened geometry, and C.
 
-    If there are many more rows than degrees of freedom, the discriminant is refined by penalized
+    Updates of all pairs at once in soft regions are steps along the gradient of the likelihood. If
+    there are many more rows than degrees of freedom, the discriminant is refined by penalized
     maximum likelihood, and so is C if it was estimated. The curvature of the likelihood is at most
     ``(1 - 1/Q) / 2`` times the covariance of the rows (Böhning, 1992), so a penalty of that times
     the discriminant's ridge shrinks the same directions. If rows are few, the weights have
