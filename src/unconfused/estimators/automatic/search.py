@@ -119,14 +119,14 @@ class Search:
         Weaker ones come first, and stronger ones if those are no better. Of penalties that are as
         good, the strongest is taken: where fits hardly differ, a weaker penalty only takes longer.
         """
-        first = int(np.argmin(np.abs(np.log(penalties) - np.log(like.l2))))
+        first = int(np.argmin(np.abs(np.subtract(penalties, like.l2))))
         weaker = [like._replace(l2=l2) for l2 in penalties[first:]]
-        best, states, middle = self._walk(weaker, which, None, NO_BETTER)
+        best, states = self._walk(weaker, which, None, NO_BETTER)
         if best != weaker[0]:
             return best, states
         stronger = [like._replace(l2=l2) for l2 in penalties[:first][::-1]]
-        found, reached, _ = self._walk(stronger, which, middle, -NO_BETTER, best)
-        return (found, reached) if reached else (best, states)
+        found, reached = self._walk(stronger, which, states, -NO_BETTER, best)
+        return found, reached or states
 
     def walk(
         self, candidates: Sequence[Candidate], which: BoolArray, states: Sequence[LikelihoodState]
@@ -141,7 +141,7 @@ class Search:
         states: Sequence[LikelihoodState] | None,
         margin: float,
         best: Candidate | None = None,
-    ) -> tuple[Candidate, list[LikelihoodState], list[LikelihoodState]]:
+    ) -> tuple[Candidate, list[LikelihoodState]]:
         """Try candidates in turn until their loss has risen twice.
 
         Towards weaker penalties, also until no fit takes a step: the penalty is negligible then.
@@ -157,12 +157,10 @@ class Search:
         -------
         best : the best of all
         reached : the fits of the best, none if it is still the one passed
-        first : the fits of the first candidate
         """
         margin /= float(self.rows.weight[which].sum())
         lowest = least = np.inf if best is None else self.loss(best, which)
-        best, risen = best or candidates[0], 0
-        reached, first = list[LikelihoodState](), list[LikelihoodState]()
+        best, reached, risen = best or candidates[0], list[LikelihoodState](), 0
         for candidate in candidates:
             begun = states
             states = [
@@ -171,16 +169,15 @@ class Search:
             ]
             self.scores[candidate] = self.rows.scores([s.weights for s in states], self.intercept)
             self.matrices[candidate] = np.mean([s.matrix for s in states], axis=0)
-            first = first or states
             loss = self.loss(candidate, which)
             if loss < least - margin:
-                best, reached, least = candidate, states, min(loss, least) if margin < 0 else loss
+                best, reached, least = candidate, states, min(loss, least)
             at_rest = begun is not None and not any(state.n_iter for state in states)
             risen = 0 if loss < lowest else risen + (not at_rest)
             lowest = min(lowest, loss)
             if risen == 2 or (at_rest and margin > 0):
                 break
-        return best, reached, first
+        return best, reached
 
     def _fit(
         self, fold: int, candidate: Candidate, state: LikelihoodState | None
