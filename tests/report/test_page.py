@@ -13,12 +13,12 @@ from reports import HOSTILE, confused_digits, some_truth
 
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
-from unconfused._html import element, escape
 from unconfused._report import write
 from unconfused._report.gather import gather
 from unconfused._report.html import page
 from unconfused._report.html.page import render
 from unconfused._report.tables import RowListing
+from unconfused._text.html import element, escape
 
 pytestmark = pytest.mark.slow
 

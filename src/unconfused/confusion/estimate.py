@@ -206,7 +206,7 @@ class ConfusionEstimate:
         headline = (found.number, found.claim(classes))
         if not self.counts.any():
             headline = ("?", "nothing was counted")
-        from unconfused._html import confusion_card
+        from unconfused._text.html import confusion_card
 
         return confusion_card(headline, self.matrix, classes, [self.verdict, self._summary()])
 

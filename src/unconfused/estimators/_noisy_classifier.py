@@ -63,7 +63,7 @@ class NoisyLabelClassifier(LinearClassifier):
         if hasattr(self, "n_iter_"):  # a model in closed form has none
             steps += f", fitted in {self.n_iter_:,} steps"
         more = "unconfused.write_report shows which rows, and how sure this is"
-        from unconfused._html import confusion_card
+        from unconfused._text.html import confusion_card
 
         return confusion_card(headline, self.confusion_, classes, [steps, more]) + diagram
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unconfused._html import Markup, element, join
 from unconfused._report.data import Reliability
+from unconfused._text.html import Markup, element, join
 
 WIDTH, HEIGHT = 420, 270
 LEFT, RIGHT, TOP, BOTTOM = 66, 12, 14, 44

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from unconfused._html import Markup, element, join
 from unconfused._report.data import Convergence, Reliability, ReportData
 from unconfused._report.html.charts import Line, line_chart, reliability_chart, strip
 from unconfused._report.html.sections import NUM, bar_cell, line, pair, paragraph, section, table
+from unconfused._text.html import Markup, element, join
 from unconfused._text.words import percent, points
 
 

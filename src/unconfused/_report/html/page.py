@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import whole_file
-from unconfused._html import Markup, element
 from unconfused._report.data import ReportData
 from unconfused._report.html import checks, rows, sections
+from unconfused._text.html import Markup, element
 
 DIGITS = 5
 """Digits of the numbers in the embedded JSON."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from unconfused._html import Markup, element, join
 from unconfused._report.data import ReportData, SuspectRow
 from unconfused._report.html.charts import bar
 from unconfused._report.html.sections import name, paragraph, scrolled, section
+from unconfused._text.html import Markup, element, join
 from unconfused._text.words import count, percent
 
 

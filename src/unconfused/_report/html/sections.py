@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from unconfused._html import Markup, element
 from unconfused._report.data import ReportData
 from unconfused._report.html.charts import bar
+from unconfused._text.html import Markup, element
 from unconfused._text.words import about, count, percent, points, short_names
 
 SHORT_PAIR = 24
