@@ -168,6 +168,18 @@ def test_a_class_without_trusted_rows_errs_as_the_others_do(missing):
     assert "trusted" not in model.shares_  # that model does not know all classes
 
 
+def test_trusted_rows_without_a_label_count_beside_the_labels():
+    X, _, truth = blobs(600)
+    y = noise.corrupt_labels(truth, noise.pairwise(3, 0.45), random_state=0).astype(object)
+    checked = np.arange(600) % 8 == 0
+    y[checked] = None
+    known = np.where(checked, truth.astype(float), np.nan)
+    model = UnconfusedClassifier(GaussianNB(), max_rounds=1).fit(X, y, y_true=known)
+    alone = GaussianNB().fit(X[checked], truth[checked]).score(X, truth)
+    assert accuracy(model, X, truth) > alone - 0.02
+    assert sum(model.shares_.values()) == pytest.approx(1.0)
+
+
 def test_too_few_trusted_rows_for_the_classifier_are_no_candidate():
     X, y, truth = blobs(300)
     known = np.where(np.arange(300) < 12, truth.astype(float), np.nan)

@@ -7,7 +7,7 @@ import pytest
 from problems import make_problem
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import train_test_split
 
@@ -233,6 +233,19 @@ def test_a_class_without_a_trusted_row_is_learnt_from_its_labels():
     assert right.mean() > 0.85
     assert right[truth[1000:] == 3].mean() > 0.6
     assert not np.any((model.choice_["noisy_weight"] == 0) & (model.choice_["share"] > 0))
+
+
+def test_truths_that_leave_out_a_frequent_class_do_not_judge_models():
+    X, truth = make_classification(
+        1500, 6, n_informative=5, n_redundant=0, n_classes=3, class_sep=1.5, random_state=0
+    )
+    labels = noise.corrupt_labels(truth, noise.symmetric(3, 0.45), random_state=0)
+    checked = np.where((np.arange(1500) % 3 == 0) & (truth != 2), truth, np.nan)
+    model = UnconfusedLogisticRegression(relabel=0, random_state=0)
+    with pytest.warns(ConfusionWarning):
+        model.fit(X, labels, y_true=checked)
+    assert model.noisy_weight_ == 1.0
+    assert np.mean(model.predict(X) == 2) > 0.05  # judged by truths, it is never predicted
 
 
 def test_the_search_stops_where_the_penalty_no_longer_matters():

@@ -202,6 +202,23 @@ def test_mistakes_that_depend_on_the_rows_are_not_learnt():
     assert clf.score(X, rough) < 0.97 < np.mean((X @ learnt[:, :5].T).argmax(axis=1) == rough)
 
 
+def test_chunks_and_further_fits_after_a_start_at_the_likelihood_are_learnt(blobs):
+    X, true, y, _ = blobs
+    known = np.where(np.arange(600) % 3 == 0, true, -1)
+    clf = UMAClassifier(init="likelihood")
+    for rows in (slice(0, 200), slice(200, 400), slice(400, 600)):
+        clf.partial_fit(X[rows], y[rows], classes=range(4), y_true=known[rows])
+    plain = UMAClassifier()
+    for rows in (slice(0, 200), slice(200, 400), slice(400, 600)):
+        plain.partial_fit(X[rows], y[rows], classes=range(4), y_true=known[rows])
+    np.testing.assert_array_equal(clf.coef_, plain.coef_)  # chunks start from zero in any case
+    warm = UMAClassifier(init="likelihood", warm_start=True).fit(X, y, y_true=known)
+    warm.fit(-X, y, y_true=known)
+    assert warm.n_iter_ > 0
+    counted = UMAClassifier(whiten=False).fit(X, y, y_true=known).confusion_
+    np.testing.assert_allclose(warm.confusion_, counted)
+
+
 def test_the_likelihood_is_a_start_of_whitened_runs_only(blobs):
     X, _, y, C = blobs
     with pytest.raises(ValueError, match="needs whiten"):

@@ -35,7 +35,10 @@ OPTIONS = {
     r'\[(data|save)\]"': '[cli]"',  # what the commands need, at once
     r"`classes`": "--classes",
     r"Fit with relabel=4": "Fit with --relabel 4",
-    r"Pass confusion='auto' to use an estimated one\.": "Drop --trust-labels to estimate one.",
+    r"Pass confusion='auto' to use one\.": "Drop --trust-labels to use one.",
+    r"If by label, pass confusion=unconfused\.confusion\.from_audit\(y_true, y\) besides y_true": (
+        "If by label, check rows drawn at random instead"
+    ),
     r"pass their true labels as `y_true`, or pass a known matrix as `confusion`": (
         "name the column of their true labels with --truth, or pass a known matrix with --confusion"
     ),

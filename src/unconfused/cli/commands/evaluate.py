@@ -37,6 +37,12 @@ OWN_MATRIX = (
     "--truth, or pass a matrix from another source with --confusion."
 )
 
+LABELS_BELIEVED = (
+    "The model took its labels as right, and so does this evaluation: it counts wrong labels as "
+    "mistakes of the model. Check rows and name them with --truth, or pass a matrix with "
+    "--confusion."
+)
+
 
 def evaluate(
     model: opt.Model,
@@ -94,7 +100,7 @@ def evaluate(
     if truth is None and found.accuracy.low >= 1:  # even a perfect model has an interval
         say_notes([TOO_CLEAN.format(label)])
     elif own is not None and not _was_given(asked.model):
-        say_notes([OWN_MATRIX])
+        say_notes([LABELS_BELIEVED if _is_identity(own) else OWN_MATRIX])
     if as_json:
         print_json(_as_dict(found, source))
     else:
@@ -134,6 +140,13 @@ def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any
 
 def _learner(model: Any) -> Any:
     return model[-1] if getattr(model, "steps", None) else model
+
+
+def _is_identity(matrix: Any) -> bool:
+    import numpy as np
+
+    table = np.asarray(matrix)
+    return np.array_equal(table, np.eye(len(table)))
 
 
 def _was_given(model: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._typing import BoolArray
+from unconfused._typing import BoolArray, FloatArray
 from unconfused.confusion.estimation.label_noise import noise_evidence
 from unconfused.confusion.trusted import count_pairs
 from unconfused.engines.base import Engine
@@ -100,12 +100,13 @@ class Choice:
         rows = rows_to_judge_by(data, through, fold_seed(model.random_state))
         if rows is None:
             return None
-        by_truth = rows.enough(rows.truth, FEWEST_TRUTHS)
+        fair = rows.truths_show(self._label_shares())
+        by_truth = fair and rows.enough(rows.truth, FEWEST_TRUTHS)
         by_labels = rows.enough(rows.every, FEWEST_LABELS)
         if not by_truth and not by_labels:
             return None
         search = Search(rows, self._fit_folds(known, rows), model.fit_intercept, by_truth)
-        weight = FIRST_WEIGHT if counted and open_weight else model.noisy_weight_
+        weight = FIRST_WEIGHT if counted and open_weight and fair else model.noisy_weight_
         penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
         by = rows.every if by_labels else rows.truth
         best, states = search.best_penalty(Candidate(model.l2_, weight), penalties, by)
@@ -117,6 +118,16 @@ class Choice:
         search.chosen = best
         model.l2_, model.noisy_weight_ = best.l2, best.noisy_weight
         return search
+
+    def _label_shares(self) -> FloatArray:
+        """Return the share of each class among the labels, (Q,); 0 where labels are no classes."""
+        data, n_classes = self.data.eligible, len(self.data.labels.classes)
+        labels = data.labels.observed
+        if data.labels.other_labels is not None or not (labels >= 0).any():
+            return np.zeros(n_classes)
+        weight = None if data.sample_weight is None else data.sample_weight[labels >= 0]
+        counts = np.bincount(labels[labels >= 0], weight, minlength=n_classes)
+        return np.asarray(counts / max(float(counts.sum()), 1e-300))
 
     def _examine(self, search: Search) -> None:
         """Test whether labels that were believed are noisy: guess C if asked to, or warn."""

@@ -26,6 +26,9 @@ MOST_JUDGED = 10_000
 do better, and they are copied. With more rows a sample is drawn, truths first. Set by reasoning,
 not on data."""
 
+SURPRISING = 0.05
+"""Chance below which it is no accident that a class is missing from the truths."""
+
 BLOCK = 250_000
 """Entries of rows looked at together."""
 
@@ -77,6 +80,16 @@ class HeldOutRows:
     def enough(self, which: BoolArray, per_class: int) -> bool:
         """Whether there are at least `per_class` rows of some kind per class, on average."""
         return bool(which.sum() >= per_class * self.evidence.shape[1])
+
+    def truths_show(self, shares: FloatArray) -> bool:
+        """Whether the truths are of every class that a random sample of them would have shown.
+
+        A model is not judged by truths that leave out a class of which they should have some: they
+        favour models that never predict it. `shares` are those of the classes among all rows.
+        """
+        missing = ~self.evidence[self.truth].any(axis=0)
+        chance = (1.0 - shares[missing]) ** np.count_nonzero(self.truth)
+        return bool((chance >= SURPRISING).all())
 
     def scores(self, weights: Sequence[FloatArray], intercept: bool) -> FloatArray:
         """Return the scores of all rows, each fold's by weights of its own."""

@@ -22,8 +22,8 @@ DOUBTFUL_AT_LEAST, DOUBT_BY_LOSS = 0.3, 7.0
 the part of what a fit can say of the labels that it cannot say of labels held out."""
 
 RELAXED_BY, LEAST_PENALTY, NO_BETTER = 10.0**-0.5, 0.02, 1.0
-"""Steps in which the penalty is weakened for rounds, the limit, and the gain in log-likelihood that
-a step must make, as in the choice of the penalty itself."""
+"""Steps in which the penalty is weakened for rounds, the factor below which it is weakened no more,
+and the gain in log-likelihood that a step must make, as in the choice of the penalty itself."""
 
 NOT_MADE = (
     "No round of relabelling was made: the first one did not help, or there was nothing to correct."
@@ -207,11 +207,14 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         It was chosen for labels many of which are wrong; pseudo-labels are cleaner, and allow a
         more flexible model.
         """
+        if not self.may_relax or self.balanced or self._first_rows is None:
+            return models, judged
         total = float(judged.counted.sum())
-        while self.may_relax and self.relaxed > LEAST_PENALTY:
+        while self.relaxed > LEAST_PENALTY:
             self.relaxed *= RELAXED_BY
             weaker = self._fit_targets(targets, folds, models)
-            found = self._judge(self._logs(folds, weaker), seen)
+            found = self._with_what_was_seen(self._logs(folds, weaker), seen)
+            found = self._count_matrix(found, self._first_rows)
             if total * (found.likelihood - judged.likelihood) <= NO_BETTER:
                 self.relaxed /= RELAXED_BY
                 break

@@ -125,7 +125,8 @@ def pool_models(rounds: SoftRounds, *, complete: bool = True) -> Pool:
     weights = stacked(logs, seen.evidence[judging], counted[judging])
     # How far the scores of classes are moved apart: a model that is sure of nothing adds nothing.
     parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), SMALLEST)
-    parts = np.where(parts < NEGLIGIBLE * parts.sum(), 0.0, parts / parts.sum())
+    parts[parts < NEGLIGIBLE * parts.sum()] = 0.0
+    parts /= parts.sum()
     shares = dict.fromkeys((m.name for m in members), 0.0)
     for member, part in zip(members, parts.tolist(), strict=True):
         shares[member.name] += part

@@ -83,7 +83,8 @@ class Task:
             return True
         if self.guesses or self.crowd is not None:
             return False
-        return self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
+        believed = self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
+        return believed and not self.trusted.any()
 
     @property
     def trusted(self) -> BoolArray:

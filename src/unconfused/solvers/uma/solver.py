@@ -194,11 +194,11 @@ class UMA:
         elif self.stream or state.ridge is None:
             state.ridge = whitening.ridge()
         assert state.ridge is not None
-        if self.stream or unmixing.counts is None:
+        if not fresh or unmixing.counts is None:
             state.matrix = None  # C is what it is said to be
         elif state.matrix is not None:
             unmixing = replace(unmixing, matrix=state.matrix)
-        if self._is_settled(engine, unmixing, state):
+        if fresh and self._is_settled(engine, unmixing, state):
             unmixing.prior(engine.code_counts)  # warns if C does not fit the labels
             state.stopped = CONVERGED
             return state
