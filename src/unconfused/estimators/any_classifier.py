@@ -122,8 +122,8 @@ class UnconfusedClassifier(ScoredByTruth):
     rows and one for each model in the average: at most 30. Posteriors are taught by repeating a
     row for each class of probability 0.05 or more, so that fits of rounds take somewhat longer.
 
-    Ctrl-C ends the rounds: the classifier is fitted once more, to what they have found so far. A
-    second interrupt leaves the object as it was before.
+    Ctrl-C ends the rounds: the models of the average are fitted to what they have found so far. An
+    interrupt during these last fits leaves the object as it was before.
 
     Examples
     --------
