@@ -49,7 +49,7 @@ def animals_session(folder, verdicts="verdicts.csv", **drawing):
 def serving(session):
     """Serve a session in a thread."""
     with ReviewServer(session, token="secret") as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield server
