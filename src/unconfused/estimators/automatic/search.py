@@ -20,7 +20,7 @@ from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine
 from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
-from unconfused.estimators.relabel.weighted_mean import mean_and_error
+from unconfused.estimators.relabel.weighted_mean import NO_BETTER, mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
 PENALTIES = tuple(10.0 ** (-k / 2) for k in range(4, 29))
@@ -47,10 +47,6 @@ FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
 THIN_EVIDENCE = float(np.log(20.0))
 """Log-losses on all held-out rows together are logarithms of likelihoods: candidates that differ by
 less than this, 20 to 1, are as good."""
-
-NO_BETTER = 1.0
-"""A gain in the log-likelihood of all held-out rows that is not worth a weaker penalty: what one
-more parameter must gain by Akaike's criterion."""
 
 SEARCH_MATRIX_STEPS = 5
 """Steps of C in fits that are only compared."""

@@ -14,16 +14,16 @@ from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
 from unconfused.estimators.relabel.rounds import SMALLEST, Rounds, sure_classes
-from unconfused.estimators.relabel.weighted_mean import mean_and_error
+from unconfused.estimators.relabel.weighted_mean import NO_BETTER, mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
 DOUBTFUL_AT_LEAST, DOUBT_BY_LOSS = 0.3, 7.0
 """What the labels of rows in doubt count, at least, and how fast it falls to that from 1: times
 the part of what a fit can say of the labels that it cannot say of labels held out."""
 
-RELAXED_BY, LEAST_PENALTY, NO_BETTER = 10.0**-0.5, 0.02, 1.0
-"""Steps in which the penalty is weakened for rounds, the factor below which it is weakened no more,
-and the gain in log-likelihood that a step must make, as in the choice of the penalty itself."""
+RELAXED_BY, LEAST_PENALTY = 10.0**-0.5, 0.02
+"""Steps in which the penalty is weakened for rounds, and the factor below which it is weakened no
+more."""
 
 NOT_MADE = (
     "No round of relabelling was made: the first one did not help, or there was nothing to correct."
@@ -172,7 +172,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         return target.classes
 
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[FloatArray]:
-        return [_weights(self.fit_without(one)) for one in held]
+        return [_finished(self.fit_without(one)).weights for one in held]
 
     def _fit_targets(
         self,
@@ -189,10 +189,8 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     def _fit_target(
         self, target: PseudoLabels, weight: FloatArray, start: FloatArray
     ) -> LikelihoodState:
-        found = self.fit_pseudo_labels(target, weight, self.relaxed * target.factor, start)
-        if found.interrupted:
-            raise KeyboardInterrupt
-        return found
+        factor = self.relaxed * target.factor
+        return _finished(self.fit_pseudo_labels(target, weight, factor, start))
 
     def _tune(
         self,
@@ -238,7 +236,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         return np.asarray(log_softmax(scores, axis=1))
 
 
-def _weights(fitted: LikelihoodState) -> FloatArray:
+def _finished(fitted: LikelihoodState) -> LikelihoodState:
     if fitted.interrupted:
         raise KeyboardInterrupt
-    return fitted.weights
+    return fitted

@@ -8,6 +8,10 @@ from unconfused._typing import FloatArray
 
 SMALLEST = 1e-12
 
+NO_BETTER = 1.0
+"""A gain in the log-likelihood of all held-out rows that is not worth a weaker penalty: what one
+more parameter must gain by Akaike's criterion."""
+
 
 def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """Return the weighted mean of values, one per row, and its standard error.
