@@ -254,7 +254,8 @@ def confusion_for(
 def _warn_of_uncounted(classes: Labels) -> None:
     warnings.warn(
         f"No trusted row with an observed label is of {name_classes(classes)}; mistakes in its "
-        "labels are taken to be like those of the other classes. Check some rows of it if you can.",
+        "labels are assumed to be as frequent as in those of the other classes. Check some of its "
+        "rows if you can.",
         ConfusionWarning,
         stacklevel=6,
     )

@@ -133,8 +133,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     around 3e-4 times the mean squared distance of a row from the mean, between 1e-14 and 0.01 times
     that distance, until others no longer help. On Dask collections only trusted rows are held out.
     With votes there, or with fewer than 3 trusted and 30 labelled rows per class, the penalty is
-    3e-4 times that distance. A class without a trusted row is taken to be mislabelled like the
-    others, with a `ConfusionWarning`.
+    3e-4 times that distance. A class without a trusted row is assumed to have the
+    average error rate, with a `ConfusionWarning`.
 
     With at least 3 trusted rows per class the model is an average of the fit through C, the same
     after rounds of relabelling, and two simple ones: labels taken as right, and the trusted rows
