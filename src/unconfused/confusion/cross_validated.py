@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._random import random_state as make_random_state
@@ -21,6 +21,9 @@ from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refus
 from unconfused.confusion.trusted import count_pairs
 
 Split = tuple[IntArray, IntArray]
+
+ROWS_AT_A_TIME = 2**16
+"""Test rows that are predicted at a time: they may not fit into memory together."""
 
 
 def from_cross_validation(
@@ -85,10 +88,9 @@ def from_cross_validation(
     splits = make_folds(truth, labels.classes, cv, random_state)
     takes_weights = weight is not None and has_fit_parameter(estimator, "sample_weight")
     params = {"sample_weight": weight} if takes_weights else {}
-    parts = out_of_fold(
+    predicted = out_of_fold(
         estimator, X, labels.classes[truth], splits, _predictions, params=params, n_jobs=n_jobs
     )
-    predicted = in_row_order(parts, splits)
     codes = encode_labels(predicted, classes=labels.classes, missing_label=None).observed
     counts = count_pairs(truth, codes, len(labels.classes), weight)
     if smoothing == 0:
@@ -169,30 +171,33 @@ def tested_once(splits: list[Split], n_rows: int) -> list[Split]:
 def out_of_fold(
     estimator: Any,
     X: Rows,
-    y: Labels,
+    y: Any,
     splits: Iterable[Split],
     read: Callable[[Any, Rows, IntArray], Any],
     *,
     params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
-) -> list[Any]:
-    """Fit a clone on every training part, and `read` from it what is asked on the test part.
+) -> Any:
+    """Fit a clone on every training part and return what `read` finds on the test rows, by row.
 
-    `read` gets the fitted clone, the test rows and their places, and must be picklable. `params`
-    are arguments of `fit` with one entry per row.
+    `read` gets the fitted clone, some test rows and their indices, and must be picklable. `params`
+    are arguments of `fit` with one entry per row. Rows that no split tests get 0.
     """
-    given = params or {}
-    parts: list[Any] = Parallel(n_jobs=n_jobs)(
+    splits, given = list(splits), params or {}
+    parts = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_read)(clone(estimator), X, y, train, test, given, read)
         for train, test in splits
     )
-    return parts
+    found = np.concatenate(parts)
+    table = np.zeros((_num_samples(X), *found.shape[1:]), dtype=found.dtype)
+    table[np.concatenate([test for _, test in splits])] = found
+    return table
 
 
 def _fit_and_read(
     estimator: Any,
     X: Rows,
-    y: Labels,
+    y: Any,
     train: IntArray,
     test: IntArray,
     params: Mapping[str, Any],
@@ -200,13 +205,8 @@ def _fit_and_read(
 ) -> Any:
     taken = {name: values[train] for name, values in params.items()}
     fitted = estimator.fit(_safe_indexing(X, train), y[train], **taken)
-    return read(fitted, _safe_indexing(X, test), test)
-
-
-def in_row_order(parts: list[Any], splits: list[Split]) -> Any:
-    """Put what was read fold by fold back into the order of the rows."""
-    tests = np.concatenate([test for _, test in splits])
-    return np.concatenate(parts)[np.argsort(tests)]
+    blocks = np.array_split(test, max(1, -(-len(test) // ROWS_AT_A_TIME)))
+    return np.concatenate([read(fitted, _safe_indexing(X, rows), rows) for rows in blocks])
 
 
 def _predictions(fitted: Any, X: Rows, test: IntArray) -> Labels:

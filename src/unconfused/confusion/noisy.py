@@ -18,7 +18,6 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion.cross_validated import (
     Split,
     class_probabilities,
-    in_row_order,
     make_folds,
     out_of_fold,
     refuse_other_length,
@@ -239,8 +238,7 @@ def left_out_probabilities(
     read = partial(class_probabilities, classes=classes)
     best, least = np.empty(0), np.inf
     for candidate in candidates:
-        parts = out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
-        table = in_row_order(parts, splits)
+        table = out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
         loss = -np.log(np.maximum(table[np.arange(len(codes)), codes], 1e-12)).mean()
         if loss < least:
             best, least = table, loss

@@ -15,9 +15,9 @@ from unconfused._matrix import LabelNoiseWarning
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
-from unconfused.confusion._judged_rows import RowJudge
+from unconfused.confusion._label_scores import LabelScorer, LabelScores, ranking_folds
 from unconfused.confusion.cross_validated import refuse_other_length
-from unconfused.confusion.estimation.label_quality import Criterion, Judged
+from unconfused.confusion.estimation.label_quality import Criterion
 
 MANY_ROWS, FEW_ROWS_REPEATS = 5_000, 3
 """Sets of folds for fewer rows than these. Three sets gain up to 0.008 in average precision on
@@ -133,7 +133,7 @@ def rank_label_errors(
         folds hardly differ. A splitter is used once
     method : ``"auto"`` as above, ``"posterior"`` in any case, or ``"self_confidence"``: 1 minus the
         probability of the label by the model as it is, which suggests the class predicted
-    cross_fit : whether to judge rows by models that have not seen them
+    cross_fit : whether to score each row by models that were not trained on it
     missing_label : a value that means "missing" besides None and NaN
     random_state : seed of the shuffling into folds
     n_jobs : how many folds to fit at a time, as in joblib
@@ -175,17 +175,17 @@ def rank_label_errors(
     refuse_other_length(X, labels.observed, "y")
     usable = np.flatnonzero((labels.observed != MISSING) | (labels.truth != MISSING))
     used = EncodedLabels(labels.classes, labels.observed[usable], labels.truth[usable])
-    judge = RowJudge(estimator, used, None if method == "auto" else method)
-    rows = _safe_indexing(X, usable)
+    scorer = LabelScorer(estimator, used, None if method == "auto" else method)
+    folds = ranking_folds(used, cv, n_repeats, random_state) if cross_fit else None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # which labels is what is asked here
-        judged = judge.judge(rows, cv, n_repeats, cross_fit, random_state, n_jobs)
-    return _sorted(judged, used, usable)
+        warnings.simplefilter("ignore", LabelNoiseWarning)  # wrong labels are ranked here
+        scores = scorer.score(_safe_indexing(X, usable), folds, n_jobs=n_jobs)
+    return _sorted(scores, used, usable)
 
 
-def _sorted(judged: Judged, labels: EncodedLabels, place: IntArray) -> LabelIssues:
+def _sorted(scores: LabelScores, labels: EncodedLabels, place: IntArray) -> LabelIssues:
     ranked = np.flatnonzero(labels.truth == MISSING)
-    observed, table = labels.observed[ranked], judged.table[ranked]
+    observed, table = labels.observed[ranked], scores.table[ranked]
     own = table[np.arange(len(ranked)), observed]
     # A tie with the observed label is no reason to suggest another.
     suggested = np.where(own >= table.max(axis=1), observed, table.argmax(axis=1))
@@ -196,5 +196,5 @@ def _sorted(judged: Judged, labels: EncodedLabels, place: IntArray) -> LabelIssu
         labels.classes[observed[order]],
         labels.classes[suggested[order]],
         wrong[order],
-        judged.criterion,
+        scores.criterion,
     )

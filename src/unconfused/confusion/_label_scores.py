@@ -1,0 +1,278 @@
+"""Score labels out of fold: the probability that the label of each row is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from unconfused._labels import MISSING, EncodedLabels, encode_labels
+from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
+from unconfused._pipelines import final_step
+from unconfused._random import random_state as make_random_state
+from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion.cross_validated import (
+    Split,
+    aligned_columns,
+    class_probabilities,
+    make_folds,
+    out_of_fold,
+)
+from unconfused.confusion.estimate import is_guess
+from unconfused.confusion.estimation.label_quality import (
+    Criterion,
+    judge_labels,
+    matrix_helps,
+)
+from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
+
+
+class LabelScores(NamedTuple):
+    """A table to rank labels by: 1 minus the entry of a row's label is its score."""
+
+    table: FloatArray
+    """(n, Q): P(true class | x, label), or P(label | x); see `criterion`."""
+
+    criterion: Criterion
+    probability: FloatArray | None = None
+    """(n, Q): out-of-fold P(true class | x), before calibration."""
+
+    power: float = 1.0
+    """Exponent that calibrates these on the labels."""
+
+    posterior: FloatArray | None = None
+    """(n, Q): P(true class | x, label) through the model's matrix, whatever the criterion."""
+
+
+class LabelScorer:
+    """Scores of labels by models that were not trained on the row.
+
+    Parameters
+    ----------
+    estimator : unfitted classifier with `label_posterior` or `predict_proba`
+    labels : codes of labels and known truths; each row has one of the two
+    criterion : what to rank by. None: the posterior, unless the confusion matrix is a guess that
+        does not make held-out labels clearly likelier
+    """
+
+    def __init__(
+        self, estimator: Any, labels: EncodedLabels, criterion: Criterion | None = None
+    ) -> None:
+        self.estimator, self.labels, self.criterion = estimator, labels, criterion
+        final, prefix = final_step(estimator)
+        self.has_posterior = criterion != "self_confidence" and hasattr(final, "label_posterior")
+        if not self.has_posterior and not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"{type(estimator).__name__} has neither label_posterior nor predict_proba, which "
+                "scoring labels needs."
+            )
+        trusted = labels.truth != MISSING
+        self.ranked = np.flatnonzero(~trusted)
+        self.best_known = labels.classes[np.where(trusted, labels.truth, labels.observed)]
+        self.targets, self.params = self.best_known, dict[str, Labels]()
+        self.takes_truth = bool(trusted.any()) and has_fit_parameter(final, "y_true")
+        if self.takes_truth:
+            self.params = {f"{prefix}y_true": _decode(labels.truth, labels.classes)}
+            self.targets = _decode(labels.observed, labels.classes)
+
+    def score(
+        self,
+        X: Rows,
+        folds: list[list[Split]] | None,
+        *,
+        n_jobs: int | None = None,
+        probabilities: bool = False,
+    ) -> LabelScores:
+        """Score the labels.
+
+        Parameters
+        ----------
+        X : the rows
+        folds : sets of folds, over which scores are averaged; None for a model that was trained on
+            all rows. Rows that no fold tests have scores of 0
+        n_jobs : number of folds fitted in parallel
+        probabilities : whether `probability` and `power` are needed
+        """
+        self.X, self.folds, self.n_jobs = X, folds, n_jobs
+        model, final = self.estimator, None
+        if _makes_choices(final_step(model)[0]):
+            with warnings.catch_warnings():  # warnings about wrong labels: they are ranked here
+                warnings.simplefilter("ignore", LabelNoiseWarning)
+                warnings.simplefilter("ignore", GuessedConfusionWarning)
+                fitted = clone(model).fit(X, self.targets, **self.params)
+            model, final = _with_choices(model, fitted), final_step(fitted)[0]
+        if not self.has_posterior or self._takes_labels_as_clean(final):
+            return self._without_matrix(model)
+        # A fit without relabelling has posteriors of one set of folds at most: use ours instead.
+        relabelled = (
+            folds is not None
+            and bool(getattr(final, "relabel_", 1))
+            and hasattr(final, "cross_fitted_posterior_")
+        )
+        if relabelled and not probabilities and not self._must_compare(model):
+            return LabelScores(self._posterior_of_fit(final), "posterior")
+        found = self._through_matrix(model)
+        if not relabelled or found.criterion == "self_confidence":
+            return found
+        posterior = self._posterior_of_fit(final)
+        return found._replace(table=posterior, posterior=posterior)
+
+    def _posterior_of_fit(self, final: Any) -> FloatArray:
+        return aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
+
+    def _must_compare(self, model: Any) -> bool:
+        """Return whether the matrix is a guess that must be tested on held-out labels."""
+        return self.criterion is None and not self.takes_truth and _guesses(model)
+
+    def _through_matrix(self, model: Any) -> LabelScores:
+        """Score by the posterior, unless C is a guess that predicts labels no better."""
+        read = partial(_probabilities_and_evidence, labels=self.labels)
+        both = np.mean(self._out_of_fold(model, read, self.targets, self.params), axis=0)
+        probability, evidence = np.hsplit(both, 2)
+        ranked = self.ranked
+        power = best_power(probability[ranked], evidence[ranked])
+        calibrated = sharpen(probability, power)
+        posterior = posterior_given(calibrated, evidence)
+        found = LabelScores(posterior, "posterior", probability, power, posterior)
+        if self._must_compare(model):
+            plain = self._probability(_unset_matrix(model))
+            if not matrix_helps(calibrated, evidence, plain, self.labels.observed, ranked):
+                return found._replace(table=plain, criterion="self_confidence")
+        return found
+
+    def _without_matrix(self, model: Any) -> LabelScores:
+        """Score by a model that takes labels as clean, and a matrix guessed from it."""
+        if self.criterion == "self_confidence":  # the model's own probabilities, with or without C
+            table = self._probability(model, self.targets, self.params)
+            return LabelScores(table, self.criterion)
+        if hasattr(final_step(model)[0], "confusion"):
+            model = _unset_matrix(model)
+        probability = self._probability(model)
+        scored = judge_labels(probability, self.labels.observed, self.ranked, self.criterion)
+        return LabelScores(scored.table, scored.criterion)
+
+    def _probability(
+        self, model: Any, targets: Labels | None = None, params: dict[str, Labels] | None = None
+    ) -> FloatArray:
+        read = partial(class_probabilities, classes=self.labels.classes)
+        targets = self.best_known if targets is None else targets
+        return np.asarray(np.mean(self._out_of_fold(model, read, targets, params), axis=0))
+
+    def _out_of_fold(
+        self, model: Any, read: Any, targets: Labels, params: dict[str, Labels] | None
+    ) -> list[FloatArray]:
+        """Return one table per set of folds."""
+        if self.folds is None:
+            fitted = clone(model).fit(self.X, targets, **(params or {}))
+            return [read(fitted, self.X, np.arange(len(targets)))]
+        return [
+            out_of_fold(model, self.X, targets, splits, read, params=params, n_jobs=self.n_jobs)
+            for splits in self.folds
+        ]
+
+    def _takes_labels_as_clean(self, final: Any) -> bool:
+        """Return whether there is no matrix for a posterior."""
+        given = getattr(final_step(self.estimator)[0], "confusion", self)
+        if given is None and not self.takes_truth:
+            return True
+        matrix = getattr(final, "confusion_", None)  # the fit may have preferred the identity
+        return matrix is not None and bool(np.array_equal(matrix, np.eye(len(matrix))))
+
+
+def ranking_folds(labels: EncodedLabels, cv: Any, n_repeats: int, seed: Seed) -> list[list[Split]]:
+    """Split the rows to be ranked; rows with a known truth are in every training part."""
+    rng = make_random_state(seed)
+    unknown = labels.truth == MISSING
+    ranked, trusted = np.flatnonzero(unknown), np.flatnonzero(~unknown)
+    if not isinstance(cv, Integral):
+        folds = make_folds(
+            np.where(unknown, labels.observed, labels.truth), labels.classes, cv, rng
+        )
+        return [[(np.union1d(train, trusted), test[unknown[test]]) for train, test in folds]]
+    sets = []
+    for _ in range(n_repeats):
+        folds = make_folds(
+            labels.observed[ranked], labels.classes, cv, rng, anchored=labels.truth[trusted]
+        )
+        sets.append([(np.union1d(ranked[train], trusted), ranked[test]) for train, test in folds])
+    return sets
+
+
+def _settings(final: Any) -> dict[str, Any]:
+    return dict(final.get_params(deep=False)) if hasattr(final, "get_params") else {}
+
+
+def _makes_choices(final: Any) -> bool:
+    """Return whether a fit chooses settings, or relabels rows in its own folds."""
+    automatic = any(
+        isinstance(value, str) and value == "auto" for value in _settings(final).values()
+    )
+    return hasattr(final, "label_posterior") and (automatic or bool(getattr(final, "relabel", 0)))
+
+
+def _with_choices(estimator: Any, fitted: Any) -> Any:
+    """Fix the settings that a fit to all rows chose, without relabelling."""
+    final, prefix = final_step(estimator)
+    done, _ = final_step(fitted)
+    chosen: dict[str, Any] = {
+        name: getattr(done, f"{name}_")
+        for name, value in _settings(final).items()
+        if isinstance(value, str) and isinstance(getattr(done, f"{name}_", None), Real)
+    }
+    if hasattr(final, "relabel"):
+        chosen["relabel"] = 0
+    if _guesses(final):
+        chosen["confusion"] = getattr(done, "guessed_confusion_", None) or final.confusion
+    return clone(estimator).set_params(**{f"{prefix}{name}": v for name, v in chosen.items()})
+
+
+def _unset_matrix(estimator: Any) -> Any:
+    _, prefix = final_step(estimator)
+    return clone(estimator).set_params(**{f"{prefix}confusion": None})
+
+
+def _guesses(estimator: Any) -> bool:
+    """Return whether the matrix was, or will be, estimated from the noisy labels alone."""
+    given = getattr(final_step(estimator)[0], "confusion", None)
+    return is_guess(given) or (isinstance(given, str) and given == "auto")
+
+
+def _decode(codes: IntArray, classes: Labels) -> Labels:
+    """Turn codes back into labels, None where missing."""
+    if np.all(codes != MISSING):
+        return np.asarray(classes[codes])
+    labels = classes.astype(object)[codes]
+    labels[codes == MISSING] = None
+    return np.asarray(labels)
+
+
+def _probabilities_and_evidence(
+    fitted: Any, X: Rows, test: IntArray, *, labels: EncodedLabels
+) -> FloatArray:
+    """Return P(true class | x), then P(label | true class), (n, 2 Q).
+
+    The latter is 1 for labels unknown to the model. A model without `confusion_` gives a posterior
+    only, which then takes the place of the former.
+    """
+    classes, codes = labels.classes, labels.observed[test]
+    final, _ = final_step(fitted)
+    known = encode_labels(final.classes_, classes=classes, missing_label=None).observed
+    rows = np.flatnonzero(np.isin(codes, known))
+    table = aligned_columns(fitted.predict_proba(X), final, classes)
+    evidence = np.ones(table.shape)
+    if hasattr(final, "confusion_"):
+        chances = np.zeros((len(classes), len(classes)))
+        chances[np.ix_(known, known)] = final.confusion_
+        evidence[rows] = chances[:, codes[rows]].T
+    elif len(rows):
+        inner = _safe_indexing(X, rows)
+        inner = inner if final is fitted else fitted[:-1].transform(inner)
+        posterior = final.label_posterior(inner, classes[codes[rows]])
+        table[rows] = aligned_columns(posterior, final, classes)
+    return np.hstack([table, evidence])
