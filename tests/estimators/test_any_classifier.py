@@ -1,6 +1,7 @@
 """Any classifier through the confusion matrix: whatever rows it takes, whatever it lacks."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,11 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_blobs
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    StackingClassifier,
+)
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -409,12 +414,49 @@ def test_a_classifier_that_says_no_more_than_a_class():
     assert model.predict_proba(X).max() < 1
 
 
+def test_a_classifier_that_predicts_only_once_it_is_fitted():
+    X, y, truth = blobs(200)
+    base = StackingClassifier([("bayes", GaussianNB())], cv=2)
+    model = UnconfusedClassifier(base, C, max_rounds=0).fit(X, y)
+    assert accuracy(model, X, truth) > 0.85
+
+
+class NeedsThreeRowsOfEveryClass(GaussianNB):
+    """Fails as a cross-validating classifier does where a class is rare."""
+
+    def fit(self, X, y, sample_weight=None):
+        if np.unique(y, return_counts=True)[1].min() < 3:
+            raise ValueError("A class has fewer than 3 rows.")
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_class_too_rare_for_the_classifier_ends_the_rounds(monkeypatch):
+    X, y, truth = blobs(300)
+    target = SoftRounds._target
+    lost = np.flatnonzero(truth == 2)[2:]  # pseudo-labels that keep two rows of a class
+
+    def rare(self, judged):
+        posterior = judged.posterior.copy()
+        posterior[lost] = [1.0, 0.0, 0.0]
+        return target(self, replace(judged, posterior=posterior))
+
+    monkeypatch.setattr(SoftRounds, "_target", rare)
+    model = UnconfusedClassifier(NeedsThreeRowsOfEveryClass(), C).fit(X, y)
+    assert model.n_rounds_ == 0 and accuracy(model, X, truth) > 0.85
+
+
 def test_what_cannot_be_done_is_said():
     X, y, _ = blobs(60)
     with pytest.raises(ValueError, match="precomputed kernel"):
         UnconfusedClassifier(SVC(kernel="precomputed")).fit(X @ X.T, y)
     with pytest.raises(ValueError, match="Ridge is a regressor: pass a classifier"):
         UnconfusedClassifier(Ridge()).fit(X, y)
+    with pytest.raises(ValueError, match="StandardScaler is a transformer: pass a classifier"):
+        UnconfusedClassifier(StandardScaler()).fit(X, y)
+    with pytest.raises(ValueError, match="indicator matrix"):
+        UnconfusedClassifier(GaussianNB(), C).fit(X, np.eye(3)[y])
+    with pytest.raises(ValueError, match="probabilities"):
+        UnconfusedClassifier(GaussianNB(), C).fit(X, 0.1 + 0.7 * np.eye(3)[y])
     with pytest.raises(ValueError, match="requires y"):
         UnconfusedClassifier(GaussianNB()).fit(X, None)
     with pytest.raises(ValueError, match="3 x 3 but there are 2 classes"):

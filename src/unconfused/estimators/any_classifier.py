@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -32,7 +33,7 @@ from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.search import FEWEST_LABELS
 from unconfused.estimators.wrapping.base import Base
 from unconfused.estimators.wrapping.pool import Pool, Reading, pool_models
-from unconfused.estimators.wrapping.soft_rounds import CrossFitted, SoftRounds
+from unconfused.estimators.wrapping.soft_rounds import CrossFitted, RoundError, SoftRounds
 from unconfused.estimators.wrapping.task import Task, given_splits, open_task
 
 MOST_FITS, MOST_ROUNDS = 30, 4
@@ -141,7 +142,7 @@ class UnconfusedClassifier(ScoredByTruth):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],
         "confusion": "no_validation",
         "cv": ["cv_object"],
         "max_rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -265,7 +266,8 @@ class UnconfusedClassifier(ScoredByTruth):
             return None
         if task.guesses:
             rounds.guess_matrix(FEW_COUNTS)
-        rounds.rounds(n_rounds)
+        with suppress(RoundError):  # the models before it do
+            rounds.rounds(n_rounds)
         return None if rounds.at_first is None else pool_models(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:

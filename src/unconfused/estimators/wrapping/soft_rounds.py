@@ -65,6 +65,10 @@ class FromLabels:
         return np.log(np.maximum(truth, SMALLEST))
 
 
+class RoundError(Exception):
+    """The classifier could not be fitted to pseudo-labels, for instance as a class became rare."""
+
+
 @dataclass(kw_only=True)
 class SoftRounds(Rounds[HeldOut, Taught]):
     """Rounds of relabelling around any classifier.
@@ -165,7 +169,10 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     def _fit_targets(
         self, targets: Sequence[Taught], held: Sequence[BoolArray], starts: Sequence[HeldOut]
     ) -> list[HeldOut]:
-        return self._fit(targets, held)
+        try:
+            return self._fit(targets, held)
+        except ValueError as error:
+            raise RoundError from error
 
     def _fit(self, targets: Sequence[Taught], held: Sequence[BoolArray]) -> list[HeldOut]:
         self.n_fits += len(targets)

@@ -101,14 +101,14 @@ def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) ->
             "is None."
         )
     tags = get_tags(settings.estimator)
-    if tags.estimator_type in ("regressor", "clusterer"):
-        raise ValueError(
-            f"{type(settings.estimator).__name__} is a {tags.estimator_type}: pass a classifier."
-        )
+    name, kind = type(settings.estimator).__name__, tags.estimator_type
+    # Some classifiers, such as StackingClassifier, have `predict` only once they are fitted.
+    if kind != "classifier" and (kind is not None or not hasattr(settings.estimator, "predict")):
+        raise ValueError(f"{name} is a {kind or 'transformer'}: pass a classifier.")
     if tags.input_tags.pairwise:
         raise ValueError(
-            f"{type(settings.estimator).__name__} takes a precomputed kernel or distances, which "
-            "cannot be split into folds by row: pass the features themselves."
+            f"{name} takes a precomputed kernel or distances, which cannot be split into folds by "
+            "row: pass the features themselves."
         )
     refuse_other_order(y, y_true)
     if are_votes(y):
@@ -172,12 +172,12 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
     against the majority: they are silent on the same rows, or match the same words, so that the
     model would find what goes together in them, and not the classes.
     """
+    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label, strict=False)
     if not is_open(settings.confusion):
         raise ValueError(
             "With votes of several annotators each has a confusion matrix of their own, found "
             "from the votes: leave confusion=None."
         )
-    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label, strict=False)
     if len(truth) != _num_samples(X):
         raise ValueError(f"X has {_num_samples(X)} rows but there are votes on {len(truth)}.")
     weight = None if sample_weight is None else checked_weight(sample_weight, len(truth))
