@@ -185,7 +185,10 @@ def test_pandas_counts_and_a_class_no_label_shows():
         ({"probability": [0.5]}, "one number per row"),
         ({"sample_weight": [1, 1, 1, -1]}, "sample_weight must"),
         ({"smoothing": -1}, "smoothing must be at least 0"),
-        ({"label_counts": [9, 9, 0], "classes": ["a", "b", "c"]}, "truly of class 'c'"),
+        (
+            {"label_counts": [9, 9, 0], "classes": ["a", "b", "c"]},
+            "class 'c': no checked row",
+        ),
     ],
 )
 def test_refusals(options, message):

@@ -151,7 +151,7 @@ def test_weights_count_rows_and_reach_the_classifier():
     assert weighted.counts[:, 2].tolist() == [50, 50, 500]  # the heavy class is the prediction
     plain = from_cross_validation(LabelColumn(), y[:, np.newaxis], y, sample_weight=weight)
     assert np.diag(plain.counts).tolist() == [50, 50, 500]
-    with pytest.raises(ValueError, match="one weight per row"):
+    with pytest.raises(ValueError, match="one number per row"):
         from_cross_validation(GaussianNB(), X, y, sample_weight=weight[1:])
 
 

@@ -54,7 +54,7 @@ def test_an_unseen_class_needs_smoothing():
     ("settings", "message"),
     [
         ({"smoothing": -1}, "smoothing must be at least 0"),
-        ({"sample_weight": [1]}, "one weight per row"),
+        ({"sample_weight": [1]}, "one number per row"),
         ({"sample_weight": [1, -1]}, "negative"),
     ],
 )

@@ -127,7 +127,7 @@ def from_annotators(
     votes, truth = with_truth(votes, y_true, classes, missing_label)
     if not len(votes):
         raise ValueError("There is no vote to learn from.")
-    _warn_of_silence(Crowd(votes.indicators(), truth, votes.n_annotators, len(votes.classes)))
+    _warn_of_unlabelled(votes, truth)
     indicators = votes.indicators(silent=votes.one_sided)
     crowd = Crowd(indicators, truth, votes.n_annotators, len(votes.classes))
     fit = fit_crowd(crowd, crowd.summed(crowd.majority()), prior_strength, max_iter, tol)
@@ -170,23 +170,18 @@ def with_truth(
     # Both columns must be as long as the longer one: repeating the shorter changes no class.
     length = max(len(votes.classes), len(gold))
     shown = np.resize(votes.classes, length) if len(votes.classes) else np.full(length, None)
-    encoded = encode_labels(
-        shown, _filled(gold, length), classes=named, missing_label=missing_label
-    )
+    filled = np.resize(gold, length) if len(gold) else np.full(length, None)
+    encoded = encode_labels(shown, filled, classes=named, missing_label=missing_label)
     label = encoded.observed[: len(votes.classes)][votes.label]
     return replace(votes, label=label, classes=encoded.classes), encoded.truth[: len(gold)]
 
 
-def _filled(gold: Labels, length: int) -> Labels:
-    return np.resize(gold, length) if len(gold) else np.full(length, None)
-
-
-def _warn_of_silence(crowd: Crowd) -> None:
-    silent = np.count_nonzero(~crowd.informed)
-    if silent:
+def _warn_of_unlabelled(votes: Votes, truth: IntArray) -> None:
+    bare = (np.bincount(votes.item, minlength=votes.n_items) == 0) & (truth < 0)
+    if bare.any():
         warnings.warn(
-            f"{silent} of {len(crowd.truth)} items have neither a vote nor a gold label: their "
-            "posterior is the class shares, their consensus the most frequent class.",
+            f"{np.count_nonzero(bare)} of {len(truth)} items have neither a vote nor a gold label: "
+            "their posterior is the class shares, their consensus the most frequent class.",
             ConfusionWarning,
             stacklevel=3,
         )

@@ -17,13 +17,19 @@ from unconfused._labels import (
     sorted_classes,
 )
 from unconfused._matrix import ConfusionWarning
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
+from unconfused._weights import check_weight
 from unconfused.confusion._audited import AuditEstimate
-from unconfused.confusion.estimate import divide_rows, name_classes, refuse_negative
+from unconfused.confusion.estimate import (
+    divide_rows,
+    name_classes,
+    refuse_negative,
+    refuse_uncounted,
+)
 from unconfused.confusion.trusted import count_pairs
 
 FAR_OFF = 5.0
-"""Standard deviations from which counts and drawing probabilities contradict each other."""
+"""Standard errors beyond which counts and sampling probabilities contradict each other."""
 
 
 def from_audit(
@@ -50,16 +56,15 @@ def from_audit(
     ----------
     y_true : the truth of the rows that were checked, missing (None, NaN) elsewhere
     y : the observed labels: of all rows, or of the checked rows with `label_counts`
-    label_counts : how many rows of the whole data carry each label, as a mapping (or Series) from
+    label_counts : number of rows of the whole data with each label: a mapping (or Series) from
         labels, or an array in the order of `classes` (sorted if None). By default counted in `y`,
-        which must then hold the unchecked rows too, unless there is a `probability`
-    probability : with what chance each row was drawn to be checked; read where the truth is known.
-        NaN: not known, and the row is not counted. None: by chance alone among the rows with the
-        same label
+        which must then include the unchecked rows, unless there is a `probability`
+    probability : probability with which each row was drawn to be checked; used where the truth is
+        known. NaN: unknown, and the row is not counted. None: equal for all rows of a label
     classes : all classes, if the labels may not show every one
-    smoothing : added to every count of checked rows. With 0, a label that was not checked, or a
+    smoothing : added to every count of checked rows. With 0, a label without a checked row, or a
         class that no checked row is of, is an error
-    sample_weight : how many rows each row stands for
+    sample_weight : frequency weight of every row
     missing_label : a value that means "missing" besides None and NaN
 
     Returns
@@ -88,13 +93,13 @@ def from_audit(
     """
     refuse_negative(smoothing)
     labels = _encode(y_true, y, label_counts, classes, missing_label)
-    labels = _without_unknown_chances(labels, probability)
+    labels = _with_known_probability(labels, probability)
     n_classes = len(labels.classes)
     checked = (labels.truth != MISSING) & (labels.observed != MISSING)
     if not checked.any():
         raise ValueError("No row has both a truth and a label: there is nothing to count.")
-    frequency = _per_row(sample_weight, len(checked), "sample_weight")
-    inverse = _inverse_chances(probability, checked)
+    frequency = check_weight(sample_weight, len(checked))
+    inverse = _inverse_probability(probability, checked)
     truth, observed = labels.truth[checked], labels.observed[checked]
     counts = count_pairs(labels.truth, labels.observed, n_classes, frequency)
     weight = frequency[checked] * inverse[checked]
@@ -106,7 +111,7 @@ def from_audit(
     rows = _column_rows(truth, observed, frequency[checked], inverse[checked], share)
     joint = size * share
     if smoothing == 0:
-        _refuse_unseen(joint, labels.classes)
+        refuse_uncounted(joint, labels.classes, "no checked row is truly of that class.")
     return AuditEstimate(
         divide_rows(joint, 0.0),
         counts,
@@ -130,7 +135,7 @@ def _encode(
     return encode_labels(y, y_true, classes=classes, missing_label=missing)
 
 
-def _without_unknown_chances(labels: EncodedLabels, probability: ArrayLike | None) -> EncodedLabels:
+def _with_known_probability(labels: EncodedLabels, probability: ArrayLike | None) -> EncodedLabels:
     """Drop the truth of rows that were drawn with unknown probability."""
     if probability is None:
         return labels
@@ -147,23 +152,19 @@ def _as_mapping(label_counts: Any) -> dict[Any, Any]:
     return {key: value for key, value, kept in zip(keys, values, there, strict=True) if kept}
 
 
-def _per_row(values: ArrayLike | None, n_rows: int, name: str) -> FloatArray:
-    array = np.ones(n_rows) if values is None else np.asarray(values, dtype=np.float64)
-    if array.shape != (n_rows,) or np.any(array < 0):
-        raise ValueError(f"{name} must hold one number per row, none of them negative.")
-    return array
-
-
-def _inverse_chances(probability: ArrayLike | None, checked: Labels) -> FloatArray:
-    """Return for how many rows each checked row stands among those that were drawn from."""
-    chance = _per_row(probability, len(checked), "probability")
-    if not np.all((chance[checked] > 0) & (chance[checked] <= 1)):
+def _inverse_probability(probability: ArrayLike | None, checked: BoolArray) -> FloatArray:
+    """Return how many rows each checked row represents; 1 for the others."""
+    if probability is None:
+        return np.ones(len(checked))
+    drawn = np.nan_to_num(np.asarray(probability, dtype=np.float64), nan=1.0)
+    drawn = check_weight(drawn, len(checked), "probability")
+    if not np.all((drawn[checked] > 0) & (drawn[checked] <= 1)):
         raise ValueError(
-            "probability must lie above 0 and be at most 1 wherever a row was checked: it is the "
-            "chance with which the row was drawn. If it is unknown, leave it out, and say with "
-            "label_counts how frequent labels are."
+            "probability must be above 0 and at most 1 wherever a row was checked: it is the "
+            "probability with which the row was drawn. If it is unknown, leave it out, and pass "
+            "label_counts."
         )
-    return np.divide(1.0, chance, out=np.ones(len(chance)), where=checked)
+    return np.divide(1.0, drawn, out=np.ones(len(drawn)), where=checked)
 
 
 def _label_sizes(
@@ -172,7 +173,7 @@ def _label_sizes(
     order: ArrayLike | None,
     frequency: FloatArray,
     inverse: FloatArray,
-    checked: Labels,
+    checked: BoolArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return how many rows of the whole data carry each label, and the variance of this."""
     n_classes, present = len(labels.classes), labels.observed != MISSING
@@ -187,9 +188,9 @@ def _label_sizes(
         sums = [np.bincount(observed, weight * each**power, n_classes) for power in (1, 2)]
         return np.asarray(sums[0], dtype=np.float64), np.asarray(sums[1], dtype=np.float64)
     raise ValueError(
-        "Every row of y was checked, so y does not say how frequent labels are in the whole data: "
-        "pass label_counts, or the labels of the unchecked rows too (with a missing y_true). If "
-        "these are all rows there are, use confusion.from_trusted."
+        "Every row of y was checked, so y does not show the label frequencies of the whole data: "
+        "pass label_counts, or include the unchecked rows (with a missing y_true). If all rows "
+        "of the data were checked, use confusion.from_trusted."
     )
 
 
@@ -231,18 +232,8 @@ def _refuse_unchecked(
     bare = classes[(size > 0) & (checked == 0)]
     if len(bare) and smoothing == 0:
         raise ValueError(
-            f"No row with a label of {name_classes(bare)} was checked, so what it holds is "
-            "unknown. Check some rows with this label, or pass smoothing=1 to have it guessed."
-        )
-
-
-def _refuse_unseen(joint: FloatArray, classes: Labels) -> None:
-    unseen = classes[joint.sum(axis=1) == 0]
-    if len(unseen):
-        raise ValueError(
-            f"No checked row is truly of {name_classes(unseen)}, so its row of the confusion "
-            "matrix is unknown. Check more rows, leave the class out, or pass smoothing=1 to have "
-            "it guessed."
+            f"No row with a label of {name_classes(bare)} was checked, so its true classes are "
+            "unknown. Check some rows with this label, or pass smoothing=1 to have them guessed."
         )
 
 
@@ -265,11 +256,11 @@ def _column_rows(
     inverse: FloatArray,
     share: FloatArray,
 ) -> FloatArray:
-    """Return how many rows drawn evenly would tell each share as well, (Q, Q).
+    """Return the size of a simple random sample that estimates each share as precisely, (Q, Q).
 
-    Kish's effective number of rows, or what the variance of a ratio of weighted sums says (to first
-    order) if that is fewer. It may say more where a class is drawn often, but few rows of the class
-    hide that most of its weight lies in rows that were not drawn.
+    Kish's effective sample size, or that of the linearized variance of a ratio of weighted sums if
+    it is smaller. It is larger where a class is oversampled, but with few rows of the class it
+    misses that most of its weight lies in rows that were not drawn.
     """
     n_classes = len(share)
     total = np.bincount(observed, frequency * inverse, n_classes)
@@ -290,7 +281,7 @@ def _warn_if_contradictory(
     inverse: FloatArray,
     classes: Labels,
 ) -> None:
-    """Warn of labels of which rows are told to be far more, or fewer, than were drawn from."""
+    """Warn if the number of rows with a label contradicts the sampling probabilities."""
     drawn_from = np.bincount(observed, frequency * inverse, len(size))
     spread = np.sqrt(np.bincount(observed, frequency * inverse * (inverse - 1), len(size)))
     # Rows of equal chance may also have been drawn in a fixed number, without any spread.
@@ -299,9 +290,9 @@ def _warn_if_contradictory(
         label = int(np.argmax(far))
         warnings.warn(
             f"By their probabilities the checked rows labelled {classes.tolist()[label]!r} were "
-            f"drawn from about {drawn_from[label]:.0f} rows, but there are {size[label]:.0f}. Is "
-            "probability the chance of each row to be checked, and were all rows that were drawn "
-            "checked?",
+            f"drawn from about {drawn_from[label]:.0f} rows, but there are {size[label]:.0f}. "
+            "Check that probability is that of each row to be drawn, and that all drawn rows were "
+            "checked.",
             ConfusionWarning,
             stacklevel=3,
         )

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from unconfused._labels import MISSING, encode_labels
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
+from unconfused._weights import check_weight
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
 from unconfused.confusion.trusted import count_pairs
 
@@ -78,50 +79,46 @@ def from_cross_validation(
     Precise enough to learn with: sampling error of at most 0.07 per entry; inverting it magnifies
     errors up to 1.0 times.
     """
-    labels = encode_labels(y_true, classes=classes, missing_label=missing_label)
-    (X,) = indexable(X)
-    refuse_other_length(X, labels.observed, "y_true")
-    known = np.flatnonzero(labels.observed != MISSING)
-    truth, X = labels.observed[known], _safe_indexing(X, known)
-    weight = check_weight(sample_weight, len(labels.observed))
-    weight = None if weight is None else weight[known]
-    splits = make_folds(truth, labels.classes, cv, random_state)
-    takes_weights = weight is not None and has_fit_parameter(estimator, "sample_weight")
+    n_rows = _num_samples(X)
+    X, truth, names, known = labelled_rows(X, y_true, "y_true", classes, missing_label)
+    weight = check_weight(sample_weight, n_rows)[known]
+    takes_weights = sample_weight is not None and has_fit_parameter(estimator, "sample_weight")
     params = {"sample_weight": weight} if takes_weights else {}
+    splits = make_folds(truth, names, cv, random_state)
     predicted = out_of_fold(
-        estimator, X, labels.classes[truth], splits, _predictions, params=params, n_jobs=n_jobs
+        estimator, X, names[truth], splits, _predictions, params=params, n_jobs=n_jobs
     )
-    codes = encode_labels(predicted, classes=labels.classes, missing_label=None).observed
-    counts = count_pairs(truth, codes, len(labels.classes), weight)
+    codes = encode_labels(predicted, classes=names, missing_label=None).observed
+    counts = count_pairs(truth, codes, len(names), weight)
     if smoothing == 0:
-        refuse_uncounted(counts, labels.classes, "no row is known to be of that class.")
-    return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
+        refuse_uncounted(counts, names, "no row is known to be of that class.")
+    return ConfusionEstimate.from_counts(counts, names, smoothing)
 
 
-def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
-    """Return weights as floats, one per row and none negative."""
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,) or not np.all(weight >= 0):
-        raise ValueError("sample_weight must hold one weight per row, none of them negative.")
-    return weight
+def labelled_rows(
+    X: Rows, y: ArrayLike, name: str, classes: ArrayLike | None, missing_label: Any
+) -> tuple[Rows, IntArray, Labels, IntArray]:
+    """Return the rows with a label, its codes, the classes, and the indices of these rows."""
+    labels = encode_labels(y, classes=classes, missing_label=missing_label)
+    (X,) = indexable(X)
+    refuse_other_length(X, labels.observed, name)
+    known = np.flatnonzero(labels.observed != MISSING)
+    return _safe_indexing(X, known), labels.observed[known], labels.classes, known
 
 
 def refuse_other_length(X: Rows, labels: Labels, name: str) -> None:
     """Raise if there is not one label per row."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n_rows != len(labels):
-        raise ValueError(f"X has {n_rows} rows but {name} has {len(labels)} labels.")
+    if _num_samples(X) != len(labels):
+        raise ValueError(f"X has {_num_samples(X)} rows but {name} has {len(labels)} labels.")
 
 
 def make_folds(
     codes: IntArray, classes: Labels, cv: Any, seed: Seed, anchored: IntArray | None = None
 ) -> list[Split]:
-    """Split rows into training and test parts, each row tested once.
+    """Split rows into training and test parts, so that each row is tested once.
 
     A class with fewer rows than folds is absent from some test parts, never from training.
-    `anchored` are codes of further rows that the caller adds to every training part.
+    `anchored` are codes of further rows, which the caller adds to every training part.
     """
     sizes = np.bincount(codes, minlength=len(classes))
     rows_besides = np.bincount(() if anchored is None else anchored, minlength=len(classes))
@@ -145,9 +142,9 @@ def make_folds(
 
 
 def stratified_folds(codes: IntArray, n_folds: int, seed: Seed) -> list[Split]:
-    """Split rows into folds that hold each class alike, or at random if every class is too small.
+    """Split rows into stratified folds, or at random if every class is smaller than `n_folds`.
 
-    A class that cannot fill every fold is no harm here, and scikit-learn would warn of it.
+    Unlike scikit-learn, this does not warn of classes with fewer rows than folds.
     """
     enough = np.bincount(codes).max() >= n_folds
     folds = (StratifiedKFold if enough else KFold)(n_folds, shuffle=True, random_state=seed)
@@ -157,7 +154,7 @@ def stratified_folds(codes: IntArray, n_folds: int, seed: Seed) -> list[Split]:
 
 
 def tested_once(splits: list[Split], n_rows: int) -> list[Split]:
-    """Return splits as places of rows; refuse those that do not test every row once."""
+    """Return splits as indices of rows; refuse those that do not test every row once."""
     rows = np.arange(n_rows)
     places = [(rows[train], rows[test]) for train, test in splits]
     if not np.array_equal(np.sort(np.concatenate([test for _, test in places])), rows):

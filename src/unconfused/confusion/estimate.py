@@ -260,7 +260,8 @@ def refuse_uncounted(counts: FloatArray, classes: Labels, why: str) -> None:
     if len(empty):
         raise ValueError(
             f"Nothing was counted for {name_classes(empty)}: {why} Its row of the confusion "
-            "matrix is unknown; leave the class out, or pass smoothing=1 to have it guessed."
+            "matrix is unknown. Check rows of that class, leave it out, or pass smoothing=1 to "
+            "have it guessed."
         )
 
 

@@ -10,17 +10,15 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils import _safe_indexing, indexable
 
-from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix import loses_a_class
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
     Split,
     class_probabilities,
+    labelled_rows,
     make_folds,
     out_of_fold,
-    refuse_other_length,
 )
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
 from unconfused.confusion.estimation.neighbours import (
@@ -33,14 +31,10 @@ from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
-BY_METHOD = {
-    "confident": "It is based on the rows that a model is sure of, {judged}.",
-    "neighbours": "It is based on the labels of nearest neighbours, {judged}.",
+SOURCES = {
+    "confident": "the rows that a model is sure of",
+    "neighbours": "the labels of nearest neighbours",
 }
-JUDGED = (
-    "which predict held-out labels better (log-likelihood {better:.3f} per row) than {other} "
-    "({worse:.3f})"
-)
 
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
@@ -128,26 +122,21 @@ def from_noisy(
            [0. , 0.9, 0.1],
            [0. , 0. , 1. ]])
     """
-    if method not in ("auto", *BY_METHOD):
+    if method not in ("auto", *SOURCES):
         raise ValueError(f"method must be 'auto', 'confident' or 'neighbours'; got {method!r}.")
-    labels = encode_labels(y, classes=classes, missing_label=missing_label)
-    (X,) = indexable(X)
-    refuse_other_length(X, labels.observed, "y")
-    known = np.flatnonzero(labels.observed != MISSING)
-    observed, X = labels.observed[known], _safe_indexing(X, known)
-    n_classes = len(labels.classes)
+    X, observed, names, _ = labelled_rows(X, y, "y", classes, missing_label)
     confident = method == "confident" or (method == "auto" and estimator is not None)
-    near = None if confident else from_neighbours(X, observed, n_classes)
+    near = None if confident else from_neighbours(X, observed, len(names))
     if method == "neighbours":
         if near is None:
             raise ValueError(
                 "Neighbours cannot say how labels are confused: the rows are not all numbers, too "
                 "few, or too mixed to keep every class. Use method='confident'."
             )
-        return ConfusionEstimate(near.matrix, near.counts, labels.classes, caveat=CAVEAT)
-    splits = make_folds(observed, labels.classes, cv, random_state)
-    probability = left_out_probabilities(estimator, X, observed, labels.classes, splits, n_jobs)
-    return estimate_from(probability, observed, labels.classes, near, n_rounds, smoothing)
+        return ConfusionEstimate(near.matrix, near.counts, names, caveat=CAVEAT)
+    splits = make_folds(observed, names, cv, random_state)
+    probability = left_out_probabilities(estimator, X, observed, names, splits, n_jobs)
+    return estimate_from(probability, observed, names, near, n_rounds, smoothing)
 
 
 def estimate_from(
@@ -183,11 +172,12 @@ def estimate_from(
 
 def _say_which(confident: float, neighbours: float) -> str:
     """Say which estimate was taken, and why."""
-    scores = {"confident": confident, "neighbours": neighbours}
-    best = "neighbours" if neighbours > confident else "confident"
-    other = "a model's probabilities" if best == "neighbours" else "neighbours"
-    judged = JUDGED.format(better=max(scores.values()), worse=min(scores.values()), other=other)
-    return BY_METHOD[best].format(judged=judged)
+    scores = sorted([(confident, "confident"), (neighbours, "neighbours")])
+    (worse, other), (better, best) = scores
+    return (
+        f"It is based on {SOURCES[best]}, which predict held-out labels better (log-likelihood "
+        f"{better:.3f} per row) than {SOURCES[other]} ({worse:.3f})."
+    )
 
 
 def _say_doubt(doubted: Labels) -> str:
@@ -266,7 +256,7 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> 
     for _ in range(n_rounds):
         truth = unmix_probabilities(probability, drawn_together(counts))
         again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
-        # Under heavy noise what a model says of a rare class is soon lost in the other classes.
+        # Under heavy noise a rare class is soon lost among the others.
         if loses_a_class(first, again.sum(axis=1)):
             break
         counts = again
@@ -274,11 +264,11 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> 
 
 
 def _usual_confidence(probability: FloatArray, codes: IntArray) -> FloatArray:
-    """Mean probability of a class among the rows said to be of it; infinite without such rows."""
+    """Mean probability of a class among the rows with its code; infinite without such rows."""
     n_classes = probability.shape[1]
     own = probability[np.arange(len(codes)), codes]
     sums, sizes = np.bincount(codes, own, n_classes), np.bincount(codes, minlength=n_classes)
-    # A class that the model never believes in would be reached by every row.
+    # A threshold of 0 would be reached by every row.
     return np.where(sums > 0, sums / np.maximum(sizes, 1), np.inf)
 
 
@@ -293,7 +283,7 @@ def _count_confident(
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (truth[confident], observed[confident]), 1.0)
     totals = np.bincount(observed, minlength=n_classes)
-    # A label none of whose rows is typical of anything is believed.
+    # A label without a confident row is taken as right.
     unseen = counts.sum(axis=0) == 0
     counts[unseen, unseen] = 1.0
     return np.asarray(counts / counts.sum(axis=0) * totals)
@@ -302,8 +292,8 @@ def _count_confident(
 def unmix_probabilities(probability: FloatArray, matrix: FloatArray) -> FloatArray:
     """Turn probabilities of the noisy labels into those of the true classes.
 
-    Looks, row by row, for the class probabilities that C carries closest to those of the labels
-    (in Kullback-Leibler divergence); unlike a product with the inverse they stay between 0 and 1.
+    For every row, finds the class probabilities whose product with C is closest to those of the
+    labels in Kullback-Leibler divergence; unlike a product with the inverse, they stay in [0, 1].
 
     Examples
     --------

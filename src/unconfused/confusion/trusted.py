@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import encode_labels
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative
+from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused._weights import check_weight
+from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
 
 
 def from_trusted(
@@ -28,7 +29,7 @@ def from_trusted(
     y : the observed labels
     classes : all classes, if the labels may not show every one
     smoothing : added to every count. With 0, a class without a trusted row is an error
-    sample_weight : how many rows each row stands for
+    sample_weight : frequency weight of every row
     missing_label : a value that means "missing" besides None and NaN
 
     Returns
@@ -43,12 +44,10 @@ def from_trusted(
     """
     refuse_negative(smoothing)
     labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight is not None and (weight.shape != labels.truth.shape or np.any(weight < 0)):
-        raise ValueError("sample_weight must hold one weight per row, none of them negative.")
+    weight = check_weight(sample_weight, len(labels.truth))
     counts = count_pairs(labels.truth, labels.observed, len(labels.classes), weight)
     if smoothing == 0:
-        refuse_empty_rows(counts, labels.classes)
+        refuse_uncounted(counts, labels.classes, "no trusted row of that class has a label.")
     return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
 
 
@@ -64,16 +63,3 @@ def count_pairs(
     counts = np.zeros((n_classes, n_classes if n_labels is None else n_labels))
     np.add.at(counts, (truth[known], observed[known]), 1.0 if weight is None else weight[known])
     return counts
-
-
-def refuse_empty_rows(counts: FloatArray, classes: Labels) -> None:
-    """Raise if a class has no trusted row from which its labels could be learnt."""
-    counted = counts.sum(axis=1) > 0
-    if not counted.all():
-        empty, found = (", ".join(map(repr, classes[one].tolist())) for one in (~counted, counted))
-        raise ValueError(
-            f"No trusted row with an observed label is of class {empty}, so its row of "
-            f"the confusion matrix is unknown (known truths: {found or 'none'}). Add trusted rows "
-            "of that class, pass a confusion matrix, or estimate one with "
-            "confusion.from_trusted(..., smoothing=1)."
-        )

@@ -6,9 +6,8 @@ import numpy as np
 
 from unconfused._labels import MISSING, encode_labels, sorted_classes
 from unconfused._matrix import check_confusion
-from unconfused._typing import ArrayLike, FloatArray, Labels
-
-__all__ = ["confusion_rate", "off_diagonal_norm"]
+from unconfused._typing import ArrayLike, Labels
+from unconfused._weights import check_weight
 
 
 def confusion_rate(
@@ -28,18 +27,13 @@ def confusion_rate(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels. A label that does not occur in `y_true` is a mistake like any other.
-    normalize : bool, default=True
-        Whether to divide by sqrt(Q). The figures of Louche and Ralaivola show the plain norm, which
-        is at most sqrt(Q).
-    labels : array-like, optional
-        All classes; other labels raise an error. Q is the number of `labels`, by default the number
-        of classes in `y_true`. A class without true rows adds 0 to the norm.
-    sample_weight : array-like of shape (n_samples,), optional
-        Frequency weights: a row of weight 2 counts as two rows.
+    y_true : true labels
+    y_pred : predicted labels. One that does not occur in `y_true` is a mistake like any other
+    normalize : whether to divide by sqrt(Q). The figures of Louche and Ralaivola show the plain
+        norm, which is at most sqrt(Q)
+    labels : all classes; other labels raise an error. Q is their number, by default the number of
+        classes in `y_true`. A class without true rows adds 0 to the norm
+    sample_weight : frequency weight of every row
 
     Returns
     -------
@@ -59,9 +53,8 @@ def confusion_rate(
     truth, predicted, size = encoded.truth, encoded.observed, len(encoded.classes)
     if np.any(truth == MISSING) or np.any(predicted == MISSING):
         raise ValueError("y_true and y_pred must not hold missing labels (None or NaN).")
-    weight = _check_weight(sample_weight, len(truth))
-    flat = np.bincount(truth * size + predicted, weights=weight, minlength=size * size)
-    counts = flat.reshape(size, size).astype(np.float64)
+    weight = check_weight(sample_weight, len(truth))
+    counts = np.bincount(truth * size + predicted, weight, size * size).reshape(size, size)
     totals = counts.sum(axis=1)
     if not np.any(totals > 0):
         raise ValueError("There are no rows (of positive weight) to compute a rate from.")
@@ -70,17 +63,6 @@ def confusion_rate(
     shares = counts / np.where(totals > 0, totals, 1.0)[:, np.newaxis]
     norm = float(np.linalg.norm(shares))
     return norm / n_classes**0.5 if normalize else norm
-
-
-def _check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight must have shape ({n_rows},); it has {weight.shape}.")
-    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
-        raise ValueError("sample_weight must be finite and not negative.")
-    return weight
 
 
 def _count(labels: ArrayLike, present: Labels) -> int:
@@ -93,17 +75,9 @@ def _count(labels: ArrayLike, present: Labels) -> int:
 
 
 def off_diagonal_norm(confusion: ArrayLike) -> float:
-    """Frobenius norm of the off-diagonal part of a confusion matrix, a measure of noise.
+    """Frobenius norm of the off-diagonal part of a (Q, Q) confusion matrix, a measure of noise.
 
-    Parameters
-    ----------
-    confusion : array-like of shape (n_classes, n_classes)
-        Rows are true classes, columns observed labels, rows sum to 1.
-
-    Returns
-    -------
-    float
-        0 for clean labels, at most sqrt(n_classes).
+    It is 0 for clean labels, and at most sqrt(Q).
 
     Examples
     --------

@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_classes
-from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
-from unconfused._matrix import (
-    Unmixing,
-    align_confusion,
-    aligned_counts,
-    make_unmixing,
-)
-from unconfused._typing import ArrayLike, BoolArray, FloatArray
-from unconfused.metrics._confusion_rate import _check_weight
-
-
-@overload
-def corrected_accuracy(
-    y: ArrayLike,
-    y_pred: ArrayLike,
-    confusion: Any,
-    *,
-    classes: ArrayLike | None = ...,
-    sample_weight: ArrayLike | None = ...,
-    return_error: Literal[False] = ...,
-    missing_label: Any = ...,
-) -> float: ...
-
-
-@overload
-def corrected_accuracy(
-    y: ArrayLike,
-    y_pred: ArrayLike,
-    confusion: Any,
-    *,
-    classes: ArrayLike | None = ...,
-    sample_weight: ArrayLike | None = ...,
-    return_error: Literal[True],
-    missing_label: Any = ...,
-) -> tuple[float, float]: ...
+from unconfused._labels import MISSING
+from unconfused._matrix import Unmixing
+from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused.metrics._labels_and_predictions import read_predictions
 
 
 def corrected_accuracy(
@@ -53,7 +21,7 @@ def corrected_accuracy(
     sample_weight: ArrayLike | None = None,
     return_error: bool = False,
     missing_label: Any = "auto",
-) -> float | tuple[float, float]:
+) -> Any:
     """Accuracy against the truth, estimated without bias from noisy labels.
 
     A row labelled k and predicted p counts as entry (k, p) of the inverse of the confusion matrix,
@@ -67,23 +35,17 @@ def corrected_accuracy(
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Observed labels of rows the model was not trained on. Rows without one are left out.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
+    y : observed labels of rows the model was not trained on; rows without one are left out
+    y_pred : predicted labels
     confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
         ``confusion[t, k]``: the probability that a row of true class t has label k. A singular
         matrix is an error, an ill-conditioned one a warning.
-    classes : array-like, optional
-        All classes, and the order of a plain `confusion`. By default those it is labelled with,
-        or those that occur in `y` and `y_pred`, sorted.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights as frequencies: a row of weight 2 is two rows.
-    return_error : bool, default=False
-        Whether to return the standard error too.
-    missing_label : "auto" or a value
-        Value that marks missing labels in `y`, besides None and NaN. "auto": -1, where that is
-        unambiguous.
+    classes : all classes, and the order of a plain `confusion`. By default those it is labelled
+        with, or those that occur in `y` and `y_pred`, sorted
+    sample_weight : frequency weight of every row
+    return_error : whether to return the standard error too
+    missing_label : value that marks missing labels in `y`, besides None and NaN. "auto": -1, where
+        that is unambiguous
 
     Returns
     -------
@@ -94,62 +56,35 @@ def corrected_accuracy(
 
     Examples
     --------
-    Every second row of class 0 is labelled 1, and the model sees through it:
+    Every second row of class 0 is labelled 1, and the model predicts the truth:
 
     >>> from unconfused.metrics import corrected_accuracy
     >>> y, y_pred = [0, 1, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1]
     >>> corrected_accuracy(y, y_pred, [[0.5, 0.5], [0.0, 1.0]])
     1.0
     """
-    labels, seen = _encode(y, y_pred, confusion, classes, missing_label)
-    weight = _check_weight(sample_weight, len(seen))
-    weight = np.ones(len(labels.observed)) if weight is None else weight[seen]
+    read = read_predictions(
+        y,
+        y_pred,
+        confusion,
+        classes=classes,
+        sample_weight=sample_weight,
+        missing_label=missing_label,
+        name="y_pred",
+    )
+    labelled, unmixing = read.labels.observed != MISSING, read.unmixing
+    assert unmixing is not None
+    observed, predicted = read.labels.observed[labelled], read.predicted[labelled]
+    weight = read.weight[labelled]
     if not weight.sum() > 0:
         raise ValueError("There are no labelled rows (of positive weight) to score against.")
-    matrix = align_confusion(confusion, labels.classes, classes)
-    counts = aligned_counts(confusion, labels.classes)
-    unmixing = make_unmixing(matrix, labels.classes, counts=counts)
-    hits = unmixing.coefficients[labels.observed, labels.truth]
+    hits = unmixing.coefficients[observed, predicted]
     accuracy = float(np.average(hits, weights=weight))
     if not return_error:
         return accuracy
-    variance = _variance_of_mean(hits, weight) + _variance_from_counts(unmixing, labels, weight)
+    variance = _variance_of_mean(hits, weight)
+    variance += _variance_from_counts(unmixing, observed, predicted, weight)
     return accuracy, float(np.sqrt(variance))
-
-
-def _encode(
-    y: ArrayLike,
-    y_pred: ArrayLike,
-    confusion: Any,
-    classes: ArrayLike | None,
-    missing_label: Any,
-) -> tuple[EncodedLabels, BoolArray]:
-    """Encode the rows with a label, the predictions in the place of the truth; say which these are.
-
-    Predictions are complete, so a -1 among them is a class, and then it is one in `y` too.
-    """
-    predicted = encode_labels(y_pred, missing_label=None)
-    if np.any(predicted.observed == MISSING):
-        raise ValueError("y_pred must not hold missing labels (None or NaN).")
-    named = confusion_classes(confusion) if classes is None else classes
-    automatic = isinstance(missing_label, str) and missing_label == "auto"
-    if named is None and automatic and -1 in predicted.classes.tolist():
-        missing_label = None
-    observed = encode_labels(y, classes=named, missing_label=missing_label)
-    if len(observed.observed) != len(predicted.observed):
-        raise ValueError(
-            f"y has {len(observed.observed)} labels but y_pred has {len(predicted.observed)}."
-        )
-    seen = observed.observed != MISSING
-    if not seen.any():
-        raise ValueError("y holds no label to score against.")
-    labels = encode_labels(
-        observed.classes[observed.observed[seen]],
-        label_array(y_pred)[seen],
-        classes=named,
-        missing_label=None,
-    )
-    return labels, seen
 
 
 def _variance_of_mean(values: FloatArray, weight: FloatArray) -> float:
@@ -160,12 +95,14 @@ def _variance_of_mean(values: FloatArray, weight: FloatArray) -> float:
     return float(spread / (total - 1))
 
 
-def _variance_from_counts(unmixing: Unmixing, labels: EncodedLabels, weight: FloatArray) -> float:
-    """Carry the sampling error of a counted C over to the accuracy, to first order."""
+def _variance_from_counts(
+    unmixing: Unmixing, observed: IntArray, predicted: IntArray, weight: FloatArray
+) -> float:
+    """Propagate the sampling error of a counted C to the accuracy, to first order."""
     if unmixing.counts is None:
         return 0.0
     size, inverse = unmixing.n_classes, unmixing.coefficients
-    cells = np.bincount(labels.observed * size + labels.truth, weight, size * size)
+    cells = np.bincount(observed * size + predicted, weight, size * size)
     shares = cells.reshape(size, size) / weight.sum()
     slope = (inverse @ shares.T @ inverse).T  # the derivative of the mean in C, but for its sign
     # One more of each: a label never counted is rare, not impossible.

@@ -9,12 +9,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_classes
-from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
-from unconfused._matrix import Unmixing, align_confusion, aligned_counts, make_unmixing
+from unconfused._labels import MISSING
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.metrics._confusion_rate import _check_weight
 from unconfused.metrics._joint import JointTable
+from unconfused.metrics._labels_and_predictions import (
+    encode_predictions,
+    read_predictions,
+    refuse_other_length,
+)
 
 T = TypeVar("T", float, FloatArray)
 
@@ -56,38 +58,27 @@ class NoisyEvaluation:
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Observed labels of rows the model was not trained on. Rows with neither a label nor a true
-        label are left out.
-    predictions : array-like of shape (n_samples,)
-        Predicted labels.
+    y : observed labels of rows the model was not trained on. Rows with neither a label nor a true
+        label are left out
+    predictions : predicted labels
     confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate, optional
         ``confusion[t, k]``: the probability that a row of true class t has label k, independently
         of the prediction. Without it only the trusted rows are used.
-    y_true : array-like of shape (n_samples,), optional
-        True labels where known, missing elsewhere. The trusted rows must be a random sample, not
-        the most suspicious rows, for example.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights as frequencies: a row of weight 2 is two rows.
-    classes : array-like, optional
-        All classes, and the order of a plain `confusion`. By default those it is labelled with,
-        or those that occur, sorted.
-    missing_label : "auto" or a value
-        What means "missing" in `y` and `y_true`, besides None and NaN. "auto": -1, where it can be
-        nothing else.
-    level : float, default=0.95
-        Coverage of the intervals, of each score on its own.
-    n_draws : int, default=1000
-        Number of simulated tables.
-    random_state : int, default=0
-        Seed of the simulation.
+    y_true : true labels where known, missing elsewhere. The trusted rows must be a random sample,
+        not the most suspicious rows, for example
+    sample_weight : frequency weight of every row
+    classes : all classes, and the order of a plain `confusion`. By default those it is labelled
+        with, or those that occur, sorted
+    missing_label : value that marks missing labels in `y` and `y_true`, besides None and NaN.
+        "auto": -1, where that is unambiguous
+    level : coverage of the intervals, of each score on its own
+    n_draws : number of simulated tables
+    random_state : seed of the simulation
 
     Attributes
     ----------
-    classes : ndarray of shape (Q,)
-        The sorted classes: the order of scores by class.
-    n_noisy, n_trusted : float
-        Rows (sum of weights) used with their noisy and with their true label.
+    classes : (Q,), the sorted classes: the order of scores by class
+    n_noisy, n_trusted : rows (sum of weights) used with their noisy and with their true label
 
     Examples
     --------
@@ -127,30 +118,18 @@ class NoisyEvaluation:
         if n_draws < 2:
             raise ValueError(f"n_draws must be at least 2; got {n_draws!r}.")
         self.level, self.n_draws, self.random_state = level, n_draws, random_state
-        named = classes
-        if named is None and confusion is not None:
-            named = confusion_classes(confusion)
-        guess = _encode_predictions(predictions, None)
-        if named is None and isinstance(missing_label, str) and missing_label == "auto":
-            missing_label = None if -1 in guess.classes.tolist() else "auto"
-        if named is None:
-            shown = encode_labels(y, y_true, missing_label=missing_label).classes
-            every = label_array([*shown.tolist(), *guess.classes.tolist()])
-            named = encode_labels(every, missing_label=None).classes
-        labels = encode_labels(y, y_true, classes=named, missing_label=missing_label)
-        self.classes: Labels = labels.classes
-        self._predicted = _encode_predictions(predictions, self.classes).observed
-        n_rows = len(labels.observed)
-        if len(self._predicted) != n_rows:
-            raise ValueError(f"y has {n_rows} labels but predictions has {len(self._predicted)}.")
-        weight = _check_weight(sample_weight, n_rows)
-        self._weight = np.ones(n_rows) if weight is None else weight
-        self._observed, self._truth = labels.observed, labels.truth
-        self._unmixing: Unmixing | None = None
-        if confusion is not None:
-            matrix = align_confusion(confusion, self.classes, classes)
-            counts = aligned_counts(confusion, self.classes)
-            self._unmixing = make_unmixing(matrix, self.classes, counts=counts)
+        read = read_predictions(
+            y,
+            predictions,
+            confusion,
+            y_true=y_true,
+            classes=classes,
+            sample_weight=sample_weight,
+            missing_label=missing_label,
+        )
+        self.classes: Labels = read.labels.classes
+        self._observed, self._truth = read.labels.observed, read.labels.truth
+        self._predicted, self._weight, self._unmixing = read.predicted, read.weight, read.unmixing
         self._joint = self._table(self._predicted, len(self.classes))
         self.n_noisy = float(self._joint.noisy.sum())
         self.n_trusted = float(self._joint.trusted.sum())
@@ -247,20 +226,15 @@ class NoisyEvaluation:
 
         Parameters
         ----------
-        other_predictions : array-like of shape (n_samples,)
-            Predictions of another model.
+        other_predictions : predictions of another model
 
         Returns
         -------
-        difference : ScoreInterval
+        ScoreInterval
             Accuracy of `predictions` minus that of `other_predictions`.
         """
-        other = _encode_predictions(other_predictions, self.classes).observed
-        if len(other) != len(self._predicted):
-            raise ValueError(
-                f"other_predictions has {len(other)} labels but predictions has "
-                f"{len(self._predicted)}."
-            )
+        other = encode_predictions(other_predictions, self.classes).observed
+        refuse_other_length(other, len(self._predicted), "other_predictions")
         size = len(self.classes)
         pairs = np.where(other == self._predicted, 0, 1 + self._predicted * size + other)
         pairs, columns = np.unique(np.append(0, pairs), return_inverse=True)
@@ -278,13 +252,6 @@ class NoisyEvaluation:
             f"NoisyEvaluation(accuracy {self.accuracy}, {self.n_noisy:g} noisy and "
             f"{self.n_trusted:g} trusted rows)"
         )
-
-
-def _encode_predictions(predictions: ArrayLike, classes: Labels | None) -> EncodedLabels:
-    encoded = encode_labels(predictions, classes=classes, missing_label=None)
-    if np.any(encoded.observed == MISSING):
-        raise ValueError("Predictions must not hold missing labels (None or NaN).")
-    return encoded
 
 
 def _scores_of(table: FloatArray) -> dict[str, FloatArray]:

@@ -1,7 +1,7 @@
-"""Scorers for scikit-learn's searches that look past the noise in the labels.
+"""Scorers for scikit-learn's searches when the labels are noisy.
 
-A scorer is called with a fitted model and the rows of a fold, and larger is better. Two kinds: one
-needs rows whose truth is known, the other only the observed labels and their confusion matrix.
+A scorer is called with a fitted model and the rows of a fold, and larger is better. One kind uses
+rows whose truth is known, the other the observed labels and their confusion matrix.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
@@ -18,17 +19,12 @@ from unconfused._confusion_names import confusion_classes
 from unconfused._labels import MISSING, encode_labels, known_truth, label_array, sorted_classes
 from unconfused._matrix import align_confusion
 from unconfused._pipelines import last_step
-from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
+from unconfused._weights import check_weight
 from unconfused.metrics._corrected import corrected_accuracy
-from unconfused.metrics._fitted import (
-    classes_of,
-    mean_of,
-    probabilities_of,
-    refuse_other_length,
-    safe_log,
-    several_columns,
-    votes_likelihood,
-)
+
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+"""Smaller ones are clipped in logarithms, as in scikit-learn: one row must not decide alone."""
 
 
 class _Scorer(BaseEstimator):
@@ -50,7 +46,7 @@ class _Scorer(BaseEstimator):
 class TrustedScorer(_Scorer):
     """Scorer on the rows of a fold whose truth is known."""
 
-    # Scores without a truth make no sense, so the truth is asked for from the start.
+    # Scores without a truth make no sense, so the truth is requested from the start.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"y_true": True, "estimator": UNUSED}
 
     def __init__(self, measure: Callable[..., FloatArray], y_true: Any = None) -> None:
@@ -65,13 +61,13 @@ class TrustedScorer(_Scorer):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Score a fitted model; `y`, the noisy labels, is not looked at."""
+        """Score a fitted model; the noisy labels `y` are ignored."""
         if y_true is None:
             y_true = self._look_up(X, y)
         missing_label = getattr(last_step(estimator), "missing_label", "auto")
-        truth, missing = known_truth(y_true, classes_of(estimator), missing_label)
+        truth, missing = known_truth(y_true, _classes_of(estimator), missing_label)
         values = self.measure(estimator, X, truth, ~missing)
-        return mean_of(values, sample_weight, ~missing, "known truth")
+        return _mean(values, sample_weight, ~missing, "known truth")
 
     def _look_up(self, X: Rows, y: Any) -> Labels:
         """Find the truth of a fold by its row labels, which pandas carries along."""
@@ -109,13 +105,14 @@ class ConfusionScorer(_Scorer):
         self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted model against observed labels; rows without one are left out."""
-        if several_columns(y):
+        shape = y.shape if hasattr(y, "shape") else label_array(y).shape
+        if len(shape) == 2 and shape[1] > 1:
             if self.measure is not _likelihood or self.confusion is not None:
                 raise ValueError(
                     "y holds votes of several annotators: only metrics.noisy_log_likelihood, with "
                     "each model's own matrices of the annotators, can score against them."
                 )
-            return votes_likelihood(estimator, X, y, sample_weight)
+            return _likelihood_of_votes(estimator, X, y, sample_weight)
         last = last_step(estimator)
         confusion, order = self.confusion, self.classes
         if confusion is None:
@@ -124,50 +121,44 @@ class ConfusionScorer(_Scorer):
                     f"{type(last).__name__} has no confusion_, so this score needs a confusion "
                     "matrix: make the scorer with confusion=C."
                 )
-            confusion, order = last.confusion_, classes_of(last)
+            confusion, order = last.confusion_, _classes_of(last)
         elif order is None:
             named = confusion_classes(confusion)
-            order = classes_of(estimator) if named is None else named
+            order = _classes_of(estimator) if named is None else named
         missing_label = getattr(last, "missing_label", "auto")
         settings = {"classes": order, "sample_weight": sample_weight}
         return self.measure(estimator, X, y, confusion, missing_label=missing_label, **settings)
 
 
 def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
-    """Make a scorer: the share of rows with known truth that are predicted right.
+    """Make a scorer: the accuracy on the rows whose truth is known.
 
-    Rows whose truth is missing are left out; a fold with no known truth is an error.
-    `metrics.trusted_accuracy` is one such scorer, ready to use.
+    A fold without a known truth is an error. `metrics.trusted_accuracy` is one such scorer, ready
+    to use.
 
     Parameters
     ----------
     y_true : pandas Series, optional
-        The truth by row label, for searches over pandas data without metadata routing. A row
-        that is missing here has no known truth.
+        The truth by row label, for searches over pandas data without metadata routing; rows that
+        are missing in it have no known truth. None: `y_true` is requested by metadata routing.
 
     Returns
     -------
     TrustedScorer
-        Called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``. With metadata
-        routing enabled it requests `y_true`; use `set_score_request` for the weights, or for
-        another name.
+        Called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``. Use
+        `set_score_request` to request the weights too, or another name.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from unconfused.metrics import trusted_accuracy
-    >>> X, y = load_iris(return_X_y=True)
-    >>> always_0 = DummyClassifier(strategy="constant", constant=0).fit(X, y)
-    >>> trusted_accuracy(always_0, X[48:52], y[48:52], y_true=[0, None, 1, None])
-    0.5
-
     In a search, where `y_true` goes to the fit and to the scorer:
 
     >>> import numpy as np
     >>> import sklearn
+    >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import cross_val_score
     >>> from unconfused import UMAClassifier
+    >>> from unconfused.metrics import trusted_accuracy
+    >>> X, y = load_iris(return_X_y=True)
     >>> y_true = np.where(np.arange(150) % 3 == 0, y, np.nan)
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     clf = UMAClassifier().set_fit_request(y_true=True)
@@ -182,20 +173,8 @@ def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
 def trusted_log_loss_scorer(y_true: Any = None) -> TrustedScorer:
     """Make a scorer: the negated log-loss of the rows whose truth is known.
 
-    This is the mean log-probability of the truth, so larger is better, as scikit-learn's searches
-    want it. It needs `predict_proba`, and tells models apart that predict the same classes.
-    `metrics.trusted_log_loss` is one such scorer, ready to use.
-
-    Parameters
-    ----------
-    y_true : pandas Series, optional
-        The truth by row label, for searches over pandas data without metadata routing. None: the
-        scorer requests `y_true` by metadata routing.
-
-    Returns
-    -------
-    TrustedScorer
-        Called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``.
+    It needs `predict_proba`, and distinguishes models that predict the same classes. Otherwise as
+    `trusted_accuracy_scorer`; `metrics.trusted_log_loss` is one such scorer, ready to use.
 
     Examples
     --------
@@ -207,7 +186,7 @@ def trusted_log_loss_scorer(y_true: Any = None) -> TrustedScorer:
     >>> trusted_log_loss(a_third_each, X[:3], y[:3], y_true=[0, None, 1])
     -1.0986...
     """
-    return TrustedScorer(_log_chance_of_truth, y_true)
+    return TrustedScorer(_log_probability_of_truth, y_true)
 
 
 def noisy_log_likelihood_scorer(
@@ -226,8 +205,7 @@ def noisy_log_likelihood_scorer(
     ----------
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
         Rows are true classes, columns observed labels. None: the model's `confusion_`.
-    classes : array-like, optional
-        All classes, and the order of a plain `confusion`; by default the model's.
+    classes : all classes, and the order of a plain `confusion`; by default the model's
 
     Returns
     -------
@@ -254,22 +232,10 @@ def noisy_log_likelihood_scorer(
 def corrected_accuracy_scorer(
     confusion: Any = None, *, classes: ArrayLike | None = None
 ) -> ConfusionScorer:
-    """Make a scorer: the accuracy against the truth, estimated from noisy labels through C.
+    """Make a scorer: `corrected_accuracy`, estimated from noisy labels through C.
 
-    See `corrected_accuracy`. It needs no probabilities.
-
-    Parameters
-    ----------
-    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        Rows are true classes, columns observed labels. None: each model's own `confusion_`; pass a
-        matrix if the candidates differ in it.
-    classes : array-like, optional
-        All classes, and the order of a plain `confusion`; by default the model's.
-
-    Returns
-    -------
-    ConfusionScorer
-        Called as ``scorer(estimator, X, y, sample_weight=None)``.
+    It needs no probabilities. Parameters are those of `noisy_log_likelihood_scorer`; pass a matrix
+    if the candidates differ in theirs.
 
     Examples
     --------
@@ -279,25 +245,69 @@ def corrected_accuracy_scorer(
     >>> X, y = load_iris(return_X_y=True)
     >>> always_0 = DummyClassifier(strategy="constant", constant=0).fit(X, y)
     >>> scorer = corrected_accuracy_scorer([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]])
-    >>> scorer(always_0, X[:4], [0, 1, 0, 1])  # half of the 0s are called 1: all right, then
+    >>> scorer(always_0, X[:4], [0, 1, 0, 1])  # half of class 0 is labelled 1
     1.0
     """
     return ConfusionScorer(_corrected, confusion, classes)
 
 
-def _hits(estimator: Any, X: Rows, truth: Labels, known: Labels) -> FloatArray:
+def _classes_of(estimator: Any) -> Labels:
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no classes_: these scores are for fitted classifiers."
+        )
+    return np.asarray(estimator.classes_)
+
+
+def _probabilities(estimator: Any, X: Rows, classes: Labels, n_labels: int) -> FloatArray:
+    """Return predicted probabilities, a column per class; 0 for classes unknown to the model."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(last_step(estimator)).__name__} has no predict_proba, which this score needs; "
+            "an accuracy does without."
+        )
+    own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    _refuse_other_length(own, n_labels)
+    columns = encode_labels(_classes_of(estimator), classes=classes, missing_label=None).observed
+    table = np.zeros((len(own), len(classes)))
+    table[:, columns] = own
+    return table
+
+
+def _refuse_other_length(predicted: Any, n_labels: int) -> None:
+    if len(predicted) != n_labels:
+        raise ValueError(f"X has {len(predicted)} rows but there are {n_labels} labels.")
+
+
+def _log(probability: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(probability, SMALLEST_PROBABILITY)))
+
+
+def _mean(values: FloatArray, sample_weight: ArrayLike | None, kept: BoolArray, what: str) -> float:
+    """Return the weighted mean over the rows kept; raise if there are none."""
+    weight = check_weight(sample_weight, len(kept))[kept]
+    if not weight.sum() > 0:
+        raise ValueError(
+            f"No row here has a {what} (and a positive weight) to score against. In "
+            "cross-validation, use fewer folds, or folds that give each some."
+        )
+    return float(np.average(values, weights=weight))
+
+
+def _hits(estimator: Any, X: Rows, truth: Labels, known: BoolArray) -> FloatArray:
     predicted = label_array(estimator.predict(X))
-    refuse_other_length(predicted, truth)
+    _refuse_other_length(predicted, len(truth))
     labels = encode_labels(predicted[known], truth[known], missing_label=None)
     return np.asarray(labels.observed == labels.truth, dtype=np.float64)
 
 
-def _log_chance_of_truth(estimator: Any, X: Rows, truth: Labels, known: Labels) -> FloatArray:
-    classes = classes_of(estimator)
-    chances = probabilities_of(estimator, X, classes)
-    refuse_other_length(chances, truth)
+def _log_probability_of_truth(
+    estimator: Any, X: Rows, truth: Labels, known: BoolArray
+) -> FloatArray:
+    classes = _classes_of(estimator)
+    probability = _probabilities(estimator, X, classes, len(truth))
     codes = encode_labels(truth[known], classes=classes, missing_label=None).observed
-    return safe_log(chances[known][np.arange(len(codes)), codes])
+    return _log(probability[known][np.arange(len(codes)), codes])
 
 
 def _likelihood(
@@ -313,11 +323,23 @@ def _likelihood(
     ordered = sorted_classes(classes)
     matrix = align_confusion(confusion, ordered, classes)
     codes = encode_labels(y, classes=ordered, missing_label=missing_label).observed
-    seen = codes != MISSING
-    chances = probabilities_of(estimator, X, ordered)
-    refuse_other_length(chances, codes)
-    values = safe_log((chances[seen] * matrix[:, codes[seen]].T).sum(axis=1))
-    return mean_of(values, sample_weight, seen, "observed label")
+    labelled = codes != MISSING
+    probability = _probabilities(estimator, X, ordered, len(codes))[labelled]
+    values = _log((probability * matrix[:, codes[labelled]].T).sum(axis=1))
+    return _mean(values, sample_weight, labelled, "observed label")
+
+
+def _likelihood_of_votes(estimator: Any, X: Rows, y: Any, sample_weight: ArrayLike | None) -> float:
+    model = last_step(estimator)
+    if not hasattr(model, "annotator_confusion_"):
+        raise ValueError(
+            f"y holds votes, but the {type(model).__name__} was not fitted to votes, so it does "
+            "not know the annotators. Score it against one label per row."
+        )
+    logs, voted = model._log_vote_chances(y)
+    probability = _probabilities(estimator, X, _classes_of(estimator), len(logs))
+    values = np.asarray(logsumexp(_log(probability) + logs, axis=1)[voted])
+    return _mean(values, sample_weight, voted, "vote")
 
 
 def _corrected(estimator: Any, X: Rows, y: ArrayLike, confusion: Any, **settings: Any) -> float:
