@@ -22,6 +22,8 @@ from unconfused.confusion.estimation.pooled import (
     steadied_counts,
 )
 from unconfused.engines.base import Engine
+from unconfused.engines.local.blas_threads import n_entries
+from unconfused.estimators._array_input import rows_at
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._noisy_classifier import SoftmaxClassifier
@@ -43,6 +45,10 @@ from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
+
+MOST_COPIED, FEWEST_KEPT = 2**23, 0.9
+"""Fits to at most this many entries leave out rows of weight 0, such as those of a fold, by a copy
+of the others, where these are a smaller share than `FEWEST_KEPT`: every pass is then shorter."""
 
 BELIEF_IN_A_GIVEN_MATRIX = 100.0
 """Labels per row that a matrix given without counts stands for, if it is to be refined."""
@@ -161,6 +167,14 @@ class LikelihoodFits(SoftmaxClassifier):
 
     def _engine_without(self, data: NoisyData, held: BoolArray | None) -> Engine:
         return self._engine(*data.rows_without(held))
+
+    def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
+        """Wrap rows, label codes and weights for the solvers."""
+        if weight is not None and n_entries(X) <= MOST_COPIED:
+            kept = np.flatnonzero(weight)
+            if 0 < len(kept) < FEWEST_KEPT * len(weight):
+                X, codes, weight = rows_at(X, kept), codes[kept], weight[kept]
+        return super()._engine(X, codes, n_codes, weight)
 
     def _relabel(
         self,

@@ -6,6 +6,7 @@ loops that follow, which costs a fit that alternates between the two much of its
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -46,12 +47,16 @@ SMALL = 2**22
 less time than threads take to meet, and these wait busily in between."""
 
 
+def n_entries(X: Any) -> int:
+    """Return how many entries rows hold, as far as they know it; many if they do not."""
+    if hasattr(X, "nnz"):
+        return int(X.nnz)
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    # Lazy rows may not know their number: NaN in arrays, not even a number in frames.
+    known = len(shape) == 2 and isinstance(shape[0], Real) and shape[0] == shape[0]
+    return int(shape[0] * shape[1]) if known else sys.maxsize
+
+
 def blas_threads_for(X: Any) -> AbstractContextManager[None]:
     """Return a context that limits BLAS to one thread if the rows are few."""
-    size = getattr(X, "nnz", None)
-    if size is None:
-        shape = getattr(X, "shape", (SMALL + 1, 1))
-        # Lazy rows may not know their number: NaN in arrays, not even a number in frames.
-        known = len(shape) == 2 and isinstance(shape[0], Real)
-        size = shape[0] * shape[1] if known else SMALL + 1
-    return quiet_blas() if size <= SMALL else nullcontext()
+    return quiet_blas() if n_entries(X) <= SMALL else nullcontext()

@@ -92,9 +92,9 @@ class HeldOutRows:
         return bool((chance >= SURPRISING).all())
 
     def scores(self, weights: Sequence[FloatArray], intercept: bool) -> FloatArray:
-        """Return the scores of all rows, each fold's by weights of its own."""
+        """Return the scores of all rows, each fold's by weights of its own; NaN without any."""
         columns = self.X.shape[1]
-        scores = np.empty(self.evidence.shape)
+        scores = np.full(self.evidence.shape, np.nan)
         for fold, own in enumerate(weights):
             rows = self.fold == fold
             scores[rows] = to_numpy(rows_at(self.X, rows)) @ own[:, :columns].T

@@ -5,7 +5,8 @@ temperature that suits its scores best. What is known is the truth of trusted ro
 it is the label of every row too, seen through C; with votes, the votes.
 
 Penalties are tried in both directions from a usual one, each fit of a fold going on from the one
-before, until the loss has risen twice.
+before, until the loss has risen twice. With many rows a few folds are enough to compare them, and
+only the best is fitted in all.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
 THIN_EVIDENCE = float(np.log(20.0))
 """Log-losses on all held-out rows together are logarithms of likelihoods: candidates that differ by
 less than this, 20 to 1, are as good."""
+
+ROWS_TO_COMPARE_BY = 1000
+"""Penalties are compared on the fewest folds that hold this many rows. On Digits and Reuters the
+choice then costs at most 0.003 nats per row against one on all folds."""
 
 SEARCH_MATRIX_STEPS = 5
 """Steps of C in fits that are only compared."""
@@ -97,6 +102,8 @@ class Search:
     intercept: bool
     by_truths: bool = False
     scores: dict[Candidate, FloatArray] = field(default_factory=dict)
+    """Out-of-fold scores; NaN in folds that a candidate was not fitted in."""
+
     matrices: dict[Candidate, FloatArray] = field(default_factory=dict)
     """C as the folds' fits of a candidate found it, in the mean."""
 
@@ -115,14 +122,24 @@ class Search:
         Weaker ones come first, and stronger ones if those are no better. Of penalties that are as
         good, the strongest is taken: where fits hardly differ, a weaker penalty only takes longer.
         """
+        n_folds = self._folds_to_compare(which)
+        some = which & (self.rows.fold < n_folds)
         first = int(np.argmin(np.abs(np.subtract(penalties, like.l2))))
         weaker = [like._replace(l2=l2) for l2 in penalties[first:]]
-        best, states = self._walk(weaker, which, None, NO_BETTER)
-        if best != weaker[0]:
-            return best, states
-        stronger = [like._replace(l2=l2) for l2 in penalties[:first][::-1]]
-        found, reached = self._walk(stronger, which, states, -NO_BETTER, best)
-        return found, reached or states
+        best, states = self._walk(weaker, some, [None] * n_folds, NO_BETTER)
+        if best == weaker[0]:
+            stronger = [like._replace(l2=l2) for l2 in penalties[:first][::-1]]
+            best, reached = self._walk(stronger, some, states, -NO_BETTER, best)
+            states = reached or states
+        if n_folds < FOLDS:
+            states = states + [self._fit(fold, best, None) for fold in range(n_folds, FOLDS)]
+            self._note(best, states)
+        return best, states
+
+    def _folds_to_compare(self, which: BoolArray) -> int:
+        """Return how many folds hold enough of the rows to compare penalties by."""
+        rows = np.cumsum(np.bincount(self.rows.fold[which], minlength=FOLDS))
+        return min(1 + int(np.searchsorted(rows, ROWS_TO_COMPARE_BY)), FOLDS)
 
     def walk(
         self, candidates: Sequence[Candidate], which: BoolArray, states: Sequence[LikelihoodState]
@@ -134,7 +151,7 @@ class Search:
         self,
         candidates: Sequence[Candidate],
         which: BoolArray,
-        states: Sequence[LikelihoodState] | None,
+        states: Sequence[LikelihoodState | None],
         margin: float,
         best: Candidate | None = None,
     ) -> tuple[Candidate, list[LikelihoodState]]:
@@ -145,7 +162,7 @@ class Search:
         Parameters
         ----------
         candidates, which : settings to try, and rows to judge by
-        states : where the fits of the folds start
+        states : where the fits start, one for each of the first folds
         margin : by how much the log-likelihood must exceed that of the best so far
         best : the best so far
 
@@ -158,22 +175,23 @@ class Search:
         lowest = least = np.inf if best is None else self.loss(best, which)
         best, reached, risen = best or candidates[0], list[LikelihoodState](), 0
         for candidate in candidates:
-            begun = states
-            states = [
-                self._fit(fold, candidate, None if begun is None else begun[fold])
-                for fold in range(FOLDS)
-            ]
-            self.scores[candidate] = self.rows.scores([s.weights for s in states], self.intercept)
-            self.matrices[candidate] = np.mean([s.matrix for s in states], axis=0)
+            fits = [self._fit(fold, candidate, state) for fold, state in enumerate(states)]
+            at_rest = states[0] is not None and not any(fit.n_iter for fit in fits)
+            states = fits
+            self._note(candidate, fits)
             loss = self.loss(candidate, which)
             if loss < least - margin:
-                best, reached, least = candidate, states, min(loss, least)
-            at_rest = begun is not None and not any(state.n_iter for state in states)
+                best, reached, least = candidate, fits, min(loss, least)
             risen = 0 if loss < lowest else risen + (not at_rest)
             lowest = min(lowest, loss)
             if risen == 2 or (at_rest and margin > 0):
                 break
         return best, reached
+
+    def _note(self, candidate: Candidate, fits: Sequence[LikelihoodState]) -> None:
+        """Keep the scores and C of a candidate."""
+        self.scores[candidate] = self.rows.scores([fit.weights for fit in fits], self.intercept)
+        self.matrices[candidate] = np.mean([fit.matrix for fit in fits], axis=0)
 
     def _fit(
         self, fold: int, candidate: Candidate, state: LikelihoodState | None
@@ -245,7 +263,8 @@ class Search:
         for begin, reached, weights in paths:
             if weights:
                 self.walk([begin._replace(noisy_weight=w) for w in weights], truth, reached)
-        return self.largest_weight([c for c in self.scores if c.l2 in (best.l2, alone.l2)])
+        in_all_folds = [c for c, scores in self.scores.items() if not np.isnan(scores).any()]
+        return self.largest_weight([c for c in in_all_folds if c.l2 in (best.l2, alone.l2)])
 
     def calibrate(self, state: LikelihoodState) -> None:
         """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
@@ -256,15 +275,25 @@ class Search:
         state.calibrate(found.power, found.shift, self.intercept)
 
     def table(self) -> dict[str, FloatArray]:
-        """Return what was tried, and the losses: on trusted rows if any are judged by."""
-        truth = self.rows.truth
+        """Return what was tried, and the losses: on trusted rows if any are judged by.
+
+        The loss of a candidate that was not fitted in all folds is that of the chosen one plus
+        their difference in the folds that both were fitted in.
+        """
+        truth, tried = self.rows.truth, list(self.scores)
         which = truth if truth.any() else ~truth
-        tried = list(self.scores)
         return {
             "l2": np.array([c.l2 for c in tried]),
             "noisy_weight": np.array([c.noisy_weight for c in tried]),
             "believed": np.array([float(c.believed) for c in tried]),
-            "loss": np.array([self.loss(c, which) for c in tried]),
+            "loss": np.array([self._loss_in_all_folds(c, which) for c in tried]),
             "chosen": np.array([float(c == self.chosen) for c in tried]),
             "share": np.array([self.shares.get(c, 0.0) for c in tried]),
         }
+
+    def _loss_in_all_folds(self, candidate: Candidate, which: BoolArray) -> float:
+        some = which & ~np.isnan(self.scores[candidate][:, 0])
+        if not some.any():
+            return np.nan
+        beyond = self.best_loss(which) - self.best_loss(some) if some.sum() < which.sum() else 0.0
+        return self.loss(candidate, some) + beyond
