@@ -9,7 +9,8 @@ from scipy import sparse
 
 from unconfused import UltraconservativeClassifier
 from unconfused._matrix import Unmixing
-from unconfused.engines import LocalEngine
+from unconfused.engines import ArrayEngine, ArraySpace, LocalEngine
+from unconfused.solvers.uma.pairs import exact_norms
 from unconfused.steps import STEPS
 
 seeds = st.integers(0, 2**16)
@@ -20,6 +21,10 @@ SETTINGS = {"tol": 1e-4, "max_iter": 20}
 
 def weights_of(clf):
     return clf._state.weights
+
+
+def array_engine(X, y, n_codes):
+    return ArrayEngine(X, y, n_codes, space=ArraySpace(np, "cpu", np.asarray))
 
 
 @given(seeds, step_names, storages)
@@ -68,6 +73,24 @@ def test_row_blocks_add_up(seed, cut, storage, alpha, start_at_zero):
     np.testing.assert_allclose(joined.squares, whole[0].squares, atol=1e-9)
     for part in (1, 2, 3):
         np.testing.assert_allclose(head[part] + tail[part], whole[part], atol=1e-9)
+
+
+@given(seeds, st.sampled_from([LocalEngine, array_engine]), st.sampled_from([0.0, 0.05]))
+def test_other_coefficients_unmix_the_same_cells(seed, make_engine, alpha):
+    problem, rng = make_problem(seed), np.random.RandomState(seed)
+    engine, others = make_engine(problem.X, problem.y, 4), Unmixing(problem.C)
+    partition, fresh = (engine.partition(one, alpha) for one in (Unmixing(np.eye(4)), others))
+    for weights in (np.zeros((4, 5)), rng.randn(4, 5)):
+        partition.set_unmixing(Unmixing(np.eye(4)))
+        for one in (partition, fresh):
+            one.restart(weights)
+            exact_norms(one)
+        partition.set_unmixing(others)
+        np.testing.assert_allclose(exact_norms(partition), exact_norms(fresh))
+        np.testing.assert_array_equal(partition.tables().counts, fresh.tables().counts)
+        for p in range(4):
+            vectors = [fresh.update_vector(p, q) for q in range(4)]
+            np.testing.assert_allclose(partition.update_vectors(p), vectors, atol=1e-12)
 
 
 @given(seeds, step_names, st.sampled_from(["zero", "means"]), st.booleans())

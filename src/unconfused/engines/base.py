@@ -122,6 +122,9 @@ class Partition(Protocol):
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
         """Add ``steps[r] * direction`` to the weights of every class r, and reassign the rows."""
 
+    def set_unmixing(self, unmixing: Unmixing) -> None:
+        """Unmix the sums of cells by other coefficients; rows stay where they are."""
+
     def tables(self) -> CellTables:
         """Return counts and squared norms of all cells."""
 
@@ -133,6 +136,9 @@ class Partition(Protocol):
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         """Return z_pq: the unmixed sum of the pair divided by the total weight of all rows."""
+
+    def update_vectors(self, predicted: int) -> FloatArray:
+        """Return the update vectors of a region for all true classes, (Q, features)."""
 
 
 class ExactNorms:

@@ -184,8 +184,11 @@ class KernelPartition(ArrayPartition):
         weights = engine.row_weights * unmix[engine.row_codes]
         chosen = np.where(self._region == region, weights, 0.0)
         first = region * self._n_codes
-        values = unmix @ self._sums[first : first + self._n_codes, :-2]
+        values = unmix @ self._current_sums()[first : first + self._n_codes, :-2]
         return engine.coordinates(chosen, values)
+
+    def update_vectors(self, predicted: int) -> FloatArray:
+        return np.array([self.update_vector(predicted, true) for true in range(self._n_classes)])
 
     def _score(self, by_feature: FloatArray) -> None:
         self._scores[:] = self._engine.scores(by_feature.T).T

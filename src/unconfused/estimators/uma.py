@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._confusion_names import confusion_classes
 from unconfused._matrix import Unmixing
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.engines.local.engine import LocalEngine
+from unconfused.engines.local.blas_threads import quiet_blas
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
@@ -361,7 +360,7 @@ class UMAClassifier(NoisyLabelClassifier):
             error_margin=float(self.alpha if self.error_margin == "alpha" else self.error_margin),
             verbose=int(self.verbose),
         )
-        with engine.at_work() if isinstance(engine, LocalEngine) else nullcontext():
+        with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
         self.confusion_ = unmixing.matrix if state.matrix is None else state.matrix
         self.class_prior_ = prior

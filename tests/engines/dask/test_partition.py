@@ -88,6 +88,7 @@ def test_tables_and_norms_are_those_of_all_rows(alpha):
     for _ in walk(ours, local, 4, 12):
         np.testing.assert_array_equal(ours.tables().counts, local.tables().counts)
         np.testing.assert_allclose(ours.tables().squares, local.tables().squares)
+        np.testing.assert_allclose(ours.update_vectors(2), local.update_vectors(2), atol=1e-13)
         np.testing.assert_allclose(exact_norms(ours), exact_norms(local), atol=1e-13)
 
 
@@ -297,3 +298,16 @@ def test_what_is_across_is_across(vector):
         rest @ rest + (vector @ direction) ** 2 / (direction @ direction), vector @ vector
     )
     assert across(vector, np.zeros(4)) is vector
+
+
+def test_other_coefficients_unmix_the_same_cells():
+    problem, _, engine, local_engine = engines(0, 4)
+    ours = engine.partition(Unmixing(np.eye(4)), 0.0)
+    local = local_engine.partition(Unmixing(problem.C), 0.0)
+    weights = np.random.RandomState(0).randn(4, 7)
+    for partition in (ours, local):
+        partition.restart(weights)
+        exact_norms(partition)
+    ours.set_unmixing(Unmixing(problem.C))
+    np.testing.assert_allclose(exact_norms(ours), exact_norms(local), atol=1e-13)
+    np.testing.assert_allclose(ours.update_vectors(1), local.update_vectors(1), atol=1e-13)

@@ -29,10 +29,14 @@ class ArrayPartition(ExactNorms):
         space = engine.space
         self._engine, self._space, self._alpha = engine, space, alpha
         self._n_classes, self._n_codes = unmixing.n_classes, engine.n_codes
-        self._unmix = space.put(unmixing.coefficients_by_region.transpose(0, 2, 1))
-        self._total = engine.total
+        self.set_unmixing(unmixing)
+        self._total, self._moved_since_rebuilt = engine.total, 0
         self._scores = space.zeros(self._n_classes, engine.n_rows)
         self.restart(np.zeros((self._n_classes, engine.n_features)))
+
+    def set_unmixing(self, unmixing: Unmixing) -> None:
+        self._unmix = self._space.put(unmixing.coefficients_by_region.transpose(0, 2, 1))
+        self._collected = False
 
     def restart(self, weights: FloatArray) -> None:
         self._at_zero = not weights.any()
@@ -43,7 +47,7 @@ class ArrayPartition(ExactNorms):
         else:
             self._score(self._space.put(weights.T))
             self._region = self._assign()
-        self._rebuild()
+        self._outdated = True
 
     def move(self, steps: FloatArray, direction: FloatArray) -> None:
         # An upper bound suffices: it only scales the tolerance for ties.
@@ -57,9 +61,8 @@ class ArrayPartition(ExactNorms):
             or 2 * n_moved > self._engine.n_rows
             or self._moved_since_rebuilt > REBUILD_AFTER * self._engine.n_rows
         ):
-            self._at_zero = False
-            self._rebuild()
-        else:
+            self._at_zero, self._outdated = False, True
+        elif not self._outdated:
             self._shift(moved, left)
 
     def tables(self) -> CellTables:
@@ -72,9 +75,15 @@ class ArrayPartition(ExactNorms):
         return self._norms.copy()
 
     def update_vector(self, predicted: int, true: int) -> FloatArray:
+        return np.asarray(self._update_vectors(predicted, slice(true, true + 1))[0])
+
+    def update_vectors(self, predicted: int) -> FloatArray:
+        return self._update_vectors(predicted, slice(None))
+
+    def _update_vectors(self, predicted: int, true: slice) -> FloatArray:
         region = 0 if self._at_zero else predicted
         first = region * self._n_codes
-        own = self._sums[first : first + self._n_codes, : self._engine.n_features]
+        own = self._current_sums()[first : first + self._n_codes, : self._engine.n_features]
         unmix = self._unmix[min(region, self._unmix.shape[0] - 1), true, :]
         return np.asarray(self._engine.host(unmix @ own) / self._total)
 
@@ -114,6 +123,12 @@ class ArrayPartition(ExactNorms):
         lead = xp.max(xp.where(own, scores, -xp.inf), axis=0) - others
         return xp.where(lead >= self._alpha - allowance, best, -1)
 
+    def _current_sums(self) -> Any:
+        if self._outdated:
+            self._rebuild()
+            self._outdated = False
+        return self._sums
+
     def _rebuild(self) -> None:
         self._moved_since_rebuilt = 0
         engine = self._engine
@@ -147,11 +162,12 @@ class ArrayPartition(ExactNorms):
 
     def _collect(self) -> None:
         """Copy norms and tables to the host, in one transfer."""
-        if self._collected:
+        if self._collected and not self._outdated:
             return
         xp, n_classes, n_codes = self._space.xp, self._n_classes, self._n_codes
         regions = 1 if self._at_zero else n_classes
-        by_region = xp.reshape(self._sums[: regions * n_codes, :], (regions, n_codes, -1))
+        sums = self._current_sums()[: regions * n_codes, :]
+        by_region = xp.reshape(sums, (regions, n_codes, -1))
         # One set of coefficients may serve all regions; the standard forbids slices past the end.
         unmix = self._unmix[: min(regions, self._unmix.shape[0]), :, :]
         norms = self._norms_of(by_region, unmix) / self._total

@@ -52,7 +52,7 @@ class TorchPartition(ArrayPartition):
             self._region.fill_(-1)
             self._projection.zero_()
             self._rescore(np.zeros(self._n_classes))
-        self._rebuild()
+        self._outdated = True
 
     def _advance(self, steps: FloatArray, direction: FloatArray) -> tuple[Any, Any]:
         """Update scores and regions; return the rows that moved and their previous regions."""

@@ -118,8 +118,7 @@ class DaskPartition:
         total: float,
     ) -> None:
         self._pool, self._carry_out = pool, carry_out
-        self._unmixing, self._alpha, self._total = unmixing, alpha, total
-        self._key = uuid.uuid4().hex
+        self._alpha, self._total = alpha, total
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
         self._serial = self._epoch = self._begun = 0
@@ -136,6 +135,10 @@ class DaskPartition:
         self._vectors: dict[Pair, FloatArray] = {}
         """Current unmixed sums of the pairs requested since the last step."""
 
+        self.set_unmixing(unmixing)
+
+    def set_unmixing(self, unmixing: Unmixing) -> None:
+        self._unmixing, self._key = unmixing, uuid.uuid4().hex
         self.restart(self._weights)
 
     def restart(self, weights: FloatArray) -> None:
@@ -178,6 +181,11 @@ class DaskPartition:
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         self._ask([(predicted, true)])
         return self._vectors[self._place((predicted, true))] / self._total
+
+    def update_vectors(self, predicted: int) -> FloatArray:
+        pairs = [(predicted, true) for true in range(len(self._weights))]
+        self._ask(pairs)  # in one request
+        return np.array([self.update_vector(*pair) for pair in pairs])
 
     def _ask(self, pairs: Sequence[Pair]) -> None:
         """Request unmixed sums not known yet from all parts; they become the references."""

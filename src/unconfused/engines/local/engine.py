@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,6 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.assignment import RowAssignment
-from unconfused.engines.local.blas_threads import quiet_blas
 from unconfused.engines.local.moments import feature_squares, gram, gram_product
 from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import mapped_rows, wrap_rows
@@ -114,16 +112,9 @@ class LocalEngine:
         return gram_product(self.rows, self.weights, vectors, self.intercept, self.in_threads)
 
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
-        n_classes = unmixing.n_classes
-        by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
-        coefficients = np.broadcast_to(by_region, (n_classes, *by_region.shape[1:]))
-        assignment = RowAssignment(self, n_classes, alpha)
-        sums = cell_sums(self, coefficients, assignment.region)
-        return LocalPartition(self, by_region, assignment, sums)
-
-    def at_work(self) -> AbstractContextManager[None]:
-        """Limit BLAS to one thread inside this context, if the engine itself uses several."""
-        return quiet_blas() if self.in_threads.n_threads > 1 else nullcontext()
+        assignment = RowAssignment(self, unmixing.n_classes, alpha)
+        sums = cell_sums(self, unmixing.n_classes, assignment.region)
+        return LocalPartition(self, unmixing, assignment, sums)
 
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray

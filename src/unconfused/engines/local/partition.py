@@ -11,6 +11,7 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
 
 if TYPE_CHECKING:
+    from unconfused._matrix import Unmixing
     from unconfused.engines.local.assignment import RowAssignment
     from unconfused.engines.local.engine import LocalEngine
     from unconfused.engines.local.sums import SumsOnDemand
@@ -35,7 +36,7 @@ class LocalPartition:
     Parameters
     ----------
     engine : the rows
-    by_region : unmixing coefficients of every region, (Q, S, Q), or the same for all, (1, S, Q)
+    unmixing : coefficients by which the sums of cells are unmixed
     assignment : the region of every row
     sums : the sums of every cell
     """
@@ -43,15 +44,14 @@ class LocalPartition:
     def __init__(
         self,
         engine: LocalEngine,
-        by_region: FloatArray,
+        unmixing: Unmixing,
         assignment: RowAssignment,
         sums: SumsOnDemand,
     ) -> None:
         from unconfused.engines.local.kernels.cells import Labelled, Tables
 
-        self._engine, self._by_region = engine, by_region
-        self._assignment, self._sums = assignment, sums
-        n_classes = by_region.shape[2]
+        self._engine, self._assignment, self._sums = engine, assignment, sums
+        n_classes = unmixing.n_classes
         self.total = float(engine.weights.sum())
         self.n_features = engine.n_features
         shape = (n_classes, engine.n_codes)
@@ -75,8 +75,16 @@ class LocalPartition:
         self.at_zero = True
         """Whether all weights are 0: every region then holds all rows."""
 
-        self._outdated = True
         self._n_moved = 0
+        self.set_unmixing(unmixing)
+
+    def set_unmixing(self, unmixing: Unmixing) -> None:
+        self._by_region = np.ascontiguousarray(unmixing.coefficients_by_region)
+        """(Q, S, Q), or (1, S, Q) if they are the same in all regions."""
+
+        shape = unmixing.n_classes, *self._by_region.shape[1:]
+        self._sums.coefficients = np.broadcast_to(self._by_region, shape)
+        self._outdated = True
 
     def restart(self, weights: FloatArray) -> None:
         self.at_zero = not weights.any()
@@ -133,6 +141,9 @@ class LocalPartition:
     def update_vector(self, predicted: int, true: int) -> FloatArray:
         self._rebuild_if_outdated()
         return self._sums.unmixed(0 if self.at_zero else predicted, true) / self.total
+
+    def update_vectors(self, predicted: int) -> FloatArray:
+        return self.region_sums(predicted) / self.total
 
     def region_versions(self) -> IntArray:
         """Return a counter for every region, (Q,), that changes whenever its rows do."""

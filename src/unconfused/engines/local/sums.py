@@ -37,14 +37,17 @@ class SumsOnDemand:
     Parameters
     ----------
     engine : the rows
-    coefficients : (Q, S, Q), unmixing coefficients by region, label code and class
+    n_classes : number of regions
     region : region of every row, -1 for none; modified in place by the owner
     """
 
+    coefficients: FloatArray
+    """Unmixing coefficients by region, label code and class, (Q, S, Q); set by the owner."""
+
     _in_parallel = True
 
-    def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
-        self._engine, self._coefficients, self._region = engine, coefficients, region
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        self._engine, self._region = engine, region
 
     def clear(self) -> None:
         """Empty all regions."""
@@ -72,7 +75,7 @@ class SumsOnDemand:
     def unmixed(self, region: int, true: int) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
         rows = np.flatnonzero(self._region == region)
-        weights = self._coefficients[region, self._engine.codes[rows], true]
+        weights = self.coefficients[region, self._engine.codes[rows], true]
         weights = weights * self._engine.weights[rows]
         out = np.zeros((1, self._engine.n_features))
         self._engine.add(rows, np.zeros(len(rows), dtype=np.intp), weights, out)
@@ -81,7 +84,7 @@ class SumsOnDemand:
     def all_unmixed(self, region: int) -> FloatArray:
         """Return all unmixed sums of a region, (Q, features)."""
         codes, sums = self.sums_of(region)
-        return np.asarray(self._coefficients[region, codes].T @ sums)
+        return np.asarray(self.coefficients[region, codes].T @ sums)
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return the label codes present in a region and their sums, (codes, features)."""
@@ -95,9 +98,9 @@ class SumsOnDemand:
 class KeptSums(SumsOnDemand):
     """Sums of all cells, updated at every move."""
 
-    def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
-        super().__init__(engine, coefficients, region)
-        self._sums = np.zeros((len(coefficients), engine.n_codes, engine.n_features))
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        super().__init__(engine, n_classes, region)
+        self._sums = np.zeros((n_classes, engine.n_codes, engine.n_features))
         self._codes = np.arange(engine.n_codes)
 
     def clear(self) -> None:
@@ -112,7 +115,7 @@ class KeptSums(SumsOnDemand):
             self._engine.add(rows[inside], cells, signed[inside], by_cell)
 
     def unmixed(self, region: int, true: int) -> FloatArray:
-        return np.asarray(self._coefficients[region, :, true] @ self.sums_of(region)[1])
+        return np.asarray(self.coefficients[region, :, true] @ self.sums_of(region)[1])
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Return all label codes and their sums, (S, features)."""
@@ -128,8 +131,8 @@ class LazySums(KeptSums):
 
     _in_parallel = False  # regions exchange sets
 
-    def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
-        super().__init__(engine, coefficients, region)
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        super().__init__(engine, n_classes, region)
         self._counted = np.zeros((len(self._sums), engine.rows.n_rows), dtype=bool)
         """Rows included in every set of sums."""
 
@@ -146,7 +149,7 @@ class LazySums(KeptSums):
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Apply pending moves; return all label codes and their sums, (S, features)."""
         inside, sets = self._region == region, self._sets
-        differences = np.count_nonzero(self._counted != inside, axis=1)
+        differences = [np.count_nonzero(counted != inside) for counted in self._counted]
         nearest = int(np.argmin(differences))
         if differences[nearest] < differences[sets[region]]:
             sets[sets == nearest], sets[region] = sets[region], nearest
@@ -166,9 +169,9 @@ class GramSums(SumsOnDemand):
     within a region. The Gram matrix of a region is updated by products with the rows that moved.
     """
 
-    def __init__(self, engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> None:
-        super().__init__(engine, coefficients, region)
-        n_classes, n_codes = len(coefficients), engine.n_codes
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        super().__init__(engine, n_classes, region)
+        n_codes = engine.n_codes
         self._grams = np.zeros((n_classes, n_codes, n_codes))
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
         """Rows included in every Gram matrix."""
@@ -191,7 +194,7 @@ class GramSums(SumsOnDemand):
         regions = sorted({predicted for predicted, _ in pairs})
         self._update(regions)
         for region in regions:
-            coefficients = self._coefficients[region]
+            coefficients = self.coefficients[region]
             squared = np.einsum("sq,sq->q", coefficients, self._grams[region] @ coefficients)
             squared_norms[region] = np.maximum(squared, 0.0)
             slack[region] = 0.0
@@ -251,17 +254,16 @@ class GramSums(SumsOnDemand):
             self._grams[region] += half + half.T
 
 
-def cell_sums(engine: LocalEngine, coefficients: FloatArray, region: IntArray) -> SumsOnDemand:
+def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray) -> SumsOnDemand:
     """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
-    n_codes, n_classes = coefficients.shape[1:]
-    room = max(SMALL, spare_bytes(engine, n_classes))
-    if 8 * n_classes * n_codes * engine.n_features <= room:
-        n_products = coefficients.size * engine.n_features
-        kept = KeptSums if n_products < WORTH_DELAYING else LazySums
-        return kept(engine, coefficients, region)
-    if 8 * n_classes * n_codes**2 <= room:
-        return GramSums(engine, coefficients, region)
-    return SumsOnDemand(engine, coefficients, region)
+    n_cells, room = n_classes * engine.n_codes, max(SMALL, spare_bytes(engine, n_classes))
+    strategy = SumsOnDemand
+    if 8 * n_cells * engine.n_features <= room:
+        n_products = n_cells * n_classes * engine.n_features
+        strategy = KeptSums if n_products < WORTH_DELAYING else LazySums
+    elif 8 * n_cells * engine.n_codes <= room:
+        strategy = GramSums
+    return strategy(engine, n_classes, region)
 
 
 def spare_bytes(engine: LocalEngine, n_classes: int) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Partition
-from unconfused.solvers.uma.regions import adapted_partition
+from unconfused.solvers.uma.regions import restart_adapted
 
 ROUNDS = 10
 """Rounds of updates of all pairs; their weights are averaged."""
@@ -24,8 +24,9 @@ def update_all_pairs(
     """
     n_classes = unmixing.n_classes
     mean = np.zeros_like(weights)
+    partition = engine.partition(unmixing, 0.0)
     for _ in range(ROUNDS):
-        partition, adapted = adapted_partition(engine, unmixing, weights)
+        adapted = restart_adapted(partition, unmixing, weights)
         weights = weights + n_classes * _shrunken_step(partition, adapted, costs)
         mean += weights / ROUNDS
     return mean
@@ -35,12 +36,11 @@ def _shrunken_step(
     partition: Partition, unmixing: Unmixing, costs: FloatArray | None
 ) -> FloatArray:
     """Return the sum of the updates of all pairs, (Q, features)."""
-    tables, n_classes = partition.tables(), unmixing.n_classes
+    tables = partition.tables()
     total = tables.counts.sum()
     step: FloatArray | None = None
     for p in np.flatnonzero(tables.counts.any(axis=1)).tolist():
-        partition.measure([(p, q) for q in range(n_classes)])  # all vectors in one request
-        z = np.array([partition.update_vector(p, q) for q in range(n_classes)])
+        z = partition.update_vectors(p)
         norms = np.einsum("qj,qj->q", z, z)
         noise = tables.squares[p] @ unmixing.of_region(p).coefficients ** 2 / total**2
         kept = np.maximum(1 - noise / np.maximum(norms, np.finfo(np.float64).tiny), 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine, Partition
+from unconfused.engines.base import Partition
 
 MOST_CLASSES = 128
 """Number of classes above which all regions use the inverse: coefficients take 8 Q^3 bytes."""
@@ -56,17 +56,12 @@ class RegionUnmixing(Unmixing):
         return regions
 
 
-def adapted_partition(
-    engine: Engine, unmixing: Unmixing, weights: FloatArray
-) -> tuple[Partition, Unmixing]:
-    """Return the partition by these weights, and the unmixing adapted to its regions."""
-    partition = engine.partition(unmixing, 0.0)
+def restart_adapted(partition: Partition, unmixing: Unmixing, weights: FloatArray) -> Unmixing:
+    """Restart a partition from these weights; return the unmixing adapted to its regions."""
     partition.restart(weights)
     adapted = adapt_to_regions(unmixing, partition.tables().counts)
-    if adapted is not unmixing:
-        partition = engine.partition(adapted, 0.0)
-        partition.restart(weights)
-    return partition, adapted
+    partition.set_unmixing(adapted)
+    return adapted
 
 
 def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:

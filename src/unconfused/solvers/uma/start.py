@@ -9,7 +9,7 @@ from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.solvers.discriminant import ClassStatistics, regularized_weights
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.uma.regions import adapted_partition
+from unconfused.solvers.uma.regions import restart_adapted
 from unconfused.solvers.uma.whitening import Whitening
 
 ROUNDS = 2
@@ -102,8 +102,9 @@ def unmixed_discriminant(
     classes, total = whitening.classes, float(engine.code_counts.sum())
     weights, first, freedom = regularized_weights(classes, whitening.covariance, total)
     ridge, width = first, engine.n_features
+    partition = engine.partition(unmixing, 0.0)
     for _ in range(ROUNDS):
-        partition, adapted = adapted_partition(engine, unmixing, weights[:, :width])
+        adapted = restart_adapted(partition, unmixing, weights[:, :width])
         if adapted is unmixing:
             break
         classes = region_statistics(partition, adapted, classes.centre, engine.intercept)
@@ -121,9 +122,7 @@ def region_statistics(
     masses, noise = np.zeros(n_classes), np.zeros((n_classes, n_classes))
     for p in np.flatnonzero(counts.any(axis=1)).tolist():
         region = unmixing.of_region(p)
-        partition.measure([(p, q) for q in range(n_classes)])  # all vectors in one request
-        for q in range(n_classes):
-            means[q] += partition.update_vector(p, q)[:d]
+        means += partition.update_vectors(p)[:, :d]
         masses += region.masses(counts[p])
         squares += counts[p] @ region.coefficients**2
         noise += region.mass_covariance(counts[p])
