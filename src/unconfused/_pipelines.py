@@ -7,12 +7,15 @@ from typing import Any
 
 def final_step(estimator: Any) -> tuple[Any, str]:
     """Return a pipeline's last step and the prefix of its parameters, or the estimator itself."""
-    steps = getattr(estimator, "steps", None)
-    return (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
+    prefix = ""
+    while steps := getattr(estimator, "steps", None):
+        name, estimator = steps[-1]
+        prefix += f"{name}__"
+    return estimator, prefix
 
 
 def last_step(estimator: Any) -> Any:
-    """Return what is fitted at the heart of searches and pipelines."""
+    """Return the fitted classifier inside pipelines and searches."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_

@@ -23,7 +23,7 @@ from unconfused import (
     UnconfusedLogisticRegression,
 )
 from unconfused.confusion.estimation.pooled import pooled_estimate
-from unconfused.estimators.self_labeling.rounds import held_out_loss
+from unconfused.estimators.self_labeling.rounds import calibrated_log_loss
 
 pytestmark = pytest.mark.slow
 
@@ -159,11 +159,11 @@ def test_too_sharp_probabilities_are_no_reason_to_reject_a_weight():
     shares = np.array([[0.7, 0.3], [0.4, 0.6], [0.7, 0.3]])
     truth = np.array([0, 1, 1])
     sharp = shares**4 / (shares**4).sum(axis=1, keepdims=True)
-    losses = [held_out_loss(one, truth, None) for one in (shares, sharp)]
+    losses = [calibrated_log_loss(one, truth, None) for one in (shares, sharp)]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
-    assert held_out_loss(shares[:, ::-1], truth, None) > losses[0]
-    twice = held_out_loss(shares, truth, np.array([2.0, 1.0, 1.0]))
-    repeated = held_out_loss(shares[[0, 0, 1, 2]], truth[[0, 0, 1, 2]], None)
+    assert calibrated_log_loss(shares[:, ::-1], truth, None) > losses[0]
+    twice = calibrated_log_loss(shares, truth, np.array([2.0, 1.0, 1.0]))
+    repeated = calibrated_log_loss(shares[[0, 0, 1, 2]], truth[[0, 0, 1, 2]], None)
     np.testing.assert_allclose(twice, repeated)
 
 

@@ -57,14 +57,7 @@ class ScoredByTruth(ClassifierMixin, BaseEstimator):
             self._refuse_no_classes(labels)
             return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
         refuse_other_order(y, y_true)
-        missing_label = getattr(self, "missing_label", "auto")
-        truth, missing = known_truth(one_column(y_true), self.classes_, missing_label)
-        check_consistent_length(predicted, truth, sample_weight)
-        if missing.all():
-            raise ValueError("y_true holds no known truth to score against.")
-        weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
-        hits = truth[~missing] == predicted[~missing]
-        return float(np.average(hits, weights=weight))
+        return accuracy_where_known(self, predicted, y_true, sample_weight, "y_true")
 
     def _refuse_no_classes(self, labels: Labels) -> None:
         """Raise if these are labels that no prediction can agree with."""
@@ -179,6 +172,19 @@ class LinearClassifier(ScoredByTruth):
             return np.asarray(self.classes_[space.to_host(best)])
         predicted: Labels = space.xp.take(like(self.classes_, scores), best, axis=0)
         return predicted
+
+
+def accuracy_where_known(
+    estimator: Any, predicted: Labels, y_true: Any, sample_weight: Any, name: str
+) -> float:
+    """Return the accuracy on the rows whose label is not missing."""
+    missing_label = getattr(estimator, "missing_label", "auto")
+    truth, missing = known_truth(one_column(y_true), estimator.classes_, missing_label)
+    check_consistent_length(predicted, truth, sample_weight)
+    if missing.all():
+        raise ValueError(f"{name} holds no label to score against.")
+    weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
+    return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
 
 
 def one_column(labels: Any) -> Labels:

@@ -8,46 +8,32 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from unconfused._labels import encode_labels
+from unconfused._pipelines import final_step
 from unconfused._typing import IntArray, Labels, Rows
-
-
-def last_step(estimator: Any) -> tuple[str, Any]:
-    """Return the estimator that does the work, and the prefix of its parameters."""
-    prefix = ""
-    while isinstance(estimator, Pipeline):
-        name, estimator = estimator.steps[-1]
-        prefix += f"{name}__"
-    return prefix, estimator
 
 
 def takes_in_fit(estimator: Any, name: str) -> bool:
     """Whether the `fit` of an estimator, or of a pipeline's last step, has this argument."""
-    return bool(has_fit_parameter(last_step(estimator)[1], name))
+    return bool(has_fit_parameter(final_step(estimator)[0], name))
 
 
-def has_parameter(estimator: Any, name: str) -> bool:
-    """Whether an estimator, or a pipeline's last step, has this constructor parameter."""
-    return name in last_step(estimator)[1].get_params(deep=False)
-
-
-def parameter(estimator: Any, name: str) -> Any:
-    """Return a constructor parameter of an estimator, or of a pipeline's last step."""
-    return last_step(estimator)[1].get_params(deep=False)[name]
+def parameters(estimator: Any) -> dict[str, Any]:
+    """Return the constructor parameters of an estimator, or of a pipeline's last step."""
+    return dict(final_step(estimator)[0].get_params(deep=False))
 
 
 def with_parameters(estimator: Any, **parameters: Any) -> Any:
     """Return an unfitted copy with these parameters of its own, or of its last step, set."""
-    prefix, _ = last_step(estimator)
+    prefix = final_step(estimator)[1]
     return clone(estimator).set_params(**{prefix + key: val for key, val in parameters.items()})
 
 
 def fit_with(estimator: Any, X: Rows, y: Labels, **arguments: Any) -> Any:
-    """Fit, with further arguments (None is none) for the estimator or a pipeline's last step."""
-    prefix, _ = last_step(estimator)
+    """Fit, with further arguments (unless None) for the estimator or a pipeline's last step."""
+    prefix = final_step(estimator)[1]
     given = {prefix + key: value for key, value in arguments.items() if value is not None}
     # A pipeline takes arguments by the name of the step only while it does not route metadata.
     in_pipeline = prefix and given
@@ -56,15 +42,14 @@ def fit_with(estimator: Any, X: Rows, y: Labels, **arguments: Any) -> Any:
 
 
 def seeded(estimator: Any, rng: np.random.RandomState) -> Any:
-    """Return a copy in which every `random_state` that was left open is drawn from `rng`."""
+    """Return a copy in which every `random_state` that is None is drawn from `rng`."""
     copy = clone(estimator)
-    parameters = copy.get_params(deep=True)
-    open_seeds = sorted(
+    unset = sorted(
         key
-        for key, value in parameters.items()
+        for key, value in copy.get_params(deep=True).items()
         if value is None and (key == "random_state" or key.endswith("__random_state"))
     )
-    return copy.set_params(**{key: int(rng.randint(2**31 - 1)) for key in open_seeds})
+    return copy.set_params(**{key: int(rng.randint(2**31 - 1)) for key in unset})
 
 
 def predicted_codes(fitted: Any, X: Rows, classes: Labels) -> IntArray:

@@ -1,4 +1,4 @@
-"""Few labels and many unlabelled rows: label them roughly, and learn through the mistakes."""
+"""Few labels and many unlabelled rows: pseudo-labels, learnt through their confusion matrix."""
 
 from __future__ import annotations
 
@@ -15,60 +15,29 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import encode_labels, known_truth, split_missing
+from unconfused._labels import encode_labels, split_missing
+from unconfused._pipelines import final_step
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.estimators._all_at_once import all_at_once
-from unconfused.estimators._base import one_column
-from unconfused.estimators._noisy import refuse_extreme_weights
-from unconfused.estimators._parts import last_step, seeded
+from unconfused.estimators._base import accuracy_where_known, one_column
+from unconfused.estimators._noisy import checked_weight
+from unconfused.estimators._parts import seeded
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
-from unconfused.estimators.self_labeling.few_labels import (
-    PartlyLabelled,
-    refuse_too_few,
-    refuse_unfit_learner,
-    split_known,
-)
-from unconfused.estimators.self_labeling.rounds import (
-    LabelWith,
-    LearnWith,
-    Round,
-    Rounds,
-)
+from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
+from unconfused.estimators.self_labeling.rounds import Labeler, Learner, Round, Rounds
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
-"""Labellers known to take unlabelled rows, marked -1."""
-
-
-def default_labelers() -> list[Any]:
-    """Return straight and curved boundaries, weak and strong: few labels tell which is best."""
-    return [
-        LogisticRegression(C=1.0, max_iter=1000),
-        LogisticRegression(C=100.0, max_iter=1000),
-        SVC(C=10.0),
-    ]
-
-
-def default_learners() -> list[Any]:
-    """Return the likelihood learner with penalties from that of few rows to that of many."""
-    # What a labeller says is mended by more labels, not by relabelling.
-    return [
-        UnconfusedLogisticRegression(l2=l2, refine=False, relabel=0) for l2 in (1e-4, 1e-5, 1e-6)
-    ]
+"""Labellers that take unlabelled rows, marked -1."""
 
 
 def _learner_has(method: str) -> Callable[[Method], Method]:
-    """Offer a method only where every learner that may be chosen has it."""
+    """Make a method available only if every learner that may be chosen has it."""
 
     def check(self: SelfLabelingClassifier) -> bool:
         fitted = hasattr(self, "learner_")
@@ -97,10 +66,10 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         with a parameter `confusion`. Of several, the one that predicts held-out labels best is
         used. None: `UnconfusedLogisticRegression` with the penalties 1e-4, 1e-5 and 1e-6.
     cv : int, float, splitter or iterable of splits
-        Which labelled rows the labeller's mistakes are counted on. An int: all, by cross-validation
+        Labelled rows on which the labeller's mistakes are counted. An int: all, by cross-validation
         with this number of folds (fewer if classes have fewer labels). A float: this share, held
         out from the labeller. A splitter, or pairs of training and test indices among the labelled
-        rows: with a single split the labeller learns from its training rows only.
+        rows: with a single split the labeller is trained on its training rows only.
     use_known_labels : bool
         Whether the learner gets the known labels as `y_true`, or the labeller's labels only.
     n_rounds : int
@@ -112,8 +81,8 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         and -1 for unlabelled. "auto": if it is from `sklearn.semi_supervised`, or has an attribute
         ``takes_unlabelled = True``.
     smoothing : float
-        Pseudocount per class in the confusion matrix, with the error rate of all rows: with few
-        labels, no mistake should be called impossible.
+        Pseudocount per class in the confusion matrix, with the error rate of all rows, so that with
+        few labels no mistake has probability 0.
     missing_label : "auto" or a value
         Value that marks unlabelled rows, besides None and NaN. "auto": -1, if `y` holds integers
         with at least two other classes. Otherwise -1 is a class.
@@ -134,8 +103,8 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     n_rounds_ : number of rounds
     history_ : dict of arrays, one entry per round: `noise_rate` (estimated share of wrong labels),
         `change` (largest move of an entry of the matrix), `relabelled` (share of labels that
-        changed), `noisy_weight` (what a label of the labeller counts beside a known one; NaN where
-        that is not for this class to choose)
+        changed), `noisy_weight` (weight of the labeller's labels relative to known ones; NaN if the
+        learner sets it)
 
     Notes
     -----
@@ -242,7 +211,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or frame that labeller and learner take, of shape (n, d)
         y : the labels, missing (see `missing_label`) where unknown. Every class needs two
-        sample_weight : how many rows each row stands for; told to the parts that take weights
+        sample_weight : frequency weight of every row, passed to the parts that take weights
 
         Returns
         -------
@@ -253,9 +222,9 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         rng = make_random_state(self.random_state)
         rounds = Rounds(
             data,
-            split_known(data, self.cv, rng),
-            [self._label_with(labeler, rng) for labeler in self._given_labelers()],
-            [self._learn_with(learner, rng) for learner in self._given_learners()],
+            data.split(self.cv, rng),
+            [Labeler(seeded(one, rng), self._sees_all(one)) for one in self._given_labelers()],
+            [Learner(seeded(one, rng), self.use_known_labels) for one in self._given_learners()],
             float(self.smoothing),
             self.n_jobs,
         )
@@ -267,14 +236,14 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         labeler, now = rounds.first()
         history = [_record(now, None)]
         while len(history) < self.n_rounds:
-            before, labeler = now, now.learner
+            before, labeler = now, now.fitted
             now = rounds.next(before)
             history.append(_record(now, before))
             if self.verbose:
                 print(f"Round {len(history)}: C changed by {history[-1]['change']:.3g}")
             if history[-1]["change"] < self.tol:
                 break
-        self.labeler_, self.learner_, self.confusion_ = labeler, now.learner, now.estimate
+        self.labeler_, self.learner_, self.confusion_ = labeler, now.fitted, now.estimate
         self.labels_ = self.classes_[now.labels]
         self.n_rounds_ = len(history)
         self.history_ = {key: np.array([one[key] for one in history]) for key in history[0]}
@@ -292,33 +261,30 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         present, missing = split_missing(labels, "y", self.missing_label)
         check_classification_targets(present[~missing])
         encoded = encode_labels(labels, missing_label=self.missing_label)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-            with np.errstate(over="ignore"):
-                refuse_extreme_weights(weight.sum())
-        refuse_too_few(encoded.observed, encoded.classes, weight)
-        return PartlyLabelled(X, encoded.observed, encoded.classes, weight)
+        weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))
+        data = PartlyLabelled(X, encoded.observed, encoded.classes, weight)
+        data.refuse_too_few()
+        return data
 
     def _given_labelers(self) -> list[Any]:
-        return _candidates(default_labelers() if self.labeler is None else self.labeler)
+        if self.labeler is not None:
+            return _candidates(self.labeler)
+        linear = [LogisticRegression(C=penalty, max_iter=1000) for penalty in (1.0, 100.0)]
+        return [*linear, SVC(C=10.0)]
 
     def _given_learners(self) -> list[Any]:
-        return _candidates(default_learners() if self.learner is None else self.learner)
+        if self.learner is not None:
+            return _candidates(self.learner)
+        # Without relabelling: the labeller's mistakes are not independent of the features.
+        penalties = (1e-4, 1e-5, 1e-6)
+        return [UnconfusedLogisticRegression(l2=l2, refine=False, relabel=0) for l2 in penalties]
 
-    def _label_with(self, labeler: Any, rng: np.random.RandomState) -> LabelWith:
-        transductive = self.transductive
-        if isinstance(transductive, str):
-            inner = last_step(labeler)[1]
-            said = getattr(inner, "takes_unlabelled", False)
-            transductive = said or isinstance(inner, SEMI_SUPERVISED)
-        return LabelWith(seeded(labeler, rng), bool(transductive))
-
-    def _learn_with(self, learner: Any, rng: np.random.RandomState) -> LearnWith:
-        refuse_unfit_learner(learner, self.use_known_labels)
-        return LearnWith(seeded(learner, rng), self.use_known_labels)
+    def _sees_all(self, labeler: Any) -> bool:
+        """Whether a labeller is also given the unlabelled rows."""
+        if not isinstance(self.transductive, str):
+            return bool(self.transductive)
+        inner, _ = final_step(labeler)
+        return getattr(inner, "takes_unlabelled", False) or isinstance(inner, SEMI_SUPERVISED)
 
     def predict(self, X: Any) -> Labels:
         """Predict the class of every row with the learner."""
@@ -345,13 +311,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on the rows whose label is known."""
-        predicted = self.predict(X)
-        truth, missing = known_truth(one_column(y), self.classes_, self.missing_label)
-        check_consistent_length(predicted, truth, sample_weight)
-        if missing.all():
-            raise ValueError("y holds no label to score against.")
-        weight = None if sample_weight is None else np.asarray(sample_weight)[~missing]
-        return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
+        return accuracy_where_known(self, self.predict(X), y, sample_weight, "y")
 
 
 def _candidates(given: Any) -> list[Any]:
@@ -363,7 +323,7 @@ def _candidates(given: Any) -> list[Any]:
 
 
 def _record(now: Round, before: Round | None) -> dict[str, float]:
-    """Say what a round found, beside the one before it."""
+    """Return the entries of `history_` for a round."""
     change = relabelled = np.nan
     if before is not None:
         change = float(np.abs(now.estimate.matrix - before.estimate.matrix).max())
@@ -372,5 +332,5 @@ def _record(now: Round, before: Round | None) -> dict[str, float]:
         "noise_rate": now.estimate.noise_rate,
         "change": change,
         "relabelled": relabelled,
-        "noisy_weight": np.nan if now.choice.weight is None else now.choice.weight,
+        "noisy_weight": np.nan if now.learner.noisy_weight is None else now.learner.noisy_weight,
     }

@@ -1,15 +1,14 @@
-"""Label, count the mistakes, learn through them; and again with what was learnt.
+"""Rounds of self-labelling: label all rows, count the labeller's mistakes, learn through them.
 
-A *view* is the problem with the labels of some rows hidden. One view per fold goes through
-everything the whole problem does, and is asked about the rows whose labels it never saw: that is
-how the confusion matrix of a round, and the weight of its labels, are found.
+Each fold repeats everything with the labels of its test rows hidden, and predicts those rows: the
+confusion matrix of a round and the weight of its labels are found out of fold.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +17,8 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
-from unconfused._labels import MISSING
 from unconfused._matrix import ConfusionWarning
+from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split, aligned_columns
 from unconfused.confusion.estimate import ConfusionEstimate
@@ -28,43 +27,39 @@ from unconfused.confusion.estimation.sharpness import sharpened_losses
 from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._parts import (
     fit_with,
-    has_parameter,
-    last_step,
-    parameter,
+    parameters,
     predicted_codes,
     takes_in_fit,
     with_parameters,
 )
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
-from unconfused.estimators.self_labeling.few_labels import PartlyLabelled
+from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 
-WEIGHT = "noisy_weight"
-
-GRID = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Weights tried, from "known labels only" to "a label is a label"."""
+NOISY_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Candidates for the weight of the labeller's labels relative to known ones."""
 
 STEPS_ALONG_WEIGHTS = 30
-"""Steps of a learner from one weight to the next."""
+"""Steps of a warm-started learner from one weight to the next."""
 
 WEIGHT_FOR_COMPARING = 0.1
-"""Learners are compared at this weight of the labeller's labels; the best's is then looked for."""
+"""Weight of the labeller's labels while learners are compared."""
 
-SHARPNESS = 2.0 ** np.arange(-6, 1.25, 0.25)
-"""Exponents tried on probabilities before they are compared."""
+POWERS = 2.0 ** np.arange(-6, 1.25, 0.25)
+"""Inverse temperatures tried on probabilities before they are compared."""
 
 SMALLEST = 1e-12
-"""A probability of 0 is taken for this: one row must not decide alone."""
+"""Smallest probability in a loss: one row must not decide alone."""
 
 
 @dataclass(frozen=True)
-class LabelWith:
-    """A rough labeller, and whether it is to see the unlabelled rows too."""
+class Labeler:
+    """A labeller, and whether it is also given the unlabelled rows."""
 
     estimator: Any
     transductive: bool
 
     def fit(self, view: PartlyLabelled) -> Any:
-        """Train a copy on what this view knows."""
+        """Train a copy on the known labels."""
         copy, weight = with_parameters(self.estimator), view.weight
         if not takes_in_fit(copy, "sample_weight"):
             weight = None
@@ -79,32 +74,53 @@ class LabelWith:
         )
 
     def label(self, fitted: Any, X: Rows, classes: Labels) -> IntArray:
-        """Label these rows."""
+        """Label rows with a fitted copy."""
         return predicted_codes(fitted, X, np.arange(len(classes)) if self.transductive else classes)
 
 
 @dataclass(frozen=True)
-class LearnWith:
-    """A learner, and whether it is to see the known labels."""
+class Learner:
+    """A learner, and how it uses the labels.
+
+    Parameters
+    ----------
+    estimator : a classifier with a parameter `confusion`
+    use_known_labels : whether the known labels are passed as `y_true`
+    noisy_weight : weight of the labeller's labels; None leaves it to the estimator
+    """
 
     estimator: Any
     use_known_labels: bool
+    noisy_weight: float | None = None
 
-    def fit(
-        self,
-        view: PartlyLabelled,
-        labels: IntArray,
-        estimate: ConfusionEstimate,
-        noisy_weight: float | None = None,
-    ) -> Any:
-        """Learn through the confusion matrix from every row's label."""
+    def __post_init__(self) -> None:
+        """Refuse estimators that do not take a matrix, or the known labels."""
+        name = type(final_step(self.estimator)[0]).__name__
+        if "confusion" not in parameters(self.estimator):
+            raise ValueError(
+                f"The learner {name} has no parameter `confusion`: use "
+                "UnconfusedLogisticRegression or UMAClassifier, or give your own that parameter."
+            )
+        if self.use_known_labels and not takes_in_fit(self.estimator, "y_true"):
+            raise ValueError(
+                f"The learner {name} takes no `y_true` in fit, so it cannot use the known labels: "
+                "set use_known_labels=False."
+            )
+
+    @property
+    def needs_weight(self) -> bool:
+        """Whether the weight of the labeller's labels is to be chosen."""
+        weight = parameters(self.estimator).get("noisy_weight")
+        return self.use_known_labels and isinstance(weight, str) and weight == "auto"
+
+    def fit(self, view: PartlyLabelled, labels: IntArray, estimate: ConfusionEstimate) -> Any:
+        """Train a copy on the labels of all rows, through the confusion matrix."""
         settings: dict[str, Any] = {"confusion": estimate}
-        if noisy_weight is not None:
-            settings[WEIGHT] = noisy_weight
-        return self.fit_copy(with_parameters(self.estimator, **settings), view, labels)
+        if self.noisy_weight is not None:
+            settings["noisy_weight"] = self.noisy_weight
+        return self._fit(with_parameters(self.estimator, **settings), view, labels)
 
-    def fit_copy(self, copy: Any, view: PartlyLabelled, labels: IntArray) -> Any:
-        """Fit this copy of the learner to every row's label."""
+    def _fit(self, copy: Any, view: PartlyLabelled, labels: IntArray) -> Any:
         return fit_with(
             copy,
             view.X,
@@ -113,241 +129,206 @@ class LearnWith:
             sample_weight=view.weight if takes_in_fit(self.estimator, "sample_weight") else None,
         )
 
-    def path(self, estimate: ConfusionEstimate) -> Callable[[float | None], Any]:
-        """Return what gives a learner for each weight, each going on where the last one ended."""
-        settings: dict[str, Any] = {"confusion": estimate}
-        if has_parameter(self.estimator, "warm_start"):
-            settings["warm_start"] = True
-        copy = with_parameters(self.estimator, **settings)
-        prefix, inner = last_step(copy)
-
-        def at(noisy_weight: float | None) -> Any:
-            if noisy_weight is None:
-                return copy
-            if hasattr(inner, "coef_") and isinstance(inner, UnconfusedLogisticRegression):
-                inner.max_iter = STEPS_ALONG_WEIGHTS
-            return copy.set_params(**{prefix + WEIGHT: noisy_weight})
-
-        return at
-
-    @property
-    def weighs_labels(self) -> bool:
-        """Whether it leaves open how much a noisy row counts beside a known one."""
-        if not self.use_known_labels or not has_parameter(self.estimator, WEIGHT):
-            return False
-        return bool(parameter(self.estimator, WEIGHT) == "auto")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A learner, and what the labeller's labels count beside known ones (None: its own affair)."""
-
-    learner: LearnWith
-    weight: float | None
+    def probabilities(
+        self,
+        weights: Sequence[float | None],
+        view: PartlyLabelled,
+        labels: IntArray,
+        estimate: ConfusionEstimate,
+        rows: Rows,
+    ) -> FloatArray:
+        """Return class probabilities of rows for each weight, warm-started from the last one."""
+        warm = {"warm_start": True} if "warm_start" in parameters(self.estimator) else {}
+        copy = with_parameters(self.estimator, confusion=estimate, **warm)
+        inner, prefix = final_step(copy)
+        found = []
+        for weight in weights:
+            if weight is not None:
+                if hasattr(inner, "coef_") and isinstance(inner, UnconfusedLogisticRegression):
+                    inner.max_iter = STEPS_ALONG_WEIGHTS
+                copy.set_params(**{f"{prefix}noisy_weight": weight})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # good enough to compare
+                warnings.simplefilter("ignore", ConfusionWarning)  # the final fit warns
+                fitted = self._fit(copy, view, labels)
+            if hasattr(fitted, "predict_proba"):
+                found.append(aligned_columns(fitted.predict_proba(rows), fitted, view.classes))
+            else:
+                found.append(np.eye(len(view.classes))[predicted_codes(fitted, rows, view.classes)])
+        return np.array(found)
 
 
 class FoldLabels:
-    """What the labeller of each fold says: of the rows it was not shown, and of all if asked.
+    """Labels by the labeller of each fold: of its test rows and, computed if needed, of all rows.
 
-    To label all rows in every fold can take far longer than to learn, and is often not needed.
+    Labelling all rows in every fold can take far longer than learning.
     """
 
-    def __init__(self, held: list[IntArray], label_all: Callable[[], list[IntArray]]) -> None:
-        self.held = held
+    def __init__(self, tested: list[IntArray], label_all: Callable[[], list[IntArray]]) -> None:
+        self.tested = tested
         self._label_all = label_all
 
     @cached_property
     def everywhere(self) -> list[IntArray]:
-        """Labels of all rows."""
+        """Labels of all rows, one array per fold."""
         return self._label_all()
 
 
 @dataclass
 class Round:
-    """What one round found."""
+    """Result of a round."""
 
     labels: IntArray
     estimate: ConfusionEstimate
-    learner: Any
-    said: FoldLabels
-    choice: Choice
+    fitted: Any
+    fold_labels: FoldLabels
+    learner: Learner
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """The data, its folds, and who labels and learns."""
+    """The data, its folds, and the candidates for labeller and learner."""
 
     data: PartlyLabelled
     splits: list[Split]
-    """Of the labelled rows, as places among all rows."""
+    """Of the labelled rows, as indices among all rows."""
 
-    labelers: list[LabelWith]
-    """The candidates; the first of those that err least labels."""
-
-    learners: list[LearnWith]
+    labelers: list[Labeler]
+    learners: list[Learner]
     smoothing: float
     n_jobs: int | None
 
-    @property
-    def held_out(self) -> bool:
-        """Whether some labelled rows are set apart for the confusion matrix."""
-        return len(self.splits) == 1
-
-    def views(self) -> list[PartlyLabelled]:
-        """Return the problem as each fold sees it."""
-        return [self.data.knowing_only(train) for train, _ in self.splits]
-
     def first(self) -> tuple[Any, Round]:
-        """Label with the labeller that errs least on labels it never saw, and learn."""
-        views = self.views()
-        held_out = [_safe_indexing(self.data.X, test) for _, test in self.splits]
+        """Label with the labeller that has the lowest cross-validated error, and learn."""
+        views, data = self._views(), self.data
+        tests = [_safe_indexing(data.X, test) for _, test in self.splits]
         tasks = [
             (labeler, view, rows)
             for labeler in self.labelers
-            for view, rows in zip(views, held_out, strict=True)
+            for view, rows in zip(views, tests, strict=True)
         ]
         fits = self._each(_fit_and_label, tasks)
-        each = [fits[at : at + len(views)] for at in range(0, len(fits), len(views))]
-        rights = [np.trace(self._count([said for _, said in folds]).counts) for folds in each]
-        best = int(np.argmax(rights))
-        labeler, folds, data = self.labelers[best], each[best], self.data
+        by_labeler = [fits[at : at + len(views)] for at in range(0, len(fits), len(views))]
+        hits = [np.trace(self._count([one for _, one in fold]).counts) for fold in by_labeler]
+        best = int(np.argmax(hits))
+        labeler, folds = self.labelers[best], by_labeler[best]
 
         def label_all() -> list[IntArray]:
             return self._each(labeler.label, [(one, data.X, data.classes) for one, _ in folds])
 
-        said = FoldLabels([held for _, held in folds], label_all)
-        if self.held_out:
-            return folds[0][0], self._learn(said.everywhere[0], said, self.learners)
+        fold_labels = FoldLabels([labels for _, labels in folds], label_all)
+        if len(self.splits) == 1:  # the labeller learns from the training rows only
+            return folds[0][0], self._learn(fold_labels.everywhere[0], fold_labels, self.learners)
         fitted, labels = _fit_and_label(labeler, data, data.X)
-        return fitted, self._learn(labels, said, self.learners)
+        return fitted, self._learn(labels, fold_labels, self.learners)
 
     def next(self, last: Round) -> Round:
-        """Label with what the last round learnt, and learn again."""
-        labels = predicted_codes(last.learner, self.data.X, self.data.classes)
+        """Label with the learner of the last round, and learn again."""
+        labels = predicted_codes(last.fitted, self.data.X, self.data.classes)
         everywhere = self._each(
             _learn_and_label,
             [
-                (last.choice, view, said, last.estimate)
-                for view, said in zip(self.views(), last.said.everywhere, strict=True)
+                (last.learner, view, labels_of_fold, last.estimate)
+                for view, labels_of_fold in zip(
+                    self._views(), last.fold_labels.everywhere, strict=True
+                )
             ],
         )
-        held = [one[test] for one, (_, test) in zip(everywhere, self.splits, strict=True)]
-        return self._learn(labels, FoldLabels(held, lambda: everywhere), [last.choice.learner])
+        tested = [one[test] for one, (_, test) in zip(everywhere, self.splits, strict=True)]
+        candidates = [replace(last.learner, noisy_weight=None)]
+        return self._learn(labels, FoldLabels(tested, lambda: everywhere), candidates)
 
-    def _learn(self, labels: IntArray, said: FoldLabels, learners: list[LearnWith]) -> Round:
-        estimate = self._count(said.held)
-        choice = self._choose(learners, said, estimate)
+    def _views(self) -> list[PartlyLabelled]:
+        return [self.data.with_labels_of(train) for train, _ in self.splits]
+
+    def _learn(self, labels: IntArray, fold_labels: FoldLabels, learners: list[Learner]) -> Round:
+        estimate = self._count(fold_labels.tested)
+        learner = self._choose(learners, fold_labels, estimate)
         through = estimate
-        if choice.learner.use_known_labels and self.all_known:
-            # No label goes through C: do not ask the learner to undo what may have no inverse.
+        if learner.use_known_labels and self.data.all_known:
+            # No label goes through C, which may be singular.
             through = ConfusionEstimate.from_counts(np.eye(len(estimate.classes)), estimate.classes)
-        learner = choice.learner.fit(self.data, labels, through, choice.weight)
-        return Round(labels, estimate, learner, said, choice)
+        fitted = learner.fit(self.data, labels, through)
+        return Round(labels, estimate, fitted, fold_labels, learner)
 
-    @property
-    def all_known(self) -> bool:
-        """Whether no row is unlabelled."""
-        return bool(np.all(self.data.truth != MISSING))
-
-    def _count(self, held: list[IntArray]) -> ConfusionEstimate:
-        """Count the mistakes on rows whose label the one who labelled them never saw."""
-        classes, truth, weight = self.data.classes, self.data.truth, self.data.weight
-        counts = np.zeros((len(classes), len(classes)))
-        for (_, test), said in zip(self.splits, held, strict=True):
-            tested = None if weight is None else weight[test]
-            counts += count_pairs(truth[test], said, len(classes), tested)
+    def _count(self, tested: list[IntArray]) -> ConfusionEstimate:
+        """Count the mistakes on the test rows."""
+        tests = np.concatenate([test for _, test in self.splits])
+        classes, weight = self.data.classes, self.data.weight
+        counts = count_pairs(
+            self.data.truth[tests],
+            np.concatenate(tested),
+            len(classes),
+            None if weight is None else weight[tests],
+        )
         return pooled_estimate(counts, classes, self.smoothing)
 
     def _choose(
-        self, learners: list[LearnWith], said: FoldLabels, estimate: ConfusionEstimate
-    ) -> Choice:
-        """Choose the learner, then its weight, by the loss on labels that the folds never saw.
+        self, learners: list[Learner], fold_labels: FoldLabels, estimate: ConfusionEstimate
+    ) -> Learner:
+        """Choose the learner, then the weight of noisy labels, by the log-loss of held-out labels.
 
-        A learner's own search for the weight could be misled here: the labeller has seen the
-        labels that it holds out, and its labels of the rows nearby give them away.
+        The learner's own search for the weight would be biased: the labeller was trained on the
+        rows it holds out.
         """
-        at = 0.0 if self.all_known else WEIGHT_FOR_COMPARING
-        learner = learners[0]
+        learner, all_known = learners[0], self.data.all_known
         if len(learners) > 1:
-            weights = [[at] if one.weighs_labels else [None] for one in learners]
-            compared = [
-                self._losses(one, tried, said, estimate)[0]
-                for one, tried in zip(learners, weights, strict=True)
+            at = 0.0 if all_known else WEIGHT_FOR_COMPARING
+            losses = [
+                self._losses(one, [at if one.needs_weight else None], fold_labels, estimate)[0]
+                for one in learners
             ]
-            learner = learners[int(np.argmin(compared))]
-        if not learner.weighs_labels or self.all_known:
-            return Choice(learner, None)
-        losses = self._losses(learner, list(GRID), said, estimate)
-        return Choice(learner, GRID[int(np.argmin(losses))])
+            learner = learners[int(np.argmin(losses))]
+        if not learner.needs_weight or all_known:
+            return learner
+        by_weight = self._losses(learner, NOISY_WEIGHTS, fold_labels, estimate)
+        return replace(learner, noisy_weight=NOISY_WEIGHTS[int(np.argmin(by_weight))])
 
     def _losses(
         self,
-        learner: LearnWith,
+        learner: Learner,
         weights: Sequence[float | None],
-        said: FoldLabels,
+        fold_labels: FoldLabels,
         estimate: ConfusionEstimate,
-    ) -> FloatArray:
+    ) -> list[float]:
+        """Return the held-out log-loss for every weight."""
+        folds = zip(self._views(), fold_labels.everywhere, self.splits, strict=True)
         tasks = [
-            (learner, weights, view, labels, estimate, _safe_indexing(self.data.X, test))
-            for view, labels, (_, test) in zip(
-                self.views(), said.everywhere, self.splits, strict=True
-            )
+            (weights, view, labels, estimate, _safe_indexing(self.data.X, test))
+            for view, labels, (_, test) in folds
         ]
         tests = np.concatenate([test for _, test in self.splits])
-        frequency = None if self.data.weight is None else self.data.weight[tests]
-        told = np.concatenate(self._each(_held_out_shares, tasks), axis=1)
-        return np.array([held_out_loss(one, self.data.truth[tests], frequency) for one in told])
+        weight = None if self.data.weight is None else self.data.weight[tests]
+        tables = np.concatenate(self._each(learner.probabilities, tasks), axis=1)
+        return [calibrated_log_loss(one, self.data.truth[tests], weight) for one in tables]
 
     def _each(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         done: list[Any] = Parallel(n_jobs=self.n_jobs)(delayed(function)(*task) for task in tasks)
         return done
 
 
-def _fit_and_label(labeler: LabelWith, view: PartlyLabelled, rows: Rows) -> tuple[Any, IntArray]:
+def _fit_and_label(labeler: Labeler, view: PartlyLabelled, rows: Rows) -> tuple[Any, IntArray]:
     fitted = labeler.fit(view)
     return fitted, labeler.label(fitted, rows, view.classes)
 
 
 def _learn_and_label(
-    choice: Choice, view: PartlyLabelled, labels: IntArray, estimate: ConfusionEstimate
+    learner: Learner, view: PartlyLabelled, labels: IntArray, estimate: ConfusionEstimate
 ) -> IntArray:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfusionWarning)  # of a part; that of all rows counts
-        fitted = choice.learner.fit(view, labels, estimate, choice.weight)
+        warnings.simplefilter("ignore", ConfusionWarning)  # the final fit warns
+        fitted = learner.fit(view, labels, estimate)
     return predicted_codes(fitted, view.X, view.classes)
 
 
-def _held_out_shares(
-    learner: LearnWith,
-    weights: Sequence[float | None],
-    view: PartlyLabelled,
-    labels: IntArray,
-    estimate: ConfusionEstimate,
-    rows: Rows,
-) -> FloatArray:
-    """Return the chances of each class on rows held out, for every weight tried."""
-    shares = []
-    path = learner.path(estimate)
-    for noisy_weight in weights:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # few steps are enough to compare
-            warnings.simplefilter("ignore", ConfusionWarning)  # of a part; that of all rows counts
-            fitted = learner.fit_copy(path(noisy_weight), view, labels)
-        if hasattr(fitted, "predict_proba"):
-            shares.append(aligned_columns(fitted.predict_proba(rows), fitted, view.classes))
-        else:
-            said = predicted_codes(fitted, rows, view.classes)
-            shares.append(np.eye(len(view.classes))[said])
-    return np.array(shares)
+def calibrated_log_loss(
+    probability: FloatArray, truth: IntArray, weight: FloatArray | None
+) -> float:
+    """Return the mean log-loss at the best temperature.
 
-
-def held_out_loss(shares: FloatArray, truth: IntArray, frequency: FloatArray | None) -> float:
-    """Return the mean log-loss at the sharpness that suits the probabilities best.
-
-    Labels made by a machine make a learner too sure of itself, the more so the more they count.
-    That does not change what it predicts, so it must not decide how much they should count.
+    A learner of pseudo-labels is overconfident, the more so the more they count. That does not
+    change its predictions, so it must not decide how much they count.
     """
-    chances = np.log(np.maximum(shares, SMALLEST))
-    margins = chances - chances[np.arange(len(truth)), truth][:, np.newaxis]
-    losses = sharpened_losses(margins, SHARPNESS, frequency)
-    return float(np.average(losses, weights=frequency))
+    logs = np.log(np.maximum(probability, SMALLEST))
+    margins = logs - logs[np.arange(len(truth)), truth][:, np.newaxis]
+    return float(np.average(sharpened_losses(margins, POWERS, weight), weights=weight))
