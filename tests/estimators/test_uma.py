@@ -77,15 +77,15 @@ def test_rows_are_not_copied_to_float64(blobs, dtype, order, monkeypatch):
     X, _, y, C = blobs
     rows = np.array(X, dtype=dtype, order=order)
     seen = []
-    from unconfused.estimators import _noisy_classifier
+    from unconfused.estimators import _base
 
-    real = _noisy_classifier.make_engine
+    real = _base.make_engine
 
     def spy(X, *arguments, **settings):
         seen.append(X)
         return real(X, *arguments, **settings)
 
-    monkeypatch.setattr(_noisy_classifier, "make_engine", spy)
+    monkeypatch.setattr(_base, "make_engine", spy)
     UMAClassifier(C).fit(rows, y)
     assert seen[0].dtype == dtype
     assert np.shares_memory(seen[0], rows) == (order == "C")

@@ -1,10 +1,9 @@
-"""What all linear classifiers here share: input checks, prediction, scoring."""
+"""Base of the linear classifiers: input checks, engines, prediction, scoring."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,20 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import known_truth, label_array, refuse_other_order, split_missing
-from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused._labels import (
+    EncodedLabels,
+    known_truth,
+    label_array,
+    refuse_other_order,
+    split_missing,
+)
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
+from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.base import Engine
+from unconfused.engines.choose import make_engine
+from unconfused.engines.dask.engine import DaskRows
 from unconfused.engines.local.blas_threads import thread_pools
+from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators._array_input import (
     array_space,
     float_types,
@@ -26,56 +36,79 @@ from unconfused.estimators._array_input import (
     refuse_unusable,
     to_numpy,
 )
+from unconfused.estimators._card import with_card
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
+from unconfused.estimators._noisy import (
+    NoisyData,
+    checked_weight,
+    encode_noisy,
+    refuse_extreme_weights,
+    without_label,
+)
 from unconfused.estimators._scores import class_scores, fits_into
 
 
-class ScoredByTruth(ClassifierMixin, BaseEstimator):
-    """A classifier whose score is against the truth, where that is known."""
+def score_by_truth(
+    self: Any,
+    X: Any,
+    y: ArrayLike,
+    y_true: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
 
-    classes_: Labels
-    predict: Callable[..., Labels]
-
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
-
-        Against noisy labels this is the agreement with the noise, not the accuracy a user cares
-        for. With `y_true`, only rows whose truth is known count.
-        """
-        predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
-        if y_true is None:
-            # Of a list, an array of objects was made, which scikit-learn does not score.
-            labels, missing = split_missing(one_column(y), "y", None)
-            if missing.any():
-                raise ValueError("y holds missing labels: drop these rows, or pass y_true.")
-            self._refuse_no_classes(labels)
-            return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
-        refuse_other_order(y, y_true)
-        return accuracy_where_known(self, predicted, y_true, sample_weight, "y_true")
-
-    def _refuse_no_classes(self, labels: Labels) -> None:
-        """Raise if these are labels that no prediction can agree with."""
-        if hasattr(self, "labels_"):
-            strange = np.setdiff1d(np.unique(labels.astype(str)), self.classes_.astype(str))
-            if len(strange):
-                raise ValueError(
-                    f"A prediction cannot agree with labels such as {strange.tolist()[:3]}, which "
-                    "are no classes. Pass the truth: score(X, y, y_true=...)."
-                )
+    Against noisy labels this is the agreement with the noise, not the accuracy a user cares
+    for. With `y_true`, only rows whose truth is known count.
+    """
+    predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
+    if y_true is None:
+        # Of a list, an array of objects was made, which scikit-learn does not score.
+        labels, missing = split_missing(one_column(y), "y", None)
+        if missing.any():
+            raise ValueError("y holds missing labels: drop these rows, or pass y_true.")
+        _refuse_no_classes(self, labels)
+        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+    refuse_other_order(y, y_true)
+    return accuracy_where_known(self, predicted, y_true, sample_weight, "y_true")
 
 
-class LinearClassifier(ScoredByTruth):
+def _refuse_no_classes(model: Any, labels: Labels) -> None:
+    """Raise if these are labels that no prediction can agree with."""
+    if hasattr(model, "labels_"):
+        others = np.setdiff1d(np.unique(labels.astype(str)), model.classes_.astype(str))
+        if len(others):
+            raise ValueError(
+                f"Labels such as {others.tolist()[:3]} are not classes, so no prediction can agree "
+                "with them. Pass the truth: score(X, y, y_true=...)."
+            )
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that predicts the class whose weights score highest."""
 
+    confusion: Any
+    missing_label: Any
+    fit_intercept: bool
+    n_jobs: int | None
     classes_: Labels
     coef_: FloatArray
     intercept_: FloatArray
+    confusion_: FloatArray
+    class_prior_: FloatArray
+    labels_: Labels
+
+    score = score_by_truth
+
+    def _repr_html_inner(self) -> str:
+        """Show a card above scikit-learn's diagram once fitted."""
+        return with_card(self, super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Do the same where a notebook asks for all forms at once."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = with_card(self, bundle["text/html"])
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in."""
@@ -113,6 +146,76 @@ class LinearClassifier(ScoredByTruth):
         present, missing = split_missing(labels, "y", missing_label)
         check_classification_targets(present[~missing])
         return labels
+
+    def _check_data(
+        self,
+        X: Any,
+        y: Any,
+        y_true: Any,
+        sample_weight: Any,
+        classes: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> NoisyData:
+        if is_dask(X):
+            from unconfused.estimators.dask.data import check_dask
+
+            return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
+        refuse_other_order(y, y_true)
+        X = self._check_rows(X, reset=reset)
+        observed = self._check_labels(y, X)
+        labels = encode_noisy(
+            observed, to_numpy(y_true), self.confusion, classes, self.missing_label
+        )
+        weight, bare = self._check_weight(sample_weight, X), without_label(labels)
+        if not bare.any():
+            return NoisyData(X, labels, weight)
+        counted = np.ones(len(bare)) if weight is None else weight
+        refuse_extreme_weights(float(counted[~bare].sum()))
+        return NoisyData(
+            X, labels, np.where(bare, 0.0, counted), unlabelled=np.where(bare, counted, 0.0)
+        )
+
+    def _publish_labels(self, labels: EncodedLabels) -> None:
+        """Set `classes_`, and `labels_` where the labels are not the classes."""
+        self.classes_ = labels.classes
+        self.__dict__.pop("labels_", None)
+        if labels.other_labels is not None:
+            self.labels_ = labels.other_labels
+
+    def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
+        if sample_weight is None:
+            return None
+        return checked_weight(sample_weight, X.shape[0])
+
+    def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
+        """Wrap rows, label codes and weights for the solvers."""
+        if isinstance(X, DaskRows):  # these bring their codes and weights
+            return X.engine(n_codes, intercept=self.fit_intercept)
+        return self._local_engine(X, codes, n_codes, weight)
+
+    def _local_engine(
+        self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
+    ) -> LocalEngine | ArrayEngine:
+        """Wrap rows, label codes and weights for the solvers."""
+        return make_engine(
+            X,
+            codes,
+            n_codes,
+            weight,
+            intercept=self.fit_intercept,
+            n_threads=thread_count(self.n_jobs),
+            space=array_space(X),
+        )
+
+    def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:
+        """Raise if weights to go on from do not fit these classes and features."""
+        shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
+        if not np.array_equal(data.labels.classes, self.classes_) or weights.shape != shape:
+            raise ValueError(
+                "This goes on from the last fit, but the classes, the number of features or "
+                "fit_intercept have changed. Fit a clone instead."
+            )
 
     def _publish_weights(self, weights: FloatArray, X: Rows, fit_intercept: bool) -> None:
         """Set `coef_` and `intercept_`; with two classes, the difference of their weights.

@@ -26,7 +26,7 @@ from unconfused.engines.local.blas_threads import n_entries
 from unconfused.estimators._array_input import rows_at
 from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
-from unconfused.estimators._noisy_classifier import SoftmaxClassifier
+from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import (
     log_vote_chances,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -20,7 +21,7 @@ from unconfused.confusion.estimation.pooled import FEW_COUNTS
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._base import ScoredByTruth, one_column
+from unconfused.estimators._base import one_column, score_by_truth
 from unconfused.estimators._parts import seeded
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
@@ -49,7 +50,7 @@ STALE = (
 """Attributes that not every fit sets."""
 
 
-class UnconfusedClassifier(ScoredByTruth):
+class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     """Train any classifier on noisy labels, through a confusion matrix.
 
     For models that are not linear: forests, boosted trees, networks, nearest neighbours, or a whole
@@ -358,6 +359,7 @@ class UnconfusedClassifier(ScoredByTruth):
         check_consistent_length(shares, labels.observed)
         return posterior_given(shares, evidence_of(self.confusion_, labels.observed))
 
+    score = score_by_truth
     _log_vote_chances = log_vote_chances  # for scorers
 
     @property

@@ -14,8 +14,8 @@ from unconfused._matrix import Unmixing
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.blas_threads import quiet_blas
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
+from unconfused.estimators._base import LinearClassifier
 from unconfused.estimators._noisy import NoisyData, unmixing_for
-from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
 from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
@@ -25,7 +25,7 @@ LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
 """`max_iter="auto"`: updates of every pair (p, q) on average, and updates in all at least."""
 
 
-class UMAClassifier(NoisyLabelClassifier):
+class UMAClassifier(LinearClassifier):
     """Linear classifier for noisy labels with a known or estimated confusion matrix.
 
     UMA (Louche and Ralaivola, *Unconfused Ultraconservative Multiclass Algorithms*) groups the

@@ -18,9 +18,9 @@ from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._array_input import array_space
+from unconfused.estimators._base import LinearClassifier
 from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._noisy import NoisyData, unmixing_for
-from unconfused.estimators._noisy_classifier import NoisyLabelClassifier
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
@@ -30,7 +30,7 @@ from unconfused.steps import STEPS, StepRule
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
 
 
-class KernelUMAClassifier(NoisyLabelClassifier):
+class KernelUMAClassifier(LinearClassifier):
     """UMA with a kernel, for noisy labels and boundaries that are not linear.
 
     The algorithm of `UMAClassifier` with ``whiten=False`` in the feature space of a kernel, without

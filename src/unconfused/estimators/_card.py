@@ -1,0 +1,45 @@
+"""The card that notebooks show above scikit-learn's diagram of a fitted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unconfused._text.wrong_labels import joint_table, wrong_labels
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.estimators._noisy import passed_confusion
+
+
+def with_card(model: Any, diagram: str) -> str:
+    """Put the card above the diagram, if the model is fitted and its labels are its classes."""
+    if not hasattr(model, "class_prior_") or hasattr(model, "labels_"):
+        return diagram
+    classes = model.classes_.tolist()
+    steps = f"{type(model).__name__}, {len(classes)} classes"
+    if hasattr(model, "n_iter_"):
+        steps += f", fitted in {model.n_iter_:,} steps"
+    more = "unconfused.write_report shows which rows, and how sure this is"
+    from unconfused._text.html import confusion_card
+
+    return confusion_card(_headline(model), model.confusion_, classes, [steps, more]) + diagram
+
+
+def _headline(model: Any) -> tuple[str, str]:
+    """Return the share of wrong labels and its source, as in reports and the command line."""
+    passed, classes = passed_confusion(model), model.classes_.tolist()
+    if isinstance(passed, ConfusionEstimate):
+        found = passed.wrong_labels()
+        return found.number, found.claim(passed.classes.tolist())
+    counts = getattr(model, "_pair_counts", None)
+    if passed is None and counts is not None and np.any(counts):
+        found = wrong_labels(counts, "trusted")
+    elif np.array_equal(model.confusion_, np.eye(len(classes))):
+        found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
+    else:
+        votes = hasattr(model, "annotator_confusion_")
+        table = joint_table(np.asarray(model.confusion_), model.class_prior_)
+        found = wrong_labels(table, "votes" if votes else "fitted")
+        if votes:
+            return found.number, found.claim(classes, "answers")
+    return found.number, found.claim(classes)
