@@ -16,6 +16,7 @@ from unconfused import (
     noise,
 )
 from unconfused._text.words import percent
+from unconfused.estimators._card import with_card
 
 X, TRUE, SEEN, C = confused_digits()
 X, TRUE, SEEN = X[:400], TRUE[:400], SEEN[:400]
@@ -69,7 +70,7 @@ def test_votes_are_answers_and_a_lower_bound():
 def test_hostile_labels_stay_text():
     model = UnconfusedLogisticRegression(C, classes=HOSTILE, l2=1e-3, relabel=0)
     model.fit(X, HOSTILE[SEEN])
-    card = model._with_card("")
+    card = with_card(model, "")
     assert "<script" not in card and "<img" not in card
     assert "&lt;script&gt;" in card
 

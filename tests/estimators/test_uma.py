@@ -168,7 +168,7 @@ def test_scoring_against_the_truth(blobs):
     weight = np.arange(600)
     expected = np.average(predicted[known] == true[known], weights=weight[known])
     assert clf.score(X, y, y_true=y_true, sample_weight=weight) == pytest.approx(expected)
-    with pytest.raises(ValueError, match="no known truth"):
+    with pytest.raises(ValueError, match="y_true holds no label"):
         clf.score(X, y, y_true=np.full(600, np.nan))
 
 

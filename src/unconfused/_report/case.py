@@ -17,7 +17,7 @@ from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
-from unconfused.estimators._base import one_column
+from unconfused.estimators._truth_score import one_column
 from unconfused.estimators.annotators.crowd import (
     answers_of,
     are_votes,

@@ -1,28 +1,21 @@
-"""Base of the linear classifiers: input checks, engines, prediction, scoring."""
+"""Bases of the linear classifiers: input checks, engines, predictions, probabilities."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import (
-    EncodedLabels,
-    known_truth,
-    label_array,
-    refuse_other_order,
-    split_missing,
-)
+from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order, split_missing
+from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.array_api.likelihood import logarithms, posterior, softmax
 from unconfused.engines.base import Engine
 from unconfused.engines.choose import make_engine
 from unconfused.engines.dask.engine import DaskRows
@@ -37,7 +30,6 @@ from unconfused.estimators._array_input import (
     to_numpy,
 )
 from unconfused.estimators._card import with_card
-from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._noisy import (
     NoisyData,
     checked_weight,
@@ -46,41 +38,9 @@ from unconfused.estimators._noisy import (
     without_label,
 )
 from unconfused.estimators._scores import class_scores, fits_into
-
-
-def score_by_truth(
-    self: Any,
-    X: Any,
-    y: ArrayLike,
-    y_true: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
-
-    Against noisy labels this is the agreement with the noise, not the accuracy a user cares
-    for. With `y_true`, only rows whose truth is known count.
-    """
-    predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
-    if y_true is None:
-        # Of a list, an array of objects was made, which scikit-learn does not score.
-        labels, missing = split_missing(one_column(y), "y", None)
-        if missing.any():
-            raise ValueError("y holds missing labels: drop these rows, or pass y_true.")
-        _refuse_no_classes(self, labels)
-        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
-    refuse_other_order(y, y_true)
-    return accuracy_where_known(self, predicted, y_true, sample_weight, "y_true")
-
-
-def _refuse_no_classes(model: Any, labels: Labels) -> None:
-    """Raise if these are labels that no prediction can agree with."""
-    if hasattr(model, "labels_"):
-        others = np.setdiff1d(np.unique(labels.astype(str)), model.classes_.astype(str))
-        if len(others):
-            raise ValueError(
-                f"Labels such as {others.tolist()[:3]} are not classes, so no prediction can agree "
-                "with them. Pass the truth: score(X, y, y_true=...)."
-            )
+from unconfused.estimators._truth_score import one_column, score_by_truth
+from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
+from unconfused.solvers.costs import class_costs
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -277,37 +237,73 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         return predicted
 
 
-def accuracy_where_known(
-    estimator: Any, predicted: Labels, y_true: Any, sample_weight: Any, name: str
-) -> float:
-    """Return the accuracy on the rows whose label is not missing."""
-    missing_label = getattr(estimator, "missing_label", "auto")
-    truth, missing = known_truth(one_column(y_true), estimator.classes_, missing_label)
-    check_consistent_length(predicted, truth, sample_weight)
-    if missing.all():
-        raise ValueError(f"{name} holds no label to score against.")
-    weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
-    return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
+class SoftmaxClassifier(LinearClassifier):
+    """A linear classifier with probabilities: the softmax of the scores."""
 
+    class_weight: Any = None
+    classes: ArrayLike | None
 
-def one_column(labels: Any) -> Labels:
-    """Return labels as a one-dimensional array; refuse several columns in words."""
-    array = label_array(to_numpy(labels))
-    if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        return np.asarray(array[:, 0])
-    if array.ndim != 1:
-        raise ValueError(
-            f"y should be a 1d array, got an array of shape {array.shape} instead. For labels of "
-            "several annotators, combine them into one label per row first; for several labels per "
-            "row (multi-label), use sklearn.multioutput.MultiOutputClassifier around this one."
-        )
-    return array
+    @lazy_on_dask
+    def predict(self, X: Any) -> Labels:
+        """Predict the class of every row: the likeliest, or with `class_weight` the cheapest."""
+        if self.class_weight is None:
+            return super().predict(X)
+        shares = self.predict_proba(X)
+        costs = class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes)
+        space = array_space(shares)
+        expected = to_numpy(shares) @ costs
+        best = expected.argmin(axis=1)
+        predicted = np.asarray(self.classes_[best])
+        if space is None or predicted.dtype.kind not in "iufb":  # only NumPy has arrays of strings
+            return predicted
+        found: Labels = like(predicted, shares)
+        return found
+
+    @lazy_on_dask
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every true class for every row, (n, Q)."""
+        scores = self._scores(X)
+        space = array_space(scores)
+        found: FloatArray = softmax(np if space is None else space.xp, scores)[1]
+        return found
+
+    def _scores(self, X: Any) -> Any:
+        """Return the score of every class for every row, (n, Q), in float64 where there is one."""
+        scores = self.decision_function(X)
+        space = array_space(scores)
+        xp: Any = np if space is None else space.xp
+        scores = np.asarray(scores, dtype=np.float64) if space is None else space.exact(scores)
+        return xp.stack([xp.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
+
+    @lazy_on_dask
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of `predict_proba`."""
+        shares = self.predict_proba(X)
+        space = array_space(shares)
+        with np.errstate(divide="ignore"):
+            logs: FloatArray = (np if space is None else space.xp).log(shares)
+        return logs
+
+    def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
+        """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
+
+        One minus the entry of the observed label is the probability that this label is wrong.
+        Lazy on Dask collections, as `predict` is.
+        """
+        if is_dask(X):
+            from unconfused.estimators.dask.posterior import lazy_label_posterior
+
+            lazily: FloatArray = lazy_label_posterior(self, X, y)
+            return lazily
+        scores = self._scores(X)
+        names = getattr(self, "labels_", self.classes_)
+        labels = encode_labels(one_column(y), classes=names, missing_label=self.missing_label)
+        check_consistent_length(scores, labels.observed)
+        # No label says nothing of the classes; it is found at -1, the last.
+        chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
+        log_chances = logarithms(chances)[labels.observed]
+        found: FloatArray = like(posterior(np, to_numpy(scores), log_chances)[2], scores)
+        return found
 
 
 def thread_count(n_jobs: int | None) -> int:

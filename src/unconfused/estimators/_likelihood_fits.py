@@ -24,9 +24,8 @@ from unconfused.confusion.estimation.pooled import (
 from unconfused.engines.base import Engine
 from unconfused.engines.local.blas_threads import n_entries
 from unconfused.estimators._array_input import rows_at
-from unconfused.estimators._lazy import is_dask
+from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
-from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import (
     log_vote_chances,
@@ -40,6 +39,7 @@ from unconfused.estimators.automatic.search import (
     USUAL_ROUNDS,
     penalty_unit,
 )
+from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels, Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState

@@ -21,8 +21,8 @@ from unconfused.confusion.estimation.pooled import FEW_COUNTS
 from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._base import one_column, score_by_truth
 from unconfused.estimators._parts import seeded
+from unconfused.estimators._truth_score import one_column, score_by_truth
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     are_votes,

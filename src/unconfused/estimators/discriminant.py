@@ -11,8 +11,8 @@ from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.estimators._all_at_once import all_at_once
 from unconfused.estimators._array_input import like
+from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators._noisy import confusion_for
-from unconfused.estimators._softmax import SoftmaxClassifier
 from unconfused.solvers.discriminant import fit_discriminant
 
 

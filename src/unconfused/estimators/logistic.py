@@ -14,13 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.engines.local.blas_threads import blas_threads_for
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._lazy import is_dask
 from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for, is_open
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
+from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import seen_through
 from unconfused.estimators.relabel.pseudo_labels import Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState

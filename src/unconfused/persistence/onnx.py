@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
-from unconfused.estimators._softmax import SoftmaxClassifier
+from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.persistence.errors import ExportError, refuse_unfitted
 from unconfused.persistence.onnx_check import check_graph

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.estimators._lazy import is_dask
 from unconfused.estimators.annotators.choose import choose_for_votes
 from unconfused.estimators.annotators.crowd import (
     STEPS_PER_ROUND,
@@ -19,6 +18,7 @@ from unconfused.estimators.annotators.crowd import (
     split_silence,
 )
 from unconfused.estimators.annotators.voted_rows import LocalVotes, check_votes
+from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import seen_in_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 

@@ -11,7 +11,7 @@ import numpy as np
 from unconfused._labels import label_array
 from unconfused._typing import FloatArray, Labels
 from unconfused.confusion.votes import Votes
-from unconfused.estimators._lazy import as_dask_array, is_dask
+from unconfused.estimators.dask.lazy import as_dask_array, is_dask
 
 
 def row_blocks(X: Any) -> tuple[list[Any], FloatArray]:

@@ -17,7 +17,6 @@ from unconfused._confusion_names import is_rectangular
 from unconfused._labels import EncodedLabels, encode_labels, label_array, split_missing
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRows
-from unconfused.estimators._lazy import as_matrix, check_columns
 from unconfused.estimators._noisy import (
     NoisyData,
     encode_noisy,
@@ -30,6 +29,7 @@ from unconfused.estimators.dask.labels import (
     refuse_changed_labels,
     summarise_labels,
 )
+from unconfused.estimators.dask.lazy import as_matrix, check_columns
 
 FLOATS = [np.float64, np.float32]
 

@@ -1,4 +1,4 @@
-"""Posteriors of the labels of Dask collections: a block at a time, when they are computed."""
+"""Lazy label posteriors of Dask collections."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._typing import FloatArray
-from unconfused.estimators._lazy import as_dask_array, as_matrix, check_columns, light_copy
 from unconfused.estimators.annotators.crowd import are_votes
 from unconfused.estimators.dask.align import cut_like, cut_votes
+from unconfused.estimators.dask.lazy import as_dask_array, as_matrix, check_columns, light_copy
 
 
 def lazy_label_posterior(model: Any, X: Any, y: Any) -> Any:
@@ -31,7 +31,7 @@ def lazy_label_posterior(model: Any, X: Any, y: Any) -> Any:
         of_block(light, block, part)
         for block, part in zip(rows.to_delayed().ravel(), labels, strict=True)
     ]
-    # Concatenated, empty blocks would be dropped, and the result no longer be cut like X.
+    # Not concatenated, which would drop empty blocks: the result is cut like X.
     name = f"label-posterior-{uuid.uuid4().hex}"
     tasks = {(name, place, 0): (np.asarray, block.key) for place, block in enumerate(found)}
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=found)

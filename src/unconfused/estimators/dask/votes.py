@@ -15,7 +15,6 @@ from unconfused._labels import label_array
 from unconfused._typing import Labels
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
-from unconfused.estimators._lazy import check_columns
 from unconfused.estimators.annotators.crowd import collect_votes, refuse_one_class
 from unconfused.estimators.annotators.voted_rows import refuse_no_rows, weighted
 from unconfused.estimators.dask.align import cut_like, cut_votes, row_blocks
@@ -26,6 +25,7 @@ from unconfused.estimators.dask.data import (
     refuse_no_weight,
 )
 from unconfused.estimators.dask.labels import distinct_labels, refuse_changed_labels
+from unconfused.estimators.dask.lazy import check_columns
 from unconfused.estimators.dask.voted_parts import DaskVotes, VotedBlock
 
 

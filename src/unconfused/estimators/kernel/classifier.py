@@ -19,8 +19,8 @@ from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._array_input import array_space
 from unconfused.estimators._base import LinearClassifier
-from unconfused.estimators._lazy import is_dask, lazy_on_dask
 from unconfused.estimators._noisy import NoisyData, unmixing_for
+from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs

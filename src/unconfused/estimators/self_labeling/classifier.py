@@ -23,9 +23,9 @@ from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.estimators._all_at_once import all_at_once
-from unconfused.estimators._base import accuracy_where_known, one_column
 from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators._parts import seeded
+from unconfused.estimators._truth_score import accuracy_where_known, one_column
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 from unconfused.estimators.self_labeling.rounds import Labeler, Learner, Round, Rounds

@@ -24,7 +24,6 @@ from unconfused.confusion.estimation.pooled import (
     steadied_counts,
 )
 from unconfused.confusion.estimation.sharpness import posterior_given
-from unconfused.estimators._base import one_column
 from unconfused.estimators._noisy import (
     NoisyData,
     checked_weight,
@@ -33,6 +32,7 @@ from unconfused.estimators._noisy import (
     is_open,
     refuse_rows_without_label,
 )
+from unconfused.estimators._truth_score import one_column
 from unconfused.estimators.annotators.crowd import (
     ANSWERS_OF_ALL,
     ROUNDS,

@@ -1,4 +1,4 @@
-"""Predictions for Dask collections: a block at a time, and only when they are computed."""
+"""Lazy predictions for Dask collections, a block at a time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 NOT_FOR_PREDICTING = ("feature_names_in_", "history_", "_state")
-"""What stays behind when a model travels to the blocks (names are checked before)."""
+"""Attributes that are not sent to the blocks (names are checked before)."""
 
 
 def is_dask(X: Any) -> bool:
-    """Say whether X is a Dask collection, without importing Dask."""
+    """Return whether X is a Dask collection, without importing Dask."""
     return hasattr(X, "__dask_graph__")
 
 
@@ -62,7 +62,7 @@ def light_copy(model: Any) -> Any:
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Do what scikit-learn does about the number and the names of the features."""
+    """Check the number and the names of the features, as scikit-learn does."""
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
             f"X must have rows and columns; this Dask collection ({type(X).__name__}) has "

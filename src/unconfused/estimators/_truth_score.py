@@ -1,0 +1,84 @@
+"""Labels as one column, and scores against the truth where it is known."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_consistent_length
+
+from unconfused._labels import known_truth, label_array, refuse_other_order, split_missing
+from unconfused._typing import ArrayLike, Labels
+from unconfused.estimators._array_input import to_numpy
+from unconfused.estimators.dask.lazy import is_dask
+
+
+def one_column(labels: Any) -> Labels:
+    """Return labels as a one-dimensional array; refuse several columns in words."""
+    array = label_array(to_numpy(labels))
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        return np.asarray(array[:, 0])
+    if array.ndim != 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead. For labels of "
+            "several annotators, combine them into one label per row first; for several labels per "
+            "row (multi-label), use sklearn.multioutput.MultiOutputClassifier around this one."
+        )
+    return array
+
+
+def score_by_truth(
+    self: Any,
+    X: Any,
+    y: ArrayLike,
+    y_true: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
+
+    Against noisy labels this is the agreement with the noise, not the accuracy a user cares
+    for. With `y_true`, only rows whose truth is known count.
+    """
+    predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
+    if y_true is None:
+        # Of a list, an array of objects was made, which scikit-learn does not score.
+        labels, missing = split_missing(one_column(y), "y", None)
+        if missing.any():
+            raise ValueError("y holds missing labels: drop these rows, or pass y_true.")
+        _refuse_no_classes(self, labels)
+        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+    refuse_other_order(y, y_true)
+    return accuracy_where_known(self, predicted, y_true, sample_weight, "y_true")
+
+
+def _refuse_no_classes(model: Any, labels: Labels) -> None:
+    """Raise if these are labels that no prediction can agree with."""
+    if hasattr(model, "labels_"):
+        others = np.setdiff1d(np.unique(labels.astype(str)), model.classes_.astype(str))
+        if len(others):
+            raise ValueError(
+                f"Labels such as {others.tolist()[:3]} are not classes, so no prediction can agree "
+                "with them. Pass the truth: score(X, y, y_true=...)."
+            )
+
+
+def accuracy_where_known(
+    estimator: Any, predicted: Labels, y_true: Any, sample_weight: Any, name: str
+) -> float:
+    """Return the accuracy on the rows whose label is not missing."""
+    missing_label = getattr(estimator, "missing_label", "auto")
+    truth, missing = known_truth(one_column(y_true), estimator.classes_, missing_label)
+    check_consistent_length(predicted, truth, sample_weight)
+    if missing.all():
+        raise ValueError(f"{name} holds no label to score against.")
+    weight = None if sample_weight is None else np.asarray(to_numpy(sample_weight))[~missing]
+    return float(np.average(truth[~missing] == predicted[~missing], weights=weight))
