@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,13 +57,15 @@ class LocalEngine:
         self._n_threads = n_threads
         self.weights = np.ones(self.rows.n_rows) if sample_weight is None else sample_weight
         self.in_threads = RowThreads(n_threads, self.rows)
-        self.row_norms = np.empty(self.rows.n_rows)
-        """Norms of the rows, including the intercept."""
 
+    @cached_property
+    def row_norms(self) -> FloatArray:
+        """Norms of the rows, including the intercept; fits of the likelihood do not need them."""
         from unconfused.engines.local.kernels.rows import squared_norms
 
-        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, self.row_norms))
-        np.sqrt(self.row_norms + intercept, out=self.row_norms)
+        norms = np.empty(self.rows.n_rows)
+        self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, norms))
+        return np.asarray(np.sqrt(norms + self.intercept, out=norms))
 
     def _with_rows(self, X: Matrix, intercept: bool) -> LocalEngine:
         """Return an engine with the labels and weights of this one."""
