@@ -128,11 +128,17 @@ def test_kinds_of_labels_survive(labels):
         (([["a", "b"]],), {}, "one-dimensional"),
         ((["a", "b"], np.array(["a", float("nan")])), {}, "'nan', which y does not"),
         ((["a", "b"], ["a", ""]), {}, "missing_label=''"),
+        ((["a", "b"], ["A", "b"]), {}, "'A' and y holds 'a', which differ only in case or spaces"),
+        ((["a", "b"], ["a", "b "]), {}, "'b ' and y holds 'b'"),
     ],
 )
 def test_refusals(arguments, settings, message):
     with pytest.raises(ValueError, match=message):
         encode_labels(*arguments, **settings)
+
+
+def test_named_classes_may_differ_in_case_only():
+    assert encoded(["a", "b"], ["A", "b"], classes=["A", "a", "b"])[0] == ["A", "a", "b"]
 
 
 def test_truths_in_the_order_of_another_index_are_refused():

@@ -186,6 +186,7 @@ def encode_labels(
     true_shown = _distinct(_present(truth, truth_missing))
     if named is None:
         _refuse_gaps_as_text(shown, true_shown)
+        _refuse_other_spelling(shown, true_shown)
         named = _union(shown, true_shown)
     return EncodedLabels(
         classes=named,
@@ -229,6 +230,20 @@ def _refuse_gaps_as_text(shown: Labels, true_shown: Labels) -> None:
             f"pass None instead, or missing_label={gaps[0]!r}. (NumPy turns None and NaN into text "
             "unless dtype=object.) If it is a class, name all classes with `classes`."
         )
+
+
+def _refuse_other_spelling(shown: Labels, true_shown: Labels) -> None:
+    """Raise if a truth differs from a label in case or surrounding spaces only."""
+    if shown.dtype.kind != "U" or true_shown.dtype.kind != "U":
+        return
+    spelt = {label.strip().casefold(): label for label in shown.tolist()}
+    for label in np.setdiff1d(true_shown, shown).tolist():
+        if (other := spelt.get(label.strip().casefold())) is not None:
+            raise ValueError(
+                f"y_true holds {label!r} and y holds {other!r}, which differ only in case or "
+                "spaces. Write them the same way; if they are different classes, name all classes "
+                "with `classes`."
+            )
 
 
 def _encode_apart(
@@ -360,41 +375,3 @@ def _look_up(labels: Labels, classes: Labels) -> tuple[IntArray, BoolArray]:
 def _sample(labels: Labels, most: int = 6) -> str:
     shown = ", ".join(repr(entry) for entry in labels[:most].tolist())
     return shown + (", ..." if len(labels) > most else "")
-
-
-def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
-    """Return the row and column labels of a DataFrame or estimate; None if it has none."""
-    # Columns first: a frame may have a column named "classes".
-    if not hasattr(confusion, "columns"):
-        if not hasattr(confusion, "classes") or callable(confusion.classes):
-            return None
-        classes, labels = np.asarray(confusion.classes), getattr(confusion, "labels", None)
-        return classes, classes if labels is None else np.asarray(labels)
-    if not hasattr(confusion, "index"):
-        raise ValueError(
-            "This frame has no row labels, so its rows cannot be matched to the classes. Pass "
-            "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
-        )
-    return np.asarray(confusion.index), np.asarray(confusion.columns)
-
-
-def refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
-    """Raise if the names on a side of a matrix are not the classes."""
-    given, wanted = labels.tolist(), classes.tolist()
-    if len(set(given)) != len(given):
-        raise ValueError(f"The {where} of the confusion matrix name a class twice: {given}.")
-    if set(given) == set(wanted):
-        return
-    only_given = [label for label in given if label not in set(wanted)]
-    only_wanted = [label for label in wanted if label not in set(given)]
-    raise ValueError(
-        f"The {where} of the confusion matrix do not match the classes: it has {only_given} "
-        f"which are no classes, and lacks {only_wanted}. Use the same labels, of the same type, "
-        "in the matrix and in the data."
-    )
-
-
-def places_of(labels: Labels, classes: Labels) -> IntArray:
-    """Return where each class stands among labels."""
-    where = {label: place for place, label in enumerate(labels.tolist())}
-    return np.array([where[label] for label in classes.tolist()], dtype=np.intp)

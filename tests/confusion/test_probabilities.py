@@ -146,12 +146,17 @@ def test_probabilities_of_models_that_saw_the_labels_are_recognised(digits):
         ([[-0.1, 1.1], [0.1, 0.9]], "softmax"),
         ([[np.nan, 1.0], [0.1, 0.9]], "NaN"),
         ([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]], "classes"),
-        ([0.5, 0.5], "one column per class"),
+        ([0.5, 0.5], r"one column per class.*column_stack"),
     ],
 )
 def test_bad_tables_are_refused(pred_probs, message):
     with pytest.raises(ValueError, match=message):
         confusion.label_posterior(pred_probs, ["a", "b"], noise.symmetric(2, 0.2))
+
+
+def test_arguments_in_the_order_of_cleanlab_are_refused():
+    with pytest.raises(ValueError, match="look swapped"):
+        confusion.rank_from_probabilities(["a", "b"], [[0.5, 0.5], [0.1, 0.9]])
 
 
 def test_other_values_of_predicts_are_refused():

@@ -270,3 +270,5 @@ def test_refusals():
         rank_label_errors(GaussianNB(), X, y[1:])
     with pytest.raises(ValueError, match="at least two classes"):
         rank_label_errors(GaussianNB(), X, np.zeros(300, int))
+    with pytest.raises(TypeError, match=r"an instance: pass GaussianNB\(\)"):
+        rank_label_errors(GaussianNB, X, y)

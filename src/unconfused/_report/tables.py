@@ -130,11 +130,11 @@ class RowContents:
         if not hasattr(found, "columns"):
             return [(one, []) for one in hashes]
         left_out = {*self.leave_out, *self.hidden}
-        names = [str(name) for name in found.columns if str(name) not in left_out]
-        shown = names[:MOST_COLUMNS]
+        names = {str(name): name for name in found.columns if str(name) not in left_out}
+        shown = list(names)[:MOST_COLUMNS]
         if self.shown is not None:
             shown = [name for name in self.shown if name in names]
-        lines = zip(*(_texts(found[name]) for name in shown), strict=True) if shown else []
+        lines = zip(*(_texts(found[names[name]]) for name in shown), strict=True) if shown else []
         cells = [[(n, c) for n, c in zip(shown, line, strict=True) if c] for line in lines]
         return list(zip(hashes, cells or [[] for _ in rows], strict=True))
 

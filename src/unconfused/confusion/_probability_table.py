@@ -99,9 +99,11 @@ def read_probabilities(
     values = pred_probs.to_numpy() if named is not None else pred_probs
     values = values if hasattr(values, "ndim") else np.asarray(values)
     if values.ndim != 2:
+        swapped = "The arguments look swapped: pred_probs comes first, then the labels."
+        pair = "With two classes, pass np.column_stack([1 - p, p])."
         raise ValueError(
             f"pred_probs must have one row per label of y and one column per class; it has shape "
-            f"{values.shape}."
+            f"{values.shape}. {swapped if np.ndim(y) == 2 else pair}"
         )
     sides = _sides(confusion, predicts)
     if named is None and classes is not None:
@@ -130,18 +132,18 @@ def _sides(confusion: Any, predicts: Predicts) -> tuple[Labels, Labels] | None:
 
 
 def warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
-    """Warn of probabilities that agree with the labels more often than they say themselves.
+    """Warn if probabilities agree with the labels more often than they predict.
 
-    A model that was trained on a row knows its label. Where it is not sure, as by its own account
-    it is not, it is still right: hardly any of the mistakes it expects of itself occur.
+    A model that was trained on a row knows its label: it is unsure of many rows and right on nearly
+    all of them.
     """
     expected = float((1.0 - probability.max(axis=1)).sum())
     mistakes = int(np.count_nonzero(probability.argmax(axis=1) != observed))
     if len(observed) >= FEWEST_ROWS and mistakes <= MISTAKES_SEEN * expected:
         warnings.warn(
-            f"The probabilities agree with all but {mistakes} of {len(observed)} labels, though by "
-            f"their own account {expected:.0f} should differ. If the model was trained on these "
-            "rows, wrong labels look right to it: pass out-of-fold probabilities, as by "
+            f"The most likely class differs from {mistakes} of {len(observed)} labels, but the "
+            f"probabilities predict {expected:.0f} differences. A model that was trained on these "
+            "rows agrees with wrong labels: pass out-of-fold probabilities, as by "
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba').",
             ConfusionWarning,
             stacklevel=3,

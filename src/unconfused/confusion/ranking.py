@@ -156,6 +156,8 @@ def rank_label_errors(
         raise ValueError(
             f"method must be 'auto', 'posterior' or 'self_confidence'; got {method!r}."
         )
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator must be an instance: pass {estimator.__name__}().")
     if n_repeats == "auto":
         n_repeats = FEW_ROWS_REPEATS if len(label_array(y)) < MANY_ROWS else 1
     if not n_repeats >= 1:

@@ -58,6 +58,33 @@ def refuse_unusable(X: Any) -> None:
         )
 
 
+def refuse_other_than_numbers(X: Any) -> None:
+    """Raise in words if X holds texts, or a frame's columns categories or dates."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        others = [name for name, dtype in kinds if not _is_numeric(dtype)]
+        if others:
+            shown = ", ".join(map(repr, others[:6])) + ", ..." * (len(others) > 6)
+            raise ValueError(
+                f"X has columns that are not numbers: {shown}. Encode them first, for instance "
+                "with sklearn.compose.make_column_transformer in a pipeline, or wrap a classifier "
+                "that takes them in UnconfusedClassifier. The command `unconfused fit` encodes "
+                "the columns of a file itself."
+            )
+    elif np.ndim(X) == 1 and len(X) and isinstance(next(iter(X)), str):
+        raise ValueError(
+            "X holds texts. Turn them into numbers first: make_pipeline(TfidfVectorizer(), ...), "
+            "or the embeddings of a language model."
+        )
+
+
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a column of pandas or polars holds numbers or booleans."""
+    if hasattr(dtype, "kind"):
+        return dtype.kind in "biuf"
+    return bool(getattr(dtype, "is_numeric", bool)()) or str(dtype) == "Boolean"
+
+
 def float_types(X: Any) -> list[Any]:
     """Return the types of rows that are used as they are, the more precise one first."""
     space = array_space(X)

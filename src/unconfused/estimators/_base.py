@@ -26,6 +26,7 @@ from unconfused.estimators._array_input import (
     float_types,
     like,
     refuse_other_namespace,
+    refuse_other_than_numbers,
     refuse_unusable,
     to_numpy,
 )
@@ -84,10 +85,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 "X.compute()."
             )
         refuse_unusable(X)
-        with np.errstate(invalid="ignore"):  # the check adds up entries, which may overflow
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=float_types(X), order="C", reset=reset
-            )
+        try:
+            with np.errstate(invalid="ignore"):  # the check adds up entries, which may overflow
+                X = validate_data(
+                    self, X, accept_sparse="csr", dtype=float_types(X), order="C", reset=reset
+                )
+        except (TypeError, ValueError):
+            refuse_other_than_numbers(X)
+            raise
         if issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # an entry stored in two parts would be squared in two parts

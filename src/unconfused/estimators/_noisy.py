@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from unconfused._confusion_names import confusion_classes, confusion_labels, is_rectangular
-from unconfused._labels import EncodedLabels, encode_labels, split_missing
+from unconfused._labels import MISSING, EncodedLabels, encode_labels, split_missing
 from unconfused._matrix import (
     ConfusionWarning,
     Unmixing,
@@ -128,6 +128,7 @@ def encode_noisy(
     )
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
     _refuse_no_label(labels)
+    _refuse_weights_as_truth(labels)
     if isinstance(missing_label, str):
         _warn_of_minus_one(y, labels)
     if len(labels.classes) < 2:
@@ -136,6 +137,16 @@ def encode_noisy(
             f"({labels.classes.tolist()}). Name the others with `classes`."
         )
     return labels
+
+
+def _refuse_weights_as_truth(labels: EncodedLabels) -> None:
+    """Raise if every row has the same truth, as when weights of 1 are passed in its place."""
+    first, shown = labels.truth[0], labels.observed[labels.observed != MISSING]
+    if first != MISSING and np.all(labels.truth == first) and len(shown) and np.ptp(shown):
+        raise ValueError(
+            f"y_true gives every row the class {labels.classes[first].item()!r}, though y shows "
+            "others. If these are weights, pass them as sample_weight=."
+        )
 
 
 def _other_labels(y: Labels, confusion: Any, classes: ArrayLike | None, missing: Any) -> Labels:

@@ -91,7 +91,8 @@ def warn_of_one_sided(votes: Votes) -> None:
 def refuse_one_class(classes: Labels) -> None:
     """Raise if votes show fewer than two classes."""
     if len(classes) < 2:
-        raise ValueError("A classifier needs at least two classes; the votes show only one class.")
+        shown = f"only one class ({classes.tolist()})" if len(classes) else "none"
+        raise ValueError(f"A classifier needs at least two classes; the votes show {shown}.")
 
 
 def refuse_other_annotators(given: Labels, known: Labels) -> None:
