@@ -1,19 +1,17 @@
-"""Several annotators inside the likelihood: a matrix each, found together with the weights."""
+"""Votes in the likelihood: one matrix per annotator, estimated together with the weights."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import label_array
-from unconfused._matrix import ConfusionWarning
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._columns_as_votes import columns_as_votes
-from unconfused.confusion._dawid_skene import Answers, Crowd, Expectation, fit_crowd, shrink
+from unconfused.confusion._dawid_skene import Crowd, fit_crowd, shrink
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes
 from unconfused.engines.base import Engine
@@ -21,20 +19,24 @@ from unconfused.estimators._array_input import like, to_numpy
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
+if TYPE_CHECKING:
+    from unconfused.estimators.annotators.voted_rows import LocalVotes
+    from unconfused.estimators.dask.voted_parts import DaskVotes
+
 ROUNDS = 50
 """Maximum number of alternations between weights and matrices."""
 
 STEPS_PER_ROUND = 20
-"""Steps of the weights in one turn: the matrices will move under them anyway."""
+"""Steps of the weights in one iteration."""
 
-SETTLED = 1e-3
-"""A turn that moves no entry of a matrix by more than this is the last."""
+TOLERANCE = 1e-3
+"""Iterations end when no entry of a matrix changes by more than this."""
 
 SMALLEST = 1e-6
-"""Smallest probability of an answer: anyone may slip."""
+"""Smallest probability of an answer."""
 
 ANSWERS_OF_ALL = 5.0
-"""Answers per class that an annotator's matrix is given from those of all annotators."""
+"""Pseudocount per class by which an annotator's matrix is shrunk towards that of all annotators."""
 
 
 def are_votes(y: Any) -> bool:
@@ -46,46 +48,14 @@ def are_votes(y: Any) -> bool:
 
 
 def collect_votes(
-    y: Any,
-    y_true: ArrayLike | None,
-    classes: ArrayLike | None,
-    missing_label: Any,
-    *,
-    strict: bool = True,
-    first_row: int = 0,
+    y: Any, y_true: ArrayLike | None, classes: ArrayLike | None, missing_label: Any
 ) -> tuple[Votes, IntArray]:
-    """Return votes and known truths with common classes; if strict, refuse rows with neither.
-
-    `first_row` is the number of the first of these rows among all.
-    """
+    """Return votes and known truths with common classes."""
     if not isinstance(y, Votes):
         y = columns_as_votes(y, classes=classes, missing_label=missing_label)
-    votes = y
-    votes, truth = with_truth(votes, y_true, classes, missing_label)
-    silent = (np.bincount(votes.item, minlength=votes.n_items) == 0) & (truth < 0)
-    if strict and silent.any():
-        raise ValueError(
-            f"{int(silent.sum())} rows have neither a vote nor a truth (the first is row "
-            f"{first_row + int(np.argmax(silent))}). Drop them."
-        )
+    votes, truth = with_truth(y, y_true, classes, missing_label)
     refuse_one_class(votes.classes)
-    if strict:
-        warn_of_one_sided(votes)
     return votes, truth
-
-
-def warn_of_one_sided(votes: Votes) -> None:
-    """Warn if most annotators only ever gave one label: their votes alone are uninformative."""
-    one_sided = votes.annotators[votes.one_sided].tolist()
-    if len(one_sided) > votes.n_annotators / 2:
-        warnings.warn(
-            f"{len(one_sided)} of {votes.n_annotators} annotators, such as {one_sided[0]!r}, only "
-            "ever gave one label, as rules do. Their silence is informative, but this fit ignores "
-            "it. Fit confusion.from_annotators(votes).consensus instead, or "
-            "UnconfusedLogisticRegression to votes in memory.",
-            ConfusionWarning,
-            stacklevel=2,
-        )
 
 
 def refuse_one_class(classes: Labels) -> None:
@@ -106,18 +76,17 @@ def refuse_other_annotators(given: Labels, known: Labels) -> None:
 
 @dataclass
 class CrowdState:
-    """Weights, and one matrix per annotator."""
+    """Weights, one matrix per annotator, and the settings with their preconditioner."""
 
     likelihood: LikelihoodState
     matrices: FloatArray
     settings: Likelihood
-    """As they were, with the coordinates that steps were taken in."""
 
 
 def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the chance of each row's votes given each true class, and the log of its scale.
+    """Return P(votes | true class) of each row, and the logarithm of the factor it is divided by.
 
-    Each row is divided by its largest chance, as that of many votes would be too small to write.
+    Rows are scaled to a maximum of 1: products over many votes would underflow.
     """
     logs = crowd.log_joint(matrices, np.ones(crowd.n_classes))
     gold = crowd.truth >= 0
@@ -128,7 +97,7 @@ def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def annotator_matrices(crowd: Crowd, posterior: FloatArray) -> FloatArray:
-    """Count each annotator's answers by probable class, few ones drawn to those of all, (A, Q, Q).
+    """Estimate the annotators' matrices from a posterior, shrunk towards that of all, (A, Q, Q).
 
     `posterior` is that of the rows, times their weight.
     """
@@ -139,19 +108,16 @@ def annotator_matrices(crowd: Crowd, posterior: FloatArray) -> FloatArray:
 
 
 def crowd_of(votes: Votes, truth: IntArray, silent: BoolArray | None = None) -> Crowd:
-    """Put votes and truths into the form the computations want.
-
-    The silence of annotators marked in `silent`, (A,), is an answer, too.
-    """
+    """Return votes as indicators; the silence of annotators marked in `silent` is an answer."""
     return Crowd(votes.indicators(silent), truth, votes.n_annotators, len(votes.classes))
 
 
 def split_silence(
     matrices: FloatArray, silent: BoolArray | None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Part answers (A, Q, Q + 1) into labels given an answer (A, Q, Q), and silence (A, Q).
+    """Split P(answer | class), (A, Q, Q + 1), into labels given an answer, (A, Q, Q), and silence.
 
-    Silence is NaN where it is no answer; None if it is none for all.
+    Silence, (A, Q), is NaN for annotators whose silence is not an answer; None if that is all.
     """
     n_classes = matrices.shape[1]
     spoken = matrices[:, :, :n_classes]
@@ -176,86 +142,47 @@ def answers_of(model: Any, votes: Votes, truth: IntArray) -> tuple[Crowd, FloatA
     return crowd_of(votes, truth, silent), join_silence(model.annotator_confusion_, silence)
 
 
-class VotedRows(Protocol):
-    """Rows with votes on them, in memory or on workers."""
-
-    @property
-    def X(self) -> Any:  # noqa: N802 - as estimators call it
-        """The rows."""
-        ...
-
-    @property
-    def classes(self) -> Labels:
-        """The classes, sorted."""
-        ...
-
-    @property
-    def annotators(self) -> Labels:
-        """Who voted."""
-        ...
-
-    @property
-    def n_features(self) -> int:
-        """Columns of the weights, the intercept's included."""
-        ...
-
-    def votes_alone(self) -> tuple[Answers, Expectation]:
-        """Return the answers on the rows that count, and what their majorities say in sum."""
-        ...
-
-    def through(self, matrices: FloatArray) -> SeenRows:
-        """Return the rows as seen through annotators' matrices, (A, Q, Q)."""
-        ...
-
-    def counts(self, state: LikelihoodState, matrices: FloatArray) -> FloatArray:
-        """Count expected answers by annotator, true class and label, (A, Q, Q).
-
-        `state` was found through these matrices.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class SeenRows:
-    """What a fit of the weights needs, while the annotators' matrices are held."""
+class RowEvidence(NamedTuple):
+    """Input of a fit of the weights, for given matrices of the annotators."""
 
     engine: Engine
     evidence: FloatArray
-    """The chance of each label code given each true class, (S, Q)."""
+    """P(votes | true class) of each label code, (S, Q), up to a factor per code."""
 
     offset: float
-    """Mean log of what the evidence was divided by."""
+    """Mean logarithm of these factors."""
 
 
-def matrices_of_votes_alone(rows: VotedRows, prior_strength: float) -> FloatArray:
-    """Return the annotators' matrices that the votes alone give (Dawid and Skene), (A, Q, Q)."""
+def dawid_skene_matrices(rows: LocalVotes | DaskVotes, prior_strength: float) -> FloatArray:
+    """Return the annotators' matrices by Dawid and Skene's model, from votes alone, (A, Q, Q)."""
     strength = prior_strength * ANSWERS_OF_ALL
     found = fit_crowd(*rows.votes_alone(), strength, ROUNDS, 1e-6)
     return np.maximum(found.matrices, SMALLEST)
 
 
 def fit_votes(
-    rows: VotedRows, settings: Likelihood, prior_strength: float, *, refine: bool = True
+    rows: LocalVotes | DaskVotes,
+    matrices: FloatArray,
+    settings: Likelihood,
+    prior_strength: float,
+    *,
+    refine: bool = True,
 ) -> CrowdState:
     """Alternate between the weights given the matrices and the matrices given the weights.
 
-    Starts at the matrices that the votes alone give (Dawid and Skene). Every turn raises the
-    likelihood of the votes; an annotator with few answers stays near the matrix of all. Without
-    `refine` the matrices stay those of the votes alone.
+    Every iteration increases the likelihood of the votes; the matrix of an annotator with few
+    answers is shrunk towards that of all. Without `refine` the matrices stay as given.
     """
     n_classes, strength = len(rows.classes), prior_strength * ANSWERS_OF_ALL
-    matrices = matrices_of_votes_alone(rows, prior_strength)
     state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
     for turn in range(ROUNDS):
-        seen = rows.through(matrices)
+        engine, evidence, offset = rows.evidence(matrices)
         if settings.metric is None:
-            settings = replace(
-                settings, metric=preconditioner_of(seen.engine, n_classes, settings.l2)
-            )
+            settings = replace(settings, metric=preconditioner_of(engine, n_classes, settings.l2))
         done = len(state.objective)
-        state = settings.run(seen.engine, state, seen.evidence)
-        # With the scale back in, the objective of one turn can be compared with the next's.
-        state.objective[done:] = [value - seen.offset for value in state.objective[done:]]
+        state = settings.run(engine, state, evidence)
+        # With the factors included, objectives of different iterations are comparable.
+        state.objective[done:] = [value - offset for value in state.objective[done:]]
         counts = rows.counts(state, matrices)
         pooled = counts.sum(axis=0) + 1.0 / n_classes
         spoken = pooled[:, :n_classes]  # without silence
@@ -267,18 +194,23 @@ def fit_votes(
         before = matrices
         centre = pooled / pooled.sum(axis=1, keepdims=True)
         matrices = np.maximum(shrink(counts, centre, strength), SMALLEST)
-        settled = np.abs(matrices - before).max() < SETTLED
-        if state.interrupted or (settled and not state.exhausted):
+        converged = np.abs(matrices - before).max() < TOLERANCE
+        if state.interrupted or (converged and not state.exhausted):
             break
         state.exhausted = turn == ROUNDS - 1
     return CrowdState(state, matrices, settings)
 
 
-def log_vote_chances(model: Any, y: Any) -> tuple[FloatArray, BoolArray]:
-    """Return the log-chance of each row's votes given each true class, and where there are any."""
-    votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
+def known_votes(model: Any, y: Any) -> tuple[Crowd, FloatArray]:
+    """Return votes of the annotators that a model was fitted with, and their matrices."""
+    votes, truth = collect_votes(y, None, model.classes_, model.missing_label)
     refuse_other_annotators(votes.annotators, model.annotators_)
-    crowd, matrices = answers_of(model, votes, truth)
+    return answers_of(model, votes, truth)
+
+
+def log_vote_chances(model: Any, y: Any) -> tuple[FloatArray, BoolArray]:
+    """Return log P(votes | true class) of each row, and which rows have any."""
+    crowd, matrices = known_votes(model, y)
     return crowd.log_joint(matrices, np.ones(crowd.n_classes)), crowd.informed
 
 
@@ -288,9 +220,8 @@ def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:
     shares = to_numpy(probabilities)
     if not hasattr(model, "annotator_confusion_"):
         raise ValueError("y holds votes, but the model was fitted with one label per row.")
-    votes, truth = collect_votes(y, None, model.classes_, model.missing_label, strict=False)
-    refuse_other_annotators(votes.annotators, model.annotators_)
-    check_consistent_length(shares, truth)
-    joint = shares * evidence_of(*answers_of(model, votes, truth))[0]
+    crowd, matrices = known_votes(model, y)
+    check_consistent_length(shares, crowd.truth)
+    joint = shares * evidence_of(crowd, matrices)[0]
     posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
     return posterior

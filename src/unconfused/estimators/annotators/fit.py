@@ -1,31 +1,39 @@
-"""A logistic regression fitted to votes: settings, weights and matrices, rounds, temperature."""
+"""Fits of a logistic regression to votes: penalty, weights and matrices, relabelling."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.estimators.annotators.choose import choose_for_votes
 from unconfused.estimators.annotators.crowd import (
     STEPS_PER_ROUND,
     CrowdState,
-    VotedRows,
+    dawid_skene_matrices,
     evidence_of,
     fit_votes,
     split_silence,
 )
 from unconfused.estimators.annotators.voted_rows import LocalVotes, check_votes
+from unconfused.estimators.automatic.held_out import fold_seed, voted_rows_to_judge_by
+from unconfused.estimators.automatic.search import (
+    FEWEST_LABELS,
+    PENALTIES,
+    USUAL_PENALTY,
+    Candidate,
+    Search,
+    penalty_unit,
+)
 from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import seen_in_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.preconditioner import preconditioner_of
 
 
-@dataclass(frozen=True)
-class FittedVotes:
-    """Rows as they were checked, and what was fitted to them."""
+class FittedVotes(NamedTuple):
+    """Checked rows, and the model fitted to them."""
 
     X: Any
     likelihood: LikelihoodState
@@ -33,57 +41,94 @@ class FittedVotes:
     """One per annotator, (A, Q, Q)."""
 
     silence: FloatArray | None
-    """Chance of no answer by annotator and true class, (A, Q); NaN where that is none."""
+    """Probability of no answer by annotator and true class, (A, Q); NaN where not modelled."""
 
 
 def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> FittedVotes:
-    """Fit weights and a matrix per annotator; set what is known of classes and settings."""
-    # What an answer is worth is in its annotator's matrix: no more is taken off unasked.
+    """Fit weights and a matrix per annotator; set the attributes for classes and settings."""
+    # An annotator's matrix already says how reliable an answer is.
     noisy = 1.0 if isinstance(model.noisy_weight, str) else float(model.noisy_weight)
-    rows = _checked(model, X, y, y_true, sample_weight, noisy)
+    if is_dask(X):
+        from unconfused.estimators.dask.votes import check_dask_votes
+
+        rows: Any = check_dask_votes(model, X, y, y_true, sample_weight, noisy)
+    else:
+        rows = check_votes(model, X, y, y_true, sample_weight, noisy)
+    local = rows if isinstance(rows, LocalVotes) else None
     model.classes_, model.annotators_, model.noisy_weight_ = rows.classes, rows.annotators, noisy
-    in_memory = isinstance(rows, LocalVotes)
-    weight = model._check_weight(sample_weight, rows.X) if in_memory else None
-    model.l2_, search = choose_for_votes(model, rows, weight)
+    strength, search = float(model.prior_strength), None
+    matrices = dawid_skene_matrices(rows, strength)
+    if not isinstance(model.l2, str):
+        model.l2_ = float(model.l2)
+    else:
+        engine = rows.evidence(matrices).engine
+        unit = penalty_unit(engine)
+        model.l2_ = USUAL_PENALTY * unit
+        if local is not None:
+            search = _choose_penalty(model, local, matrices, unit)
     settings = Likelihood(
         model.l2_, 1.0, None, STEPS_PER_ROUND, float(model.tol), int(model.verbose)
     )
-    # "auto" refines, too: the votes alone know nothing of the rows.
-    found = fit_votes(rows, settings, float(model.prior_strength), refine=bool(model.refine))
-    if model.relabel and isinstance(rows, LocalVotes):
-        _relabel(model, rows, found, noisy, weight)
+    # "auto" refines, too: the first matrices do not depend on the features.
+    found = fit_votes(rows, matrices, settings, strength, refine=bool(model.refine))
+    if model.relabel and local is not None:
+        _relabel(model, local, found)
     state = found.likelihood
     if search is not None:
         if state.calibration is None:
             search.calibrate(state)
         model.choice_ = search.table()
-    silent = rows.silent if isinstance(rows, LocalVotes) else None
+    silent = None if local is None else local.silent
     return FittedVotes(rows.X, state, *split_silence(found.matrices, silent))
 
 
-def _checked(
-    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
-) -> VotedRows:
-    if not is_dask(X):
-        return check_votes(model, X, y, y_true, sample_weight, noisy_weight)
-    from unconfused.estimators.dask.votes import check_dask_votes
+def _choose_penalty(
+    model: Any, rows: LocalVotes, matrices: FloatArray, unit: float
+) -> Search | None:
+    """Choose the penalty by the likelihood of held-out votes; None with too few rows."""
+    evidence, _ = evidence_of(rows.crowd, matrices)
+    known, informed = rows.crowd.truth >= 0, rows.crowd.informed
+    counted = np.where(informed, rows.sample_weight, 0.0)
+    held_out = voted_rows_to_judge_by(
+        rows.X, evidence, counted, known, fold_seed(model.random_state)
+    )
+    every = np.ones(len(held_out.truth), dtype=bool)
+    if not held_out.enough(every, FEWEST_LABELS):
+        return None
+    n_classes = len(rows.classes)
+    metric = preconditioner_of(rows.engine, n_classes, USUAL_PENALTY * unit)
 
-    return check_dask_votes(model, X, y, y_true, sample_weight, noisy_weight)
+    def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
+        if state is None:
+            state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
+        settings = Likelihood(
+            tried.l2, 1.0, None, int(model.max_iter), float(model.tol), metric=metric
+        )
+        return settings.run(_engine_without(model, rows, held_out.held(fold)), state, evidence)
+
+    search = Search(held_out, fit, model.fit_intercept)
+    penalties = [unit * one for one in PENALTIES]
+    usual = Candidate(USUAL_PENALTY * unit, 1.0)
+    search.chosen, _ = search.best_penalty(usual, penalties, every)
+    model.l2_ = search.chosen.l2
+    return search
 
 
-def _relabel(
-    model: Any, rows: LocalVotes, found: CrowdState, noisy: float, weight: FloatArray | None
-) -> None:
-    """Fit again to the classes that rows probably have (in place)."""
+def _engine_without(model: Any, rows: LocalVotes, held: BoolArray) -> Any:
+    """Return an engine in which held-out rows have weight 0."""
+    kept = np.where(held, 0.0, rows.engine.weights)
+    return model._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
+
+
+def _relabel(model: Any, rows: LocalVotes, found: CrowdState) -> None:
+    """Refit to the probable classes of the rows (in place)."""
     evidence, _ = evidence_of(rows.crowd, found.matrices)
+    settings = replace(found.settings, max_iter=int(model.max_iter), verbose=0)
 
     def fit_without(held: BoolArray) -> LikelihoodState:
         start = LikelihoodState(0.0 * found.likelihood.weights, found.likelihood.matrix)
-        kept = np.where(held, 0.0, rows.engine.weights)
-        engine = model._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
-        quiet = replace(found.settings, max_iter=int(model.max_iter), verbose=0)
-        return quiet.run(engine, start, evidence)
+        return settings.run(_engine_without(model, rows, held), start, evidence)
 
-    seen = seen_in_votes(evidence, rows.crowd.truth, noisy, weight)
+    seen = seen_in_votes(evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight)
     seen = replace(seen, trust=np.where(rows.crowd.informed, seen.trust, 0.0))
-    model._relabel(rows.X, seen, found.likelihood, fit_without, metric=found.settings.metric)
+    model._relabel(rows.X, seen, found.likelihood, fit_without, metric=settings.metric)

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import refuse_other_order
-from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
+from unconfused._typing import BoolArray, FloatArray, Labels
 from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.local.engine import LocalEngine
+from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators.annotators.crowd import (
-    SeenRows,
+    RowEvidence,
     collect_votes,
     crowd_of,
     evidence_of,
@@ -26,22 +27,19 @@ from unconfused.solvers.likelihood import LikelihoodState
 def check_votes(
     estimator: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
 ) -> LocalVotes:
-    """Check what was passed to `fit`; rows whose truth is not known count `noisy_weight`."""
+    """Check the input of `fit`; rows whose truth is not known have the weight `noisy_weight`."""
     refuse_other_order(y, y_true)
     X = estimator._check_rows(X, reset=True)
-    votes, truth = collect_votes(
-        y, y_true, estimator.classes, estimator.missing_label, strict=False
-    )
+    votes, truth = collect_votes(y, y_true, estimator.classes, estimator.missing_label)
     check_consistent_length(X, truth)
     refuse_no_rows(noisy_weight, bool(np.any(truth >= 0)))
     crowd = crowd_of(votes, truth, votes.one_sided)
-    weight = weighted(estimator._check_weight(sample_weight, X), truth, noisy_weight)
-    if not crowd.informed.all():
-        refuse_no_votes(crowd)
-        weight = np.where(crowd.informed, 1.0 if weight is None else weight, 0.0)
-    n_rows = X.shape[0]
+    refuse_no_votes(crowd)
+    n_rows = len(truth)
+    given = np.ones(n_rows) if sample_weight is None else checked_weight(sample_weight, n_rows)
+    weight = row_weights(given, crowd, noisy_weight)
     engine = estimator._local_engine(X, np.arange(n_rows), n_rows, weight)
-    return LocalVotes(X, votes.classes, votes.annotators, engine, crowd, votes.one_sided)
+    return LocalVotes(X, votes.classes, votes.annotators, engine, crowd, given, votes.one_sided)
 
 
 def refuse_no_votes(crowd: Crowd) -> None:
@@ -50,60 +48,60 @@ def refuse_no_votes(crowd: Crowd) -> None:
         raise ValueError("No row has a vote or a known truth, so there is nothing to learn from.")
 
 
-def weighted(weight: FloatArray | None, truth: IntArray, noisy_weight: float) -> FloatArray | None:
-    """Let rows whose truth is not known count less."""
-    if noisy_weight == 1:
-        return weight
-    return np.where(truth >= 0, 1.0, noisy_weight) * (1.0 if weight is None else weight)
+def row_weights(sample_weight: FloatArray, crowd: Crowd, noisy_weight: float) -> FloatArray:
+    """Return 1 for trusted rows, `noisy_weight` for voted ones, 0 for others, times the weight."""
+    trust = np.where(crowd.truth >= 0, 1.0, np.where(crowd.informed, noisy_weight, 0.0))
+    return trust * sample_weight
 
 
 def refuse_no_rows(noisy_weight: float, trusted: bool) -> None:
-    """Raise if only trusted rows count, and there are none."""
+    """Raise if noisy rows have weight 0, and there are no trusted ones."""
     if noisy_weight == 0 and not trusted:
         raise ValueError(
             "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
-            "truths as y_true, or let noisy rows count."
+            "truths as y_true, or raise noisy_weight."
         )
 
 
 @dataclass(frozen=True)
 class LocalVotes:
-    """Rows and votes in memory; see `VotedRows`. Every row is a label code of its own."""
+    """Rows and votes in memory. Every row has its own label code."""
 
     X: Any
     classes: Labels
     annotators: Labels
     engine: LocalEngine | ArrayEngine
-    """Rows on which nothing is known count 0."""
+    """Rows without a vote or a truth have weight 0."""
 
     crowd: Crowd
+    sample_weight: FloatArray
     silent: BoolArray | None = None
-    """Annotators whose silence is an answer, (A,), if there are any."""
+    """Annotators whose silence is an answer, (A,)."""
 
     @property
     def n_features(self) -> int:
-        """Columns of the weights, the intercept's included."""
+        """Number of features, including the intercept."""
         return self.engine.n_features
 
     @cached_property
     def counted(self) -> Crowd:
-        """The votes on the rows that count."""
+        """The votes on the rows with a positive weight."""
         crowd, counted = self.crowd, self.engine.weights > 0
         return replace(crowd, indicators=crowd.indicators[counted], truth=crowd.truth[counted])
 
     def votes_alone(self) -> tuple[Crowd, Expectation]:
-        """Return the answers on the rows that count, and what their majorities say in sum."""
+        """Return the votes that count, and the statistics of the majority vote."""
         rows = self.counted
         return rows, rows.summed(rows.majority())
 
-    def through(self, matrices: FloatArray) -> SeenRows:
-        """Return the rows as seen through annotators' matrices, (A, Q, Q)."""
+    def evidence(self, matrices: FloatArray) -> RowEvidence:
+        """Return the evidence of the votes through annotators' matrices, (A, Q, Q)."""
         evidence, scale = evidence_of(self.crowd, matrices)
         weights = self.engine.weights
-        total = max(float(weights.sum()), TINY)  # on a worker, all rows may count 0
-        return SeenRows(self.engine, evidence, float(weights @ scale) / total)
+        total = max(float(weights.sum()), TINY)  # on a worker, all rows may have weight 0
+        return RowEvidence(self.engine, evidence, float(weights @ scale) / total)
 
     def counts(self, state: LikelihoodState, matrices: FloatArray) -> FloatArray:
-        """Count expected answers by annotator, true class and label, (A, Q, Q)."""
+        """Return expected answers by annotator, true class and label, (A, Q, Q)."""
         assert state.posterior is not None
         return self.crowd.counts(state.posterior)

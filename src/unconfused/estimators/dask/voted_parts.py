@@ -1,7 +1,7 @@
-"""Rows with votes on Dask workers: what a worker does, and how the client adds it up.
+"""Rows with votes on Dask workers.
 
-A worker holds its rows with the votes on them, and is sent the weights and the annotators'
-matrices. What the votes say of every row is worked out there; only sums come back.
+A worker holds rows with their votes, gets the weights and the annotators' matrices, and returns
+sums, which the client adds up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from unconfused.engines.dask.engine import DaskEngine, DaskRows
 from unconfused.engines.dask.parts import Fingerprint
 from unconfused.engines.dask.pool import PartPool
 from unconfused.engines.local.engine import LocalEngine
-from unconfused.estimators.annotators.crowd import SeenRows
+from unconfused.estimators.annotators.crowd import RowEvidence
 from unconfused.estimators.annotators.voted_rows import LocalVotes
 from unconfused.solvers.likelihood import LikelihoodState
 
@@ -32,7 +32,7 @@ VotedBlock = tuple[Any, Any, IntArray, FloatArray]
 
 
 class VotedPart:
-    """Rows with votes on a worker: what can be made again from blocks, and one evidence."""
+    """Rows with votes on a worker, which can be rebuilt from blocks; keeps the last evidence."""
 
     def __init__(self, block: VotedBlock, n_classes: int, intercept: bool) -> None:
         self._made_of = (block, n_classes, intercept)
@@ -44,34 +44,34 @@ class VotedPart:
         by_row = copy.copy(self.engine)
         by_row.codes, by_row.n_codes = np.arange(n_rows), n_rows
         crowd = Crowd(indicators, truth, indicators.shape[1] // n_classes, n_classes)
-        self.votes = LocalVotes(X, np.arange(n_classes), np.arange(0), by_row, crowd)
-        self._seen: tuple[FloatArray, SeenRows] | None = None
+        self.votes = LocalVotes(X, np.arange(n_classes), np.arange(0), by_row, crowd, weights)
+        self._last: tuple[FloatArray, RowEvidence] | None = None
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """By what these rows are known again."""
+        """Identifies these rows after they were computed again."""
         X, indicators, truth, weights = self._made_of[0]
         votes = indicators @ np.arange(1.0, 1.0 + indicators.shape[1])
         return Fingerprint.of(X, weights, truth, votes)
 
-    def through(self, matrices: FloatArray) -> SeenRows:
-        """Return the rows as seen through matrices; the last time is remembered."""
-        last = self._seen
+    def evidence(self, matrices: FloatArray) -> RowEvidence:
+        """Return the evidence of the votes through annotators' matrices; the last is kept."""
+        last = self._last
         if last is None or not np.array_equal(last[0], matrices):
-            last = self._seen = matrices, self.votes.through(matrices)
+            last = self._last = matrices, self.votes.evidence(matrices)
         return last[1]
 
     def likelihood(self, weights: FloatArray, matrices: FloatArray) -> LikelihoodPass:
-        """Measure weights against the votes; the posterior is one of every row."""
-        evidence = self.through(matrices).evidence
+        """Return the likelihood of the votes; its posterior has an entry per row."""
+        evidence = self.evidence(matrices).evidence
         return self.votes.engine.likelihood(weights, evidence, np.ones(len(evidence)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let the rows travel, not what is remembered of them."""
+        """Send the rows, not what was computed from them."""
         return VotedPart, self._made_of
 
     def __sizeof__(self) -> int:
-        """Tell Dask what moving this costs, so that it moves the tasks instead."""
+        """Return the size, so that Dask moves tasks rather than rows."""
         X, indicators, truth, weights = self._made_of[0]
         return int(X.data.nbytes + 2 * indicators.data.nbytes + truth.nbytes + weights.nbytes)
 
@@ -91,7 +91,7 @@ def build_voted_part(blocks: Sequence[VotedBlock], n_classes: int, intercept: bo
 
 
 class DaskVotes:
-    """Rows and votes on workers; see `VotedRows`. All rows have one label code in common."""
+    """Rows and votes on workers, with the interface of `LocalVotes`; there is one label code."""
 
     def __init__(
         self, rows: DaskRows, classes: Labels, annotators: Labels, *, intercept: bool
@@ -102,7 +102,7 @@ class DaskVotes:
         self.n_features, self._intercept = rows.shape[1] + intercept, intercept
 
     def votes_alone(self) -> tuple[Answers, Expectation]:
-        """Return the answers on the rows that count, and what their majorities say in sum."""
+        """Return the votes that count, and the statistics of the majority vote."""
         return self, reduce(add, self._pool.ask_all(_majorities, None))
 
     def expect(self, matrices: FloatArray, prior: FloatArray) -> Expectation:
@@ -110,24 +110,21 @@ class DaskVotes:
         found: Expectation = reduce(add, self._pool.ask_all(_expect, (matrices, prior)))
         return found
 
-    def through(self, matrices: FloatArray) -> SeenRows:
-        """Return the rows as seen through annotators' matrices, (A, Q, Q)."""
+    def evidence(self, matrices: FloatArray) -> RowEvidence:
+        """Return the evidence of the votes through annotators' matrices, (A, Q, Q)."""
         weight, logs = np.sum(self._pool.ask_all(_scale, matrices), axis=0)
         engine = VotedEngine(self._pool, self.n_features, self._intercept, matrices)
-        return SeenRows(engine, np.ones((1, len(self.classes))), float(logs / weight))
+        return RowEvidence(engine, np.ones((1, len(self.classes))), float(logs / weight))
 
     def counts(self, state: LikelihoodState, matrices: FloatArray) -> FloatArray:
-        """Count expected answers by annotator, true class and label, (A, Q, Q)."""
+        """Return expected answers by annotator, true class and label, (A, Q, Q)."""
         question = (state.weights, matrices)
         counts: FloatArray = reduce(add, self._pool.ask_all(_answer_counts, question))
         return counts
 
 
 class VotedEngine(DaskEngine):
-    """Rows on workers whose votes are seen through annotators' matrices.
-
-    What the votes say of each row is known to its worker, so there is one label code, of all rows.
-    """
+    """Rows on workers with votes, for given matrices of the annotators; there is one label code."""
 
     def __init__(
         self, pool: PartPool, n_features: int, intercept: bool, matrices: FloatArray
@@ -138,7 +135,7 @@ class VotedEngine(DaskEngine):
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        """Measure weights against the votes; `mixing` and `code_weights` say nothing here."""
+        """Return the likelihood of the votes; `mixing` and `code_weights` are ignored."""
         question = (weights, self._matrices)
         measured: LikelihoodPass = reduce(add, self._pool.ask_all(_measure, question))
         return measured
@@ -153,9 +150,9 @@ def _expect(part: VotedPart, question: tuple[FloatArray, FloatArray]) -> Expecta
 
 
 def _scale(part: VotedPart, matrices: FloatArray) -> FloatArray:
-    """Return the weight of all rows, and the sum of the logs of their scales."""
+    """Return the weight of all rows, and the weighted sum of their offsets."""
     weight = part.engine.weights.sum()
-    return np.array([weight, weight * part.through(matrices).offset])
+    return np.array([weight, weight * part.evidence(matrices).offset])
 
 
 def _measure(part: VotedPart, question: tuple[FloatArray, FloatArray]) -> LikelihoodPass:

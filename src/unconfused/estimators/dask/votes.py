@@ -1,6 +1,6 @@
 """Votes of several annotators on the rows of Dask collections.
 
-The client sees which labels occur, and cuts votes and truths as the rows are cut.
+The client sees which labels occur, and splits votes and truths into the blocks of the rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from unconfused._labels import label_array
 from unconfused._typing import Labels
 from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
-from unconfused.estimators.annotators.crowd import collect_votes, refuse_one_class
-from unconfused.estimators.annotators.voted_rows import refuse_no_rows, weighted
+from unconfused.estimators.annotators.crowd import collect_votes, crowd_of, refuse_one_class
+from unconfused.estimators.annotators.voted_rows import refuse_no_rows, row_weights
 from unconfused.estimators.dask.align import cut_like, cut_votes, row_blocks
 from unconfused.estimators.dask.data import (
     check_block_rows,
@@ -32,7 +32,7 @@ from unconfused.estimators.dask.voted_parts import DaskVotes, VotedBlock
 def check_dask_votes(
     estimator: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
 ) -> DaskVotes:
-    """Check what was passed to `fit`; only votes, truths and weights are looked at now."""
+    """Check the input of `fit`; only votes, truths and weights are computed here."""
     import dask
 
     check_columns(estimator, X, reset=True)
@@ -49,18 +49,17 @@ def check_dask_votes(
     classes, annotators, trusted = _classes_of(y, _column(shown), _column(known), estimator)
     refuse_no_rows(noisy_weight, trusted)
     check = dask.delayed(_voted_block, pure=False)
-    starts = np.cumsum([0, *lengths]).astype(int)[:-1].tolist()
     settings = (classes, estimator.missing_label, noisy_weight)
     checked = [
         check(*parts, *settings)
-        for parts in zip(blocks, votes, truths, weights, found, starts, strict=True)
+        for parts in zip(blocks, votes, truths, weights, found, strict=True)
     ]
     rows = lazy_rows(X, checked, lengths)
     return DaskVotes(rows, classes, annotators, intercept=estimator.fit_intercept)
 
 
 def _summary_of(votes: Any, truths: Any, weight: Any) -> tuple[int, float, list[Any], list[Any]]:
-    """Return rows and weight of a block, and the labels and truths it shows, missing ones too."""
+    """Return rows and weight of a block, and its distinct labels and truths, missing ones too."""
     if isinstance(votes, Votes):
         n_rows, shown = votes.n_items, votes.classes.tolist()
     else:
@@ -71,7 +70,7 @@ def _summary_of(votes: Any, truths: Any, weight: Any) -> tuple[int, float, list[
 
 
 def _column(labels: Iterable[list[Any]]) -> Labels:
-    """Join the labels that blocks show, each once; one missing label if there is none."""
+    """Return the distinct labels of all blocks; a missing one if there is none."""
     entries = list(dict.fromkeys(label for block in labels for label in block)) or [None]
     column = np.empty(len(entries), dtype=object)
     column[:] = entries
@@ -101,7 +100,6 @@ def _voted_block(
     y_true: Any,
     weight: Any,
     summary: Any,
-    start: int,
     classes: Labels,
     missing_label: Any,
     noisy_weight: float,
@@ -111,9 +109,8 @@ def _voted_block(
     if n_rows == 0:
         return X, None, np.zeros(0, dtype=np.intp), np.zeros(0)
     refuse_changed_labels(summary, _summary_of(votes, y_true, weight))
-    found, truth = collect_votes(votes, y_true, classes, missing_label, first_row=start)
+    found, truth = collect_votes(votes, y_true, classes, missing_label)
     if found.n_items != n_rows:
         raise ValueError(f"A block of y has {found.n_items} rows where that of X has {n_rows}.")
-    weights = weighted(check_block_weights(weight, n_rows), truth, noisy_weight)
-    assert weights is not None
+    weights = row_weights(check_block_weights(weight, n_rows), crowd_of(found, truth), noisy_weight)
     return check_block_rows(X), found.indicators(), truth, weights

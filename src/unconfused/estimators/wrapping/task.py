@@ -172,7 +172,7 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
     against the majority: they are silent on the same rows, or match the same words, so that the
     model would find what goes together in them, and not the classes.
     """
-    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label, strict=False)
+    votes, truth = collect_votes(y, y_true, settings.classes, settings.missing_label)
     if not is_open(settings.confusion):
         raise ValueError(
             "With votes of several annotators each has a confusion matrix of their own, found "
