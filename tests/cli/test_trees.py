@@ -80,7 +80,9 @@ def test_a_linear_model_stays_where_trees_are_not_clearly_better():
     y = noise.corrupt_labels(truth, noise.symmetric(3, 0.3), random_state=0)
     task = Task("nothing", X, np.arange(600), y)
     settings = modelling.Settings(learner="auto")
-    plan = modelling.make_plan(task, settings)
+    before: list[modelling.Plan] = []
+    plan = modelling.make_plan(task, settings, before.append)
     assert isinstance(plan.learner, unconfused.UnconfusedLogisticRegression) and not plan.notes
+    assert len(before) == 1, "what is known of the columns can be shown before the comparison"
     assert trees.enough_rows(task)
     assert not trees.enough_rows(Task("nothing", X[:99], np.arange(99), y[:99]))

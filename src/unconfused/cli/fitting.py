@@ -21,7 +21,6 @@ from unconfused.cli.output.summary import (
     MOST_NAMES,
     columns_as_dict,
     describe_columns,
-    show_columns,
     summarize,
     suspicious_columns,
 )
@@ -52,7 +51,6 @@ class FittedTask:
         self._caught: list[str] = []
         with warnings_as_notes(self._caught):
             self.task, self.plan = source.open()
-            show_columns(self.plan)
             source.stage("Estimating the confusion matrix")
             estimate = estimate_for_fit(self.task, self.plan, source.settings)
             source.stage(f"Fitting {len(self.task.place):,} rows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -82,7 +82,9 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
     notes += [line for line in dict.fromkeys(said) if line not in notes]
 
 
-def make_plan(task: Task, settings: Settings) -> Plan:
+def make_plan(
+    task: Task, settings: Settings, before_comparing: Callable[[Plan], None] | None = None
+) -> Plan:
     """Build the pipeline for the task's columns; where the learner is left open, compare two."""
     linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
     plan = _plan_for(task, settings, learners.make_learner(task, linear))
@@ -97,6 +99,8 @@ def make_plan(task: Task, settings: Settings) -> Plan:
     boosted = _plan_for(task, settings, learners.make_trees(task, settings), for_trees=True)
     if settings.learner == "trees":
         return boosted
+    if before_comparing is not None:
+        before_comparing(plan)
     words = learners.comparison(task, plan, boosted, settings.seed)
     return plan if words is None else replace(boosted, notes=[words])
 

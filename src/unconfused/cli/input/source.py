@@ -54,13 +54,27 @@ class TaskSource:
         self.files.close()
 
     def open(self) -> tuple[Task, Plan]:
-        """Read the data, and plan the fit."""
+        """Read the data, show what each column was taken for, and plan the fit."""
         from unconfused.cli.model import make_plan
+        from unconfused.cli.output.summary import show_columns
+
+        compared = False
+
+        def before_comparing(plan: Plan) -> None:
+            nonlocal compared
+            compared = True
+            show_columns(plan)
+            self.stage.more(1)
+            self.stage("Comparing a linear model with boosted trees")
 
         if self._is_streamed():
-            return self._open_stream()
-        task = self._whole()
-        return task, make_plan(task, self.settings)
+            task, plan = self._open_stream()
+        else:
+            task = self._whole()
+            plan = make_plan(task, self.settings, before_comparing)
+        if not compared:
+            show_columns(plan)
+        return task, plan
 
     def open_labels(self) -> tuple[Task, Plan | None]:
         """Read the labels only where that suffices to count them; else also plan a fit."""
