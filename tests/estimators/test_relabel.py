@@ -101,7 +101,7 @@ def test_a_class_nobody_is_sure_of_keeps_its_likeliest_rows():
 
 
 def test_a_class_that_would_vanish_ends_the_rounds():
-    def flat(held=None):
+    def flat(held=None, start=None):
         return LikelihoodState(np.array([[1.0], [0.0], [0.0]]), np.eye(3))
 
     codes = np.array([0, 1, 2, 0, 1, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -185,6 +186,8 @@ class LikelihoodFits(SoftmaxClassifier):
         prior_counts: FloatArray | None = None,
         given: FloatArray | None = None,
         metric: Preconditioner | None = None,
+        folds: list[BoolArray] | None = None,
+        fold_fits: Sequence[FloatArray] = (),
     ) -> Relabelling | None:
         """Fit again to the classes that rows probably have (in place); return the rounds."""
         n_rounds = self._most_rounds(seen)
@@ -215,6 +218,8 @@ class LikelihoodFits(SoftmaxClassifier):
             verbose=int(self.verbose),
             given=given,
             may_relax=isinstance(self.l2, str),
+            splits=folds,
+            fold_fits=fold_fits,
         )
         rounds.run(state, n_rounds)
         return rounds

@@ -20,6 +20,7 @@ from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
+from unconfused.estimators.automatic.search import Search
 from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import seen_through
 from unconfused.estimators.relabel.pseudo_labels import Relabelling
@@ -300,11 +301,13 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             self.noisy_weight_, state.interrupted = 0.0, True
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
-            state = settings.run(self._engine_without(data, None), state)
+            engine = self._engine_without(data, None)
+            choice.begin(settings, engine, state)
+            state = settings.run(engine, state)
             # What few trusted rows say of C is no match for what they say of the rows themselves.
             given = known.matrix if known.source == "given" else None
             plain = replace(state)
-            rounds = self._relabel_noisy(data, settings, state, given)
+            rounds = self._relabel_noisy(data, settings, state, given, choice.search)
             if state.calibration is None and last is not None:
                 state.calibrate(last[0], last[1:], self.fit_intercept)
             state = choice.conclude(plain, state, rounds)
@@ -320,6 +323,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         settings: Likelihood,
         state: LikelihoodState,
         given: FloatArray | None,
+        search: Search | None,
     ) -> Relabelling | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
         nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
@@ -328,14 +332,21 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             return None
         fixed = replace(settings, prior_counts=None, verbose=0)
 
-        def fit_without(held: BoolArray) -> LikelihoodState:
+        def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
             # Not from the weights of all rows: from there a fit may not take a single step.
-            start = self._trusted_start(data, KnownConfusion(state.matrix), held)
+            if weights is None:
+                start = self._trusted_start(data, KnownConfusion(state.matrix), held)
+            else:
+                start = LikelihoodState(weights.copy(), state.matrix)
             return fixed.run(self._engine_without(data, held), start)
 
         seen = seen_through(data, state.matrix, self.noisy_weight_)
+        folds = None if search is None else search.rows.folds_of_all(seen.labelled)
+        fits = [] if search is None or folds is None else [fit.weights for fit in search.fits]
         prior_counts = settings.prior_counts
-        return self._relabel(data.X, seen, state, fit_without, prior_counts, given, data.metric)
+        return self._relabel(
+            data.X, seen, state, fit_without, prior_counts, given, data.metric, folds, fits
+        )
 
     def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
         """Fit with one confusion matrix per annotator."""

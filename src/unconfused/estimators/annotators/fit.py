@@ -125,9 +125,10 @@ def _relabel(model: Any, rows: LocalVotes, found: CrowdState) -> None:
     evidence, _ = evidence_of(rows.crowd, found.matrices)
     settings = replace(found.settings, max_iter=int(model.max_iter), verbose=0)
 
-    def fit_without(held: BoolArray) -> LikelihoodState:
-        start = LikelihoodState(0.0 * found.likelihood.weights, found.likelihood.matrix)
-        return settings.run(_engine_without(model, rows, held), start, evidence)
+    def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
+        start = 0.0 * found.likelihood.weights if weights is None else weights
+        state = LikelihoodState(start, found.likelihood.matrix)
+        return settings.run(_engine_without(model, rows, held), state, evidence)
 
     seen = seen_in_votes(evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight)
     seen = replace(seen, trust=np.where(rows.crowd.informed, seen.trust, 0.0))

@@ -47,7 +47,7 @@ from unconfused.estimators.automatic.search import (
 )
 from unconfused.estimators.automatic.shares import outgrown, warn_of_outgrown
 from unconfused.estimators.relabel.pseudo_labels import Relabelling
-from unconfused.solvers.likelihood import LikelihoodState
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 
 @dataclass
@@ -109,9 +109,9 @@ class Choice:
         weight = FIRST_WEIGHT if counted and open_weight and fair else model.noisy_weight_
         penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
         by = rows.every if by_labels else rows.truth
-        best, states = search.best_penalty(Candidate(model.l2_, weight), penalties, by)
+        best, search.fits = search.best_penalty(Candidate(model.l2_, weight), penalties, by)
         if open_weight and by_truth:
-            best = search.choose_weight(best, states, penalties)
+            best = search.choose_weight(best, search.fits, penalties)
             if data.labels.other_labels is None:  # or there are no classes to believe
                 believed, _ = search.best_penalty(Candidate(best.l2, 1.0, True), penalties, by)
                 search.simple.append(believed)
@@ -151,6 +151,21 @@ class Choice:
         model.guessed_confusion_ = guess
         warn_of_guess(guess)
         self.known, self.search = guessed, through or search
+
+    def begin(self, settings: Likelihood, engine: Engine, state: LikelihoodState) -> None:
+        """Start at the mean of the folds' fits (in place) if the objective is lower there.
+
+        What each fold moves the weights by adds up to nothing: their mean is near the optimum.
+        """
+        if self.search is None:
+            return
+        mean = np.mean([fit.weights for fit in self.search.fits], axis=0)
+        here, there = (
+            settings.values(engine, state.matrix, weights, (1.0,))[0]
+            for weights in (state.weights, mean)
+        )
+        if there < here:
+            state.weights = mean
 
     def conclude(
         self, plain: LikelihoodState, state: LikelihoodState, rounds: Relabelling | None
@@ -215,7 +230,7 @@ class Choice:
         judged = search.at_least_own(ours, search.scores[chosen], plain.weights)
         members = [Member(chosen, *judged, lambda: plain, THROUGH_MATRIX)]
         if state.relabelled and rounds is not None:
-            # From other folds than the search's: only the difference counts.
+            # Through another C than the search's, and perhaps of other folds: the gain counts.
             before, first, last = (logs[rows.places] for logs in rounds.out_of_fold)
             gain = rows.losses(first, rows.truth) - rows.losses(before, rows.truth)
             state.uncalibrate(self.model.fit_intercept)

@@ -111,6 +111,9 @@ class Search:
     """The best penalties of labels believed and of trusted rows alone, if these were tried."""
 
     chosen: Candidate | None = None
+    fits: list[LikelihoodState] = field(default_factory=list)
+    """Those of the folds with the best penalty, for others to start at."""
+
     shares: dict[Candidate, float] = field(default_factory=dict)
     """Of candidates in the model that was taken in the end."""
 

@@ -30,8 +30,8 @@ NOT_MADE = (
 )
 """Message for users who asked for rounds."""
 
-FitWithout = Callable[[BoolArray], LikelihoodState]
-"""Fit to the labels without the rows held out."""
+FitWithout = Callable[[BoolArray, FloatArray | None], LikelihoodState]
+"""Fit to the labels without the rows held out, from weights on if there are any."""
 
 FitPseudoLabels = Callable[["PseudoLabels", FloatArray, float, FloatArray], LikelihoodState]
 """Fit to a target, given row weights and a factor on the penalty, from weights on."""
@@ -68,6 +68,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     fit_without, fit_pseudo_labels : fits to the labels, and to what a round makes of them
     intercept : whether the last weight of a class is its intercept
     may_relax : whether rounds may use a weaker penalty than the fit to the labels
+    fold_fits : weights to start at, fitted to the labels without the rows of each fold
     """
 
     X: Rows
@@ -75,6 +76,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     fit_pseudo_labels: FitPseudoLabels
     intercept: bool
     may_relax: bool = False
+    fold_fits: Sequence[FloatArray] = ()
     relaxed: float = field(default=1.0, init=False)
     """What the penalty is multiplied by in rounds."""
 
@@ -82,6 +84,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     """What the label of a row in doubt counts, beside the class of one that is sure."""
 
     _state: LikelihoodState = field(init=False)
+    _held: Sequence[BoolArray] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         """Without an intercept the model could not be given other shares of the classes."""
@@ -172,7 +175,23 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         return target.classes
 
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[FloatArray]:
-        return [_finished(self.fit_without(one)).weights for one in held]
+        fits = [_finished(self.fit_without(out, self._start(out))).weights for out in held]
+        if not self._held:  # the folds come first, then pairs of them
+            self._held, self.fold_fits = held, fits
+        return fits
+
+    def _start(self, held: BoolArray) -> FloatArray | None:
+        """Return weights near those of a fit without some folds, from the fits without one each.
+
+        Every fold moves the weights by about as much, whichever others are left out (the
+        jackknife). Nothing of the rows left out remains in the sum of these moves, to first order.
+        """
+        if not self.fold_fits:
+            return None
+        mean = np.mean(self.fold_fits, axis=0)
+        folds = zip(self.fold_fits, self._held or self.splits or (), strict=True)
+        left_out = [weights for weights, fold in folds if held[fold][0]]
+        return np.asarray(mean + sum(weights - mean for weights in left_out))
 
     def _fit_targets(
         self,

@@ -68,6 +68,7 @@ class Rounds(ABC, Generic[Model, Target]):
     given : C as it was passed, to find out whether mistakes depend on the rows; None not to ask
     moves_shares : whether the classes' shares are calibrated, or only how sure a model is
     n_folds, seed : number of folds, and their seed
+    splits : the rows each fold holds out, if folds are given; None to deal rows by chance
     verbose : how often to report progress
     """
 
@@ -77,6 +78,7 @@ class Rounds(ABC, Generic[Model, Target]):
     moves_shares: bool = True
     n_folds: int = FOLDS
     seed: int = 0
+    splits: list[BoolArray] | None = None
     verbose: int = 0
 
     balanced: bool = field(default=False, init=False)
@@ -197,6 +199,8 @@ class Rounds(ABC, Generic[Model, Target]):
 
     def _folds(self, number: int = 0) -> list[BoolArray]:
         """Return the rows held out by each fold; none where a class is too small to be split."""
+        if self.splits is not None:
+            return self.splits
         codes = self.seen.codes
         n_folds = min(self.n_folds, int(np.bincount(codes).max()))
         if n_folds < 2:

@@ -82,7 +82,6 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     crowd : who voted what, where labels are votes
     recounts : whether annotators' matrices are counted again by what the models say
     n_jobs : folds at a time
-    splits : rows held out by each fold, if these were passed; None to deal rows by chance
     """
 
     X: Any
@@ -92,7 +91,6 @@ class SoftRounds(Rounds[HeldOut, Taught]):
     crowd: Crowd | None = None
     recounts: bool = True
     n_jobs: int | None = None
-    splits: list[BoolArray] | None = None
 
     accepted: Taught | None = field(default=None, init=False)
     """What the last round taught."""
@@ -140,9 +138,6 @@ class SoftRounds(Rounds[HeldOut, Taught]):
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():
             self.prior_counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
-
-    def _folds(self, number: int = 0) -> list[BoolArray]:
-        return super()._folds(number) if self.splits is None else self.splits
 
     def _begin(self, folds: list[BoolArray], judged: Judged) -> None:
         if self.believed is not None:
