@@ -38,10 +38,11 @@ from unconfused.estimators.automatic.search import (
     FEWEST_LABELS,
     USUAL_PENALTY,
     USUAL_ROUNDS,
+    Search,
     penalty_unit,
 )
 from unconfused.estimators.dask.lazy import is_dask
-from unconfused.estimators.relabel.evidence import Evidence
+from unconfused.estimators.relabel.evidence import Evidence, seen_through
 from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels, Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
@@ -176,6 +177,37 @@ class LikelihoodFits(SoftmaxClassifier):
             if 0 < len(kept) < FEWEST_KEPT * len(weight):
                 X, codes, weight = rows_at(X, kept), codes[kept], weight[kept]
         return super()._engine(X, codes, n_codes, weight)
+
+    def _relabel_noisy(
+        self,
+        data: NoisyData,
+        settings: Likelihood,
+        state: LikelihoodState,
+        given: FloatArray | None,
+        search: Search | None,
+    ) -> Relabelling | None:
+        """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
+        nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
+        no_classes = data.labels.other_labels is not None or data.known.all()
+        if not self.relabel or not data.in_memory or nothing_to_mend or no_classes:
+            return None
+        fixed = replace(settings, prior_counts=None, verbose=0)
+
+        def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
+            # Not from the weights of all rows: from there a fit may not take a single step.
+            if weights is not None:
+                start = LikelihoodState(weights.copy(), state.matrix)
+            else:
+                start = self._trusted_start(data, KnownConfusion(state.matrix), held)
+            return fixed.run(self._engine_without(data, held), start)
+
+        seen = seen_through(data, state.matrix, self.noisy_weight_)
+        counted = seen.labelled & (seen.sample_weight > 0)
+        begun = (None, ()) if search is None else search.folds_of_all(counted)
+        prior_counts = settings.prior_counts
+        return self._relabel(
+            data.X, seen, state, fit_without, prior_counts, given, data.metric, *begun
+        )
 
     def _relabel(
         self,

@@ -11,20 +11,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
+from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
 from unconfused.engines.local.blas_threads import blas_threads_for
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
-from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for, is_open
+from unconfused.estimators._noisy import NoisyData, confusion_for, is_open
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
-from unconfused.estimators.automatic.search import Search
 from unconfused.estimators.dask.lazy import is_dask
-from unconfused.estimators.relabel.evidence import seen_through
-from unconfused.estimators.relabel.pseudo_labels import Relabelling
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.likelihood import LikelihoodState
 
 
 class UnconfusedLogisticRegression(LikelihoodFits):
@@ -301,8 +298,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             self.noisy_weight_, state.interrupted = 0.0, True
         if not state.interrupted:
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
-            engine = self._engine_without(data, None)
-            choice.begin(settings, engine, state)
+            choice.begin(settings, engine := self._engine_without(data, None), state)
             state = settings.run(engine, state)
             # What few trusted rows say of C is no match for what they say of the rows themselves.
             given = known.matrix if known.source == "given" else None
@@ -316,37 +312,6 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self._pair_counts = data.pair_counts()
         self._publish(whole, state)
         return self
-
-    def _relabel_noisy(
-        self,
-        data: NoisyData,
-        settings: Likelihood,
-        state: LikelihoodState,
-        given: FloatArray | None,
-        search: Search | None,
-    ) -> Relabelling | None:
-        """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
-        nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
-        no_classes = data.labels.other_labels is not None or data.known.all()
-        if not self.relabel or not data.in_memory or nothing_to_mend or no_classes:
-            return None
-        fixed = replace(settings, prior_counts=None, verbose=0)
-
-        def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
-            # Not from the weights of all rows: from there a fit may not take a single step.
-            if weights is None:
-                start = self._trusted_start(data, KnownConfusion(state.matrix), held)
-            else:
-                start = LikelihoodState(weights.copy(), state.matrix)
-            return fixed.run(self._engine_without(data, held), start)
-
-        seen = seen_through(data, state.matrix, self.noisy_weight_)
-        folds = None if search is None else search.rows.folds_of_all(seen.labelled)
-        fits = [] if search is None or folds is None else [fit.weights for fit in search.fits]
-        prior_counts = settings.prior_counts
-        return self._relabel(
-            data.X, seen, state, fit_without, prior_counts, given, data.metric, folds, fits
-        )
 
     def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
         """Fit with one confusion matrix per annotator."""

@@ -77,17 +77,6 @@ class HeldOutRows:
         mask[self.places[self.fold == fold]] = True
         return mask
 
-    def folds_of_all(self, counted: BoolArray) -> list[BoolArray] | None:
-        """Return the masks of folds that every row is in; None if these rows are a sample.
-
-        `counted` says which rows should be among these. Others, without a label, are dealt evenly.
-        """
-        fold = np.arange(self.n_eligible) % FOLDS
-        fold[self.places] = self.fold
-        judged = np.zeros(self.n_eligible, dtype=bool)
-        judged[self.places] = True
-        return None if (counted & ~judged).any() else [fold == k for k in range(FOLDS)]
-
     def enough(self, which: BoolArray, per_class: int) -> bool:
         """Whether there are at least `per_class` rows of some kind per class, on average."""
         return bool(which.sum() >= per_class * self.evidence.shape[1])
