@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import sorted_classes
-from unconfused._typing import IntArray, Labels
+from unconfused._matrix_labels import own_labels
+from unconfused._typing import Labels
 
 
 def confusion_classes(confusion: Any) -> Labels | None:
@@ -38,41 +39,3 @@ def is_rectangular(confusion: Any) -> bool:
         return False
     shape = np.shape(confusion)
     return (len(shape) == 2 and shape[0] != shape[1]) or confusion_labels(confusion) is not None
-
-
-def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
-    """Return the row and column labels of a DataFrame or estimate; None if it has none."""
-    # Columns first: a frame may have a column named "classes".
-    if not hasattr(confusion, "columns"):
-        if not hasattr(confusion, "classes") or callable(confusion.classes):
-            return None
-        classes, labels = np.asarray(confusion.classes), getattr(confusion, "labels", None)
-        return classes, classes if labels is None else np.asarray(labels)
-    if not hasattr(confusion, "index"):
-        raise ValueError(
-            "This frame has no row labels, so its rows cannot be matched to the classes. Pass "
-            "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
-        )
-    return np.asarray(confusion.index), np.asarray(confusion.columns)
-
-
-def refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
-    """Raise if the names on a side of a matrix are not the classes."""
-    given, wanted = labels.tolist(), classes.tolist()
-    if len(set(given)) != len(given):
-        raise ValueError(f"The {where} of the confusion matrix name a class twice: {given}.")
-    if set(given) == set(wanted):
-        return
-    only_given = [label for label in given if label not in set(wanted)]
-    only_wanted = [label for label in wanted if label not in set(given)]
-    raise ValueError(
-        f"The {where} of the confusion matrix do not match the classes: it has {only_given} "
-        f"which are no classes, and lacks {only_wanted}. Use the same labels, of the same type, "
-        "in the matrix and in the data."
-    )
-
-
-def places_of(labels: Labels, classes: Labels) -> IntArray:
-    """Return where each class stands among labels."""
-    where = {label: place for place, label in enumerate(labels.tolist())}
-    return np.array([where[label] for label in classes.tolist()], dtype=np.intp)

@@ -17,7 +17,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse import issparse
 from scipy.special import ndtri
 
-from unconfused._confusion_names import own_labels, places_of, refuse_other_labels
+from unconfused._matrix_labels import own_labels, places_of, refuse_other_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 ROW_SUM_TOLERANCE = 1e-3

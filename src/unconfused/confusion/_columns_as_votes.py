@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from unconfused._labels import is_missing, label_array
-from unconfused._typing import ArrayLike, FloatArray, Labels
+from unconfused._labels import encode_labels, is_missing, label_array
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion.votes import Votes, votes_from_wide
 
 FEWEST_ROWS = 30
@@ -30,6 +31,31 @@ def columns_as_votes(
     if not sparse.issparse(y):
         _refuse_no_votes(np.asarray(y) if hasattr(y, "columns") else label_array(y), classes)
     return votes_from_wide(y, classes=classes, missing_label=missing_label)
+
+
+def with_truth(
+    votes: Votes,
+    y_true: ArrayLike | None,
+    classes: ArrayLike | None = None,
+    missing_label: Any = "auto",
+) -> tuple[Votes, IntArray]:
+    """Give votes and gold labels common classes; return both coded by them."""
+    gold = label_array([None] * votes.n_items if y_true is None else y_true)
+    if gold.shape != (votes.n_items,):
+        raise ValueError(
+            f"y_true must hold one label per item: {votes.n_items}, not shape {gold.shape}."
+        )
+    named = classes
+    if named is None and len(votes.classes) > 2:
+        # With -1 among three classes or more, someone has already said that it is a class.
+        named = votes.classes if -1 in votes.classes.tolist() else None
+    # Both columns must be as long as the longer one: repeating the shorter changes no class.
+    length = max(len(votes.classes), len(gold))
+    shown = np.resize(votes.classes, length) if len(votes.classes) else np.full(length, None)
+    filled = np.resize(gold, length) if len(gold) else np.full(length, None)
+    encoded = encode_labels(shown, filled, classes=named, missing_label=missing_label)
+    label = encoded.observed[: len(votes.classes)][votes.label]
+    return replace(votes, label=label, classes=encoded.classes), encoded.truth[: len(gold)]
 
 
 def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from unconfused._labels import encode_labels, label_array
 from unconfused._matrix import ConfusionWarning
 from unconfused._text.wrong_labels import Basis, WrongLabels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion._columns_as_votes import columns_as_votes
+from unconfused.confusion._columns_as_votes import columns_as_votes, with_truth
 from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse_uncounted
 from unconfused.confusion.votes import Votes
@@ -149,31 +148,6 @@ def _check_settings(max_iter: int, tol: float, prior_strength: float, smoothing:
     for name, value in named.items():
         if not 0 <= value < np.inf:
             raise ValueError(f"{name} must be a finite number, at least 0; got {value}.")
-
-
-def with_truth(
-    votes: Votes,
-    y_true: ArrayLike | None,
-    classes: ArrayLike | None = None,
-    missing_label: Any = "auto",
-) -> tuple[Votes, IntArray]:
-    """Give votes and gold labels common classes; return both coded by them."""
-    gold = label_array([None] * votes.n_items if y_true is None else y_true)
-    if gold.shape != (votes.n_items,):
-        raise ValueError(
-            f"y_true must hold one label per item: {votes.n_items}, not shape {gold.shape}."
-        )
-    named = classes
-    if named is None and len(votes.classes) > 2:
-        # With -1 among three classes or more, someone has already said that it is a class.
-        named = votes.classes if -1 in votes.classes.tolist() else None
-    # Both columns must be as long as the longer one: repeating the shorter changes no class.
-    length = max(len(votes.classes), len(gold))
-    shown = np.resize(votes.classes, length) if len(votes.classes) else np.full(length, None)
-    filled = np.resize(gold, length) if len(gold) else np.full(length, None)
-    encoded = encode_labels(shown, filled, classes=named, missing_label=missing_label)
-    label = encoded.observed[: len(votes.classes)][votes.label]
-    return replace(votes, label=label, classes=encoded.classes), encoded.truth[: len(gold)]
 
 
 def _warn_of_unlabelled(votes: Votes, truth: IntArray) -> None:

@@ -21,12 +21,12 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused._weights import check_weight
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import (
+    count_pairs,
     divide_rows,
     name_classes,
     refuse_negative,
     refuse_uncounted,
 )
-from unconfused.confusion.trusted import count_pairs
 
 FAR_OFF = 5.0
 """Standard errors beyond which counts and sampling probabilities contradict each other."""

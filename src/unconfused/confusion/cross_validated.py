@@ -18,8 +18,12 @@ from unconfused._labels import MISSING, encode_labels
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused._weights import check_weight
-from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
-from unconfused.confusion.trusted import count_pairs
+from unconfused.confusion.estimate import (
+    ConfusionEstimate,
+    count_pairs,
+    name_classes,
+    refuse_uncounted,
+)
 
 Split = tuple[IntArray, IntArray]
 

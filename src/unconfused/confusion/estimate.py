@@ -15,7 +15,7 @@ from unconfused._matrix import (
     dependent_classes,
 )
 from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
-from unconfused._typing import FloatArray, Labels
+from unconfused._typing import FloatArray, IntArray, Labels
 
 JEFFREYS = 0.5
 """Pseudo-count of the prior behind the credible intervals."""
@@ -219,6 +219,20 @@ class ConfusionEstimate:
         small = len(self.classes) <= MOST_CLASSES_IN_TABLE
         table = [*_table(self.matrix, self.classes)] if small else [f"{len(self.classes)} classes"]
         return "\n".join([*table, self._summary(), self.verdict])
+
+
+def count_pairs(
+    truth: IntArray,
+    observed: IntArray,
+    n_classes: int,
+    weight: FloatArray | None = None,
+    n_labels: int | None = None,
+) -> FloatArray:
+    """Count (true, observed) code pairs, over the rows where neither is missing."""
+    known = (truth >= 0) & (observed >= 0)
+    counts = np.zeros((n_classes, n_classes if n_labels is None else n_labels))
+    np.add.at(counts, (truth[known], observed[known]), 1.0 if weight is None else weight[known])
+    return counts
 
 
 def check_counts(counts: Any, classes: Any) -> tuple[FloatArray, Labels]:

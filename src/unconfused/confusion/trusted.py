@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from unconfused._labels import encode_labels
-from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused._typing import ArrayLike
 from unconfused._weights import check_weight
-from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
+from unconfused.confusion.estimate import (
+    ConfusionEstimate,
+    count_pairs,
+    refuse_negative,
+    refuse_uncounted,
+)
 
 
 def from_trusted(
@@ -49,17 +52,3 @@ def from_trusted(
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no trusted row of that class has a label.")
     return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
-
-
-def count_pairs(
-    truth: IntArray,
-    observed: IntArray,
-    n_classes: int,
-    weight: FloatArray | None = None,
-    n_labels: int | None = None,
-) -> FloatArray:
-    """Count (true, observed) code pairs, over the rows where neither is missing."""
-    known = (truth >= 0) & (observed >= 0)
-    counts = np.zeros((n_classes, n_classes if n_labels is None else n_labels))
-    np.add.at(counts, (truth[known], observed[known]), 1.0 if weight is None else weight[known])
-    return counts

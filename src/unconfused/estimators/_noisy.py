@@ -20,9 +20,8 @@ from unconfused._matrix import (
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._random_sample import warn_unless_random
-from unconfused.confusion.estimate import ConfusionEstimate, is_guess, name_classes
+from unconfused.confusion.estimate import ConfusionEstimate, count_pairs, is_guess, name_classes
 from unconfused.confusion.estimation.pooled import drawn_counts, usual_mistakes
-from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 

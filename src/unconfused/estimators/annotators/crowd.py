@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import label_array
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
-from unconfused.confusion._columns_as_votes import columns_as_votes
+from unconfused.confusion._columns_as_votes import columns_as_votes, with_truth
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd, shrink
-from unconfused.confusion.annotators import with_truth
 from unconfused.confusion.votes import Votes
 from unconfused.engines.base import Engine
 from unconfused.estimators._array_input import like, to_numpy

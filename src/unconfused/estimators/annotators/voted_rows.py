@@ -14,7 +14,6 @@ from unconfused._typing import BoolArray, FloatArray, Labels
 from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.local.engine import LocalEngine
-from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators.annotators.crowd import (
     RowEvidence,
     collect_votes,
@@ -36,7 +35,8 @@ def check_votes(
     crowd = crowd_of(votes, truth, votes.one_sided)
     refuse_no_votes(crowd)
     n_rows = len(truth)
-    given = np.ones(n_rows) if sample_weight is None else checked_weight(sample_weight, n_rows)
+    given = estimator._check_weight(sample_weight, X)
+    given = np.ones(n_rows) if given is None else given
     weight = row_weights(given, crowd, noisy_weight)
     engine = estimator._local_engine(X, np.arange(n_rows), n_rows, weight)
     return LocalVotes(X, votes.classes, votes.annotators, engine, crowd, given, votes.one_sided)

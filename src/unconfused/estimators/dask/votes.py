@@ -13,7 +13,7 @@ import numpy as np
 
 from unconfused._labels import label_array
 from unconfused._typing import Labels
-from unconfused.confusion.annotators import with_truth
+from unconfused.confusion._columns_as_votes import with_truth
 from unconfused.confusion.votes import Votes, votes_from_wide
 from unconfused.estimators.annotators.crowd import collect_votes, crowd_of, refuse_one_class
 from unconfused.estimators.annotators.voted_rows import refuse_no_rows, row_weights

@@ -21,10 +21,9 @@ from unconfused._matrix import ConfusionWarning
 from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split, aligned_columns
-from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimate import ConfusionEstimate, count_pairs
 from unconfused.confusion.estimation.pooled import pooled_estimate
 from unconfused.confusion.estimation.sharpness import sharpened_losses
-from unconfused.confusion.trusted import count_pairs
 from unconfused.estimators._parts import (
     fit_with,
     parameters,
