@@ -132,7 +132,8 @@ class RowAssignment:
         # With a margin, the lead over tied classes counts too.
         contends = ~self._at_zero if self._alpha == 0.0 else np.ones_like(self._at_zero)
         contends[np.argmax(self._at_zero)] = True
-        return np.flatnonzero(contends)
+        # Unsigned: compiled loops check indices that may be negative.
+        return np.flatnonzero(contends).astype(np.uint32)
 
     @property
     def _longest(self) -> float:
@@ -158,6 +159,7 @@ class RowAssignment:
             used_slack=used,
             drift=drift,
             stale=self._stale,
+            n_tied=np.where(self._at_zero, self._at_zero.sum(), 1).astype(np.uint32),
             alpha=self._alpha,
             closeness=self._closeness * scale,
             tie=TIE * scale,

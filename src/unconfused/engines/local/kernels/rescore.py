@@ -75,6 +75,10 @@ class Limits(NamedTuple):
     stale: Any
     """Classes whose weights changed since each slot; the first entry is their number."""
 
+    n_tied: Any
+    """Number of classes with the same weights as each, itself included: more than 1 only at zero
+    weights."""
+
     alpha: float
     """Minimum lead over all other classes for a row to be in a region."""
 
@@ -103,7 +107,7 @@ def rescore(
     n_moved, n_rescored = 0, 0
     for first in range(start, stop, BATCH):
         found = find(state, limits.used_slack, first, min(first + BATCH, stop), chosen)
-        found = overtaken(scorer.classes, state, limits, found)
+        found = overtaken(state, limits, found)
         n_rescored += len(found)
         score_stale(rows, scorer, state, limits.stale, found)
         at = start + n_moved
@@ -136,28 +140,29 @@ def find(state: RowState, used_slack: Any, start: int, stop: int, chosen: Any) -
 
 
 @compiled
-def overtaken(classes: IntArray, state: RowState, limits: Limits, chosen: Any) -> Any:
+def overtaken(state: RowState, limits: Limits, chosen: Any) -> Any:
     """Return the chosen rows that remain after a second check, class by class.
 
     The slack assumes that the runner-up drifted as far as the class that drifted furthest. Here the
     kept score of every class is compared using its own drift. Reading the scores takes a fraction
-    of the time of reading the row.
+    of the time of reading the row. Classes tied with the best one do not count.
     """
     if limits.alpha > 0.0:
         return chosen
     found, closeness, smallest = 0, np.float32(limits.closeness), np.float32(SMALLEST)
     for k in range(len(chosen)):
-        i = chosen[k]
-        b, scores, drift = state.best[i], state.scores[i], limits.drift[state.slot[i]]
+        # Unsigned: indices that may be negative are checked.
+        i = np.uint64(chosen[k])
+        b, scores, drift = np.uint32(state.best[i]), state.scores[i], limits.drift[state.slot[i]]
         # The norm is widened for the rounding of the products. `least` is a lower bound on the
         # best class's score, less all rounding errors; the others are compared by upper bounds.
         norm = np.float32(state.norms[i] * 1.000001)
         least = scores[b] - norm * (drift[b] + closeness) - smallest
-        may_change = not (state.slack[i] > 0.0)
-        for c in classes:
-            may_change |= (not (scores[c] + norm * drift[c] < least)) & (c != b)
+        n_ahead = np.uint32(0)
+        for c in range(len(scores)):
+            n_ahead += np.uint32(not (scores[c] + norm * drift[c] < least))
         chosen[found] = i
-        found += may_change
+        found += (n_ahead > limits.n_tied[b]) | (not (state.slack[i] > 0.0))
     return chosen[:found]
 
 
@@ -205,7 +210,7 @@ def assign(
     region, best, slack, slot, scores, norms = state
     alpha, n_close, n_moved = limits.alpha, 0, 0
     for k in range(len(chosen)):
-        i = chosen[k]
+        i = np.uint64(chosen[k])
         row = scores[i]
         highest, runner_up, first = LOWEST, LOWEST, classes[0]
         # Branchless: which class is best is unpredictable.
