@@ -88,6 +88,7 @@ class LabelScorer:
         *,
         n_jobs: int | None = None,
         probabilities: bool = False,
+        any_folds: bool = False,
     ) -> LabelScores:
         """Score the labels.
 
@@ -98,6 +99,7 @@ class LabelScorer:
             all rows. Rows that no fold tests have scores of 0
         n_jobs : number of folds fitted in parallel
         probabilities : whether `probability` and `power` are needed
+        any_folds : whether other folds of this number do as well, such as those of an automatic fit
         """
         self.X, self.folds, self.n_jobs = X, folds, n_jobs
         model, final = self.estimator, None
@@ -109,16 +111,16 @@ class LabelScorer:
             model, final = _with_choices(model, fitted), final_step(fitted)[0]
         if not self.has_posterior or self._takes_labels_as_clean(final):
             return self._without_matrix(model)
-        # A fit without relabelling has posteriors of one set of folds at most: use ours instead.
-        relabelled = (
+        # A fit without relabelling has posteriors of one set of folds: several rank better.
+        as_good = (
             folds is not None
-            and bool(getattr(final, "relabel_", 1))
+            and (any_folds or bool(getattr(final, "relabel_", 1)))
             and hasattr(final, "cross_fitted_posterior_")
         )
-        if relabelled and not probabilities and not self._must_compare(model):
+        if as_good and not probabilities and not self._must_compare:
             return LabelScores(self._posterior_of_fit(final), "posterior")
         found = self._through_matrix(model)
-        if not relabelled or found.criterion == "self_confidence":
+        if not as_good or found.criterion == "self_confidence":
             return found
         posterior = self._posterior_of_fit(final)
         return found._replace(table=posterior, posterior=posterior)
@@ -126,9 +128,14 @@ class LabelScorer:
     def _posterior_of_fit(self, final: Any) -> FloatArray:
         return aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
 
-    def _must_compare(self, model: Any) -> bool:
-        """Return whether the matrix is a guess that must be tested on held-out labels."""
-        return self.criterion is None and not self.takes_truth and _guesses(model)
+    @property
+    def _must_compare(self) -> bool:
+        """Return whether the matrix is a guess that must be tested on held-out labels.
+
+        A fit that makes the guess itself has tested it.
+        """
+        given = getattr(final_step(self.estimator)[0], "confusion", None)
+        return self.criterion is None and not self.takes_truth and is_guess(given)
 
     def _through_matrix(self, model: Any) -> LabelScores:
         """Score by the posterior, unless C is a guess that predicts labels no better."""
@@ -140,7 +147,7 @@ class LabelScorer:
         calibrated = sharpen(probability, power)
         posterior = posterior_given(calibrated, evidence)
         found = LabelScores(posterior, "posterior", probability, power, posterior)
-        if self._must_compare(model):
+        if self._must_compare:
             plain = self._probability(_unset_matrix(model))
             if not matrix_helps(calibrated, evidence, plain, self.labels.observed, ranked):
                 return found._replace(table=plain, criterion="self_confidence")
