@@ -159,6 +159,12 @@ def test_arguments_in_the_order_of_cleanlab_are_refused():
         confusion.rank_from_probabilities(["a", "b"], [[0.5, 0.5], [0.1, 0.9]])
 
 
+def test_row_numbers_among_the_probabilities_are_named():
+    table = pd.DataFrame({"Unnamed: 0": [0, 1, 2], "a": [0.5, 0.2, 0.1], "b": [0.5, 0.8, 0.9]})
+    with pytest.raises(ValueError, match=r"'Unnamed: 0' of pred_probs holds 2.*row number"):
+        confusion.rank_from_probabilities(table, ["a", "b", "b"])
+
+
 def test_other_values_of_predicts_are_refused():
     with pytest.raises(ValueError, match="predicts"):
         confusion.from_probabilities([[0.5, 0.5]], ["a"], predicts="truth")

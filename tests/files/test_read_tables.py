@@ -244,7 +244,7 @@ def test_names_that_are_no_files(tmp_path):
     refused(tmp_path, "is a folder")
     refused("a\0.csv", "cannot be read|There is no file")
     refused("/dev/null", "not an ordinary file")
-    refused(put(tmp_path / "t.xlsx", "x"), r"extension is not known.*\.parquet")
+    refused(put(tmp_path / "t.xlsx", "x"), r"extension is not known.*\.parquet.*as CSV")
     refused(put(tmp_path / "t.json", "{}"), "one object per line")
     refused(put(tmp_path / "t.parquet.gz", "x"), "unpack")
     path = put(tmp_path / "t.csv", "a\n1\n")

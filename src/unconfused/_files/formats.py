@@ -99,6 +99,7 @@ def find_format(path: Path, chosen: str | None = None) -> tuple[str, str | None]
     found = chosen or (FORMATS.get(endings[-1]) if endings else None)
     if found is None:
         hint = " For JSON, write one object per line into a .jsonl file." * (".json" in endings)
+        hint += " Save a spreadsheet as CSV." * bool({".xlsx", ".xls", ".ods"} & set(endings))
         raise DataFileError(
             f"{path}: the extension is not known. Use {', '.join(FORMATS)}, text also as .gz or "
             f".bz2; or name the format.{hint}"

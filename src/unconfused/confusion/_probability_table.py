@@ -68,7 +68,14 @@ class ProbabilityTable:
         where = "" if start is None else f" (rows from {start} on)"
         if not np.isfinite(table).all():
             raise ValueError(f"pred_probs holds NaN or infinite entries{where}; drop these rows.")
-        sums = table.sum(axis=1)
+        sums, highest = table.sum(axis=1), table.max(axis=0)
+        other = highest > 1 + ROW_SUM_TOLERANCE
+        if np.count_nonzero(other) == 1 and len(highest) > 2:
+            name = self.columns[np.argsort(self.order)][other].item()
+            raise ValueError(
+                f"The column {name!r} of pred_probs holds {highest.max():.6g}, which is not a "
+                "probability. If it is a row number, leave it out."
+            )
         if (table < 0).any() or np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
             raise ValueError(
                 f"pred_probs must hold probabilities that sum to 1 in every row{where}; sums range "

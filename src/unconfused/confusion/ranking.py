@@ -81,15 +81,15 @@ class LabelIssues:
 
     def __repr__(self) -> str:
         """Show the first few."""
-        summary = f"{self.expected_errors:.1f} wrong labels expected"
+        summary, what = f"{self.expected_errors:.1f} wrong labels expected", "wrong"
         if self.criterion == "self_confidence":
-            summary = "ranked by self-confidence"
+            summary, what = "ranked by self-confidence", "score"
         lines = [f"LabelIssues({len(self)} rows, {summary})"]
         first = self[:5]
         columns = first.row, first.observed, first.suggested, first.probability
         for row, observed, suggested, p in zip(*(c.tolist() for c in columns), strict=True):
             rather = "" if suggested == observed else f", rather {suggested!r}"
-            lines.append(f"  row {row}: {observed!r}{rather} (wrong: {p:.3f})")
+            lines.append(f"  row {row}: {observed!r}{rather} ({what}: {p:.3f})")
         return "\n".join([*lines, "  ..."] if len(self) > len(first) else lines)
 
 
@@ -154,7 +154,7 @@ def rank_label_errors(
     >>> y[7] = 2  # was 0
     >>> rank_label_errors(LogisticRegression(max_iter=1000), X, y, random_state=0)[:1]
     LabelIssues(1 rows, ranked by self-confidence)
-      row 7: 2, rather 0 (wrong: 1.000)
+      row 7: 2, rather 0 (score: 1.000)
     """
     if method not in ("auto", "posterior", "self_confidence"):
         raise ValueError(
