@@ -54,15 +54,8 @@ def median_gamma(X: Rows, *, random_state: int | np.random.RandomState | None = 
 
     Parameters
     ----------
-    X : array-like or CSR matrix of shape (n_samples, n_features)
-        Rows without missing values.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, used with more than 1,000 rows.
-
-    Returns
-    -------
-    float
-        The multiplier of the squared distance in the exponent.
+    X : array-like or CSR matrix, rows without missing values
+    random_state : seed of the sample, used with more than 1,000 rows
 
     Examples
     --------
@@ -90,41 +83,23 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        Number of output features. A number larger than the number of training rows is lowered to
-        that, with a warning. ``None`` means 1,000 or the number of rows, whichever is smaller.
-        Components beyond the rank of the kernel are columns of zeros.
-    kernel : {"rbf", "cosine"}, default="rbf"
-        Similarity of two rows: ``exp(-gamma |x - x'|^2)``, or the cosine of their angle (for text).
-    gamma : "median" or float, default="median"
-        Inverse width of the kernel; ``"median"`` uses :func:`median_gamma`. Ignored by
-        ``"cosine"``.
-    exact_limit : int, default=5000
-        Largest number of training rows for the exact computation, whose memory is quadratic and
-        whose time is cubic in the number of rows.
-    unit_norm : bool, default=True
-        Whether to normalize projected rows to Euclidean norm 1. Zero rows stay zero.
-    dtype : numpy dtype, default=numpy.float32
-        Type of the result, ``float32`` or ``float64``; the computation is in ``float64``.
-    random_state : int, RandomState or None, default=None
-        Seed of the rows drawn for the width and for the approximation.
+    n_components : number of output features. More than training rows are lowered to that, with a
+        warning. ``None``: 1,000 or the number of rows, whichever is smaller. Components beyond the
+        rank of the kernel are columns of zeros
+    kernel : similarity of two rows: "rbf", ``exp(-gamma |x - x'|^2)``, or "cosine" (for text)
+    gamma : inverse width of "rbf", a number or "median" (:func:`median_gamma`)
+    exact_limit : largest number of training rows for the exact computation, whose memory is
+        quadratic and whose time is cubic in the number of rows
+    unit_norm : whether to normalize projected rows to Euclidean norm 1. Zero rows stay zero
+    dtype : type of the result, ``float32`` or ``float64``; the computation is in ``float64``
+    random_state : seed of the rows drawn for the width and for the approximation
 
     Attributes
     ----------
-    gamma_ : float
-        The width used.
-    n_components_ : int
-        Number of output features.
-    projector_ : KernelPCA or Pipeline
-        Fitted scikit-learn transformer: ``KernelPCA``, or ``Nystroem`` followed by ``PCA``.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of those features, where they are all strings.
-
-    See Also
-    --------
-    kernel_projection : The same as a function.
+    gamma_ : the inverse width used
+    n_components_ : number of output features
+    projector_ : fitted ``KernelPCA``, or ``Nystroem`` followed by ``PCA``
+    n_features_in_, feature_names_in_ : number and names of the features seen in ``fit``
 
     Examples
     --------
@@ -168,20 +143,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.random_state = random_state
 
     def fit(self, X: Rows, y: object = None) -> Self:
-        """Choose the kernel width and fit the projection.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Training rows, at least two.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        KernelProjection
-            The fitted transformer.
-        """
+        """Choose the kernel width and fit the projection to at least two rows; `y` is ignored."""
         self._validate_params()
         _result_type(self.dtype)
         X = validate_data(
@@ -199,18 +161,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self
 
     def transform(self, X: Rows) -> NDArray[Any]:
-        """Project rows, in batches.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Rows to project.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, `n_components_`)
-            The projected rows, of type ``dtype``.
-        """
+        """Return the projections of rows, (n_samples, `n_components_`), computed in batches."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return _in_batches(
@@ -272,19 +223,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 def kernel_projection(n_components: int | None = None, **parameters: Any) -> KernelProjection:
-    """Return a transformer that projects rows on the leading components of a kernel.
-
-    Parameters
-    ----------
-    n_components : int or None, default=None
-        Number of output features; ``None`` means at most 1,000.
-    **parameters
-        The other parameters of :class:`KernelProjection`.
-
-    Returns
-    -------
-    KernelProjection
-        The unfitted transformer.
+    """Return a :class:`KernelProjection` with these parameters, unfitted.
 
     Examples
     --------

@@ -43,33 +43,22 @@ def make_circle(
 
     Parameters
     ----------
-    n_samples : int, default=1000
-        Number of points.
-    n_classes : int, optional
-        Number of classes. By default the number of `weights`, or 10.
-    margin : float, default=0.025
-        Smallest distance of a point from a decision boundary, or, with ``margin_of="score"``,
+    n_samples : number of points
+    n_classes : number of classes; by default the number of `weights`, or 10
+    margin : smallest distance of a point from a decision boundary or, with ``margin_of="score"``,
         smallest difference between the best and the second-best score, for the weight vectors as
-        returned (`theory.margin` scales them to Frobenius norm 1).
-    margin_of : {"distance", "score"}, default="distance"
-        What the margin is measured by. With ten classes, the default margin leaves a class without
-        points in 7 % of the draws of weight vectors if it is a distance, and in 89 % if it is a
-        difference of scores, which are close where weight vectors are.
-    weights : array-like of shape (n_classes, 2), optional
-        Weight vectors to use, for instance to draw a test set of the same problem.
-    random_state : int, RandomState, Generator or None
-        Seed of the weight vectors and the points.
-    return_weights : bool, default=False
-        Whether to return the weight vectors as well.
+        returned (`theory.margin` scales them to Frobenius norm 1)
+    margin_of : "distance" or "score". With ten classes, the default margin leaves a class without
+        points in 7 % of the draws of weight vectors as a distance, in 89 % as a score
+    weights : (n_classes, 2) weight vectors, for instance to draw a test set of the same problem
+    random_state : seed of the weight vectors and the points
+    return_weights : whether to return the weight vectors as well
 
     Returns
     -------
-    X : ndarray of shape (n_samples, 2)
-        Points of norm 1.
-    y : ndarray of shape (n_samples,)
-        Classes, from 0 to ``n_classes - 1``.
-    weights : ndarray of shape (n_classes, 2)
-        Only with ``return_weights=True``.
+    X : (n_samples, 2), points of norm 1
+    y : (n_samples,), classes from 0 to ``n_classes - 1``
+    weights : (n_classes, 2), only with ``return_weights=True``
 
     Examples
     --------

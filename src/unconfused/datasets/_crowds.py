@@ -167,8 +167,7 @@ def fetch_music_genre(
     Parameters
     ----------
     $data_home
-    subset : {"train", "test", "all"}, default="train"
-        The songs with votes, those without, or the first then the second.
+    subset : "train" (the songs with votes), "test" (those without) or "all"
     $return_X_y
     $as_frame
 
@@ -180,13 +179,6 @@ def fetch_music_genre(
         ``"test"``, also with $votes.
 
     $raises
-
-    Examples
-    --------
-    >>> from unconfused.datasets import fetch_music_genre
-    >>> music = fetch_music_genre()  # doctest: +SKIP
-    >>> music.votes.shape  # doctest: +SKIP
-    (700, 44)
     """
     columns, votes = MUSIC.read(fetch_music_genre, data_home, parts_of(subset), as_frame=as_frame)
     songs = np.array(columns["id"])
@@ -222,8 +214,7 @@ def fetch_sentiment_polarity(
     Parameters
     ----------
     $data_home
-    subset : {"train", "test", "all"}, default="train"
-        The sentences with votes, those without, or the first then the second.
+    subset : "train" (the sentences with votes), "test" (those without) or "all"
     $return_X_y
 
     Returns
@@ -233,13 +224,6 @@ def fetch_sentiment_polarity(
         ``target_names`` and ``DESCR``. Unless the subset is ``"test"``, also with $votes.
 
     $raises
-
-    Examples
-    --------
-    >>> from unconfused.datasets import fetch_sentiment_polarity
-    >>> reviews = fetch_sentiment_polarity()  # doctest: +SKIP
-    >>> reviews.votes.shape  # doctest: +SKIP
-    (4999, 203)
     """
     columns, votes = SENTIMENT.read(fetch_sentiment_polarity, data_home, parts_of(subset))
     texts, truth = np.array(columns["text"], dtype=object), np.array(columns["class"])
@@ -264,8 +248,7 @@ def fetch_youtube_spam(
     Parameters
     ----------
     $data_home
-    subset : {"train", "test", "all"}, default="train"
-        The training comments, the test comments, or the first then the second.
+    subset : "train", "test" or "all", the training comments first
     $return_X_y
 
     Returns
@@ -276,13 +259,6 @@ def fetch_youtube_spam(
         of these columns; ``target_names`` and ``DESCR``.
 
     $raises
-
-    Examples
-    --------
-    >>> from unconfused.datasets import fetch_youtube_spam
-    >>> comments = fetch_youtube_spam()  # doctest: +SKIP
-    >>> comments.votes.shape  # doctest: +SKIP
-    (1586, 10)
     """
     columns, _ = YOUTUBE.read(fetch_youtube_spam, data_home, parts_of(subset))
     return hand_over(
@@ -321,13 +297,6 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
         (two per sentence), ``target_names`` and ``DESCR``.
 
     $raises
-
-    Examples
-    --------
-    >>> from unconfused.datasets import fetch_medical_relations
-    >>> medical = fetch_medical_relations()  # doctest: +SKIP
-    >>> medical.data.shape  # doctest: +SKIP
-    (3984,)
     """
     columns, _ = MEDICAL.read(fetch_medical_relations, data_home, ["cause"])
     distant, crowd = np.array(columns["distant_label"]), np.array(columns["crowd_label"])

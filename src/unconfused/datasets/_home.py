@@ -34,15 +34,12 @@ DataHome: TypeAlias = str | os.PathLike[str] | None
 Loader = TypeVar("Loader", bound=Callable[..., Any])
 
 SHARED_DOCS = {
-    "data_home": """data_home : str, path or None, default=None
-        Folder that contains the sub-folder; None for that in the environment variable
-        ``UNCONFUSED_DATA``, or else one in the user's cache.""",
-    "return_X_y": """return_X_y : bool, default=False
-        Whether to return only ``(data, target)``.""",
-    "as_frame": """as_frame : bool, default=False
-        Whether to return pandas objects.""",
-    "download_if_missing": """download_if_missing : bool, default=True
-        Whether to download missing data rather than raise ``FileNotFoundError``.""",
+    "data_home": """data_home : folder that contains the sub-folder; None for that in the
+        environment variable ``UNCONFUSED_DATA``, or else one in the user's cache""",
+    "return_X_y": "return_X_y : whether to return only ``(data, target)``",
+    "as_frame": "as_frame : whether to return pandas objects",
+    "download_if_missing": """download_if_missing : whether to download missing data rather than
+        raise ``FileNotFoundError``""",
     "raises": """Raises
     ------
     FileNotFoundError
@@ -56,7 +53,7 @@ SHARED_DOCS = {
         ``answers``, the same votes in long form: ``item`` (the row of ``data``), ``annotator`` and
         ``label``""",
 }
-"""What the docstrings of all loaders say alike."""
+"""Parts that the docstrings of the loaders share."""
 
 
 def documented(loader: Loader) -> Loader:
@@ -111,7 +108,7 @@ def parts_of(subset: Subset) -> list[str]:
 
 
 def what_is_missing(folder: Path, names: list[str]) -> str | None:
-    """Say which files were looked for and how to name another folder; None if all are there."""
+    """Return a message about missing files and how to name another folder; None if none is."""
     if all((folder / name).is_file() for name in names):
         return None
     return (

@@ -57,10 +57,8 @@ def fetch_reuters(
     Parameters
     ----------
     $data_home
-    subset : {"train", "test", "all"}, default="train"
-        The earlier stories, the later ones, or the first then the second.
-    n_largest : int or None, default=None
-        Keep only the rows of this many classes, those with the most training rows (ties by name).
+    subset : "train" (the earlier stories), "test" (the later ones) or "all"
+    n_largest : keep only this many classes, those with the most training rows (ties by name)
     $return_X_y
     $download_if_missing
 
@@ -72,13 +70,6 @@ def fetch_reuters(
         ``feature_names`` and ``frame``, which are None.
 
     $raises
-
-    Examples
-    --------
-    >>> from unconfused.datasets import fetch_reuters
-    >>> news = fetch_reuters(n_largest=9)  # doctest: +SKIP
-    >>> news.target_names.shape  # doctest: +SKIP
-    (9,)
     """
     folder = find_data_home(data_home) / "rcv1"
     wanted = parts_of(subset)
@@ -108,10 +99,10 @@ def fetch_reuters(
 
 
 def second_level_topic(code: str) -> str | None:
-    """Name the topic on the second level that a topic is or belongs to; None for the four roots.
+    """Return the ancestor of a topic on the second level, or itself; None for the four roots.
 
-    Codes spell their place: C1511 is below C151, which is below C15, which is below the root CCAT;
-    and the topics below GCAT are G15, with its children, and codes in letters, which have none.
+    C1511 is below C151, which is below C15, which is below the root CCAT; below GCAT are G15, with
+    its children, and codes in letters, which have none.
 
     Examples
     --------
@@ -125,24 +116,12 @@ def second_level_topic(code: str) -> str | None:
 
 
 def one_topic_per_document(topics: Rows, names: Sequence[str]) -> tuple[IntArray, Labels]:
-    """Reduce many topics per document to one class, for the documents where that is possible.
-
-    Every topic counts as its ancestor on the second level of the hierarchy. A document is kept if
-    its topics have exactly one such ancestor.
+    """Return the documents whose topics have one ancestor on the second level, and this ancestor.
 
     Parameters
     ----------
-    topics : array-like or sparse matrix of shape (n_documents, n_topics)
-        Nonzero where a document has a topic.
-    names : sequence of str, of length n_topics
-        The codes of the topics.
-
-    Returns
-    -------
-    rows : ndarray of int
-        The documents kept.
-    labels : ndarray of str
-        Their classes.
+    topics : (n_documents, n_topics), nonzero where a document has a topic
+    names : codes of the topics
 
     Examples
     --------

@@ -81,8 +81,7 @@ def fetch_optdigits(
     Parameters
     ----------
     $data_home
-    subset : {"train", "test", "all"}, default="train"
-        The training rows, the test rows, or the first then the second.
+    subset : "train", "test" or "all", the training rows first
     $return_X_y
     $as_frame
     $download_if_missing
@@ -166,8 +165,7 @@ def fetch_letter(
     Parameters
     ----------
     $data_home
-    subset : {"train", "test", "all"}, default="all"
-        All 20,000 rows; or the split its donors used, the first 16,000 rows and the last 4,000.
+    subset : "all", or the donors' split: "train" (the first 16,000 rows) or "test" (the others)
     $return_X_y
     $as_frame
     $download_if_missing
@@ -179,13 +177,6 @@ def fetch_letter(
         ``target_names`` and ``DESCR``.
 
     $raises
-
-    Examples
-    --------
-    >>> from unconfused.datasets import fetch_letter
-    >>> X, y = fetch_letter(return_X_y=True)  # doctest: +SKIP
-    >>> X.shape  # doctest: +SKIP
-    (20000, 16)
     """
     folder, parts = find_data_home(data_home) / "letter", parts_of(subset)
     missing = what_is_missing(folder, [LETTER.name])
