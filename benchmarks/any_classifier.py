@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from unconfused import UnconfusedClassifier, noise
-from unconfused.estimators.wrapping.base import Base
+from unconfused.estimators.wrapping.base import BaseClassifier
 
 SPENT = {"fit": 0.0, "log_probabilities": 0.0}
 """Seconds in fits and predictions of the classifier."""
@@ -35,8 +35,8 @@ BASES: dict[str, Any] = {
 
 
 def count_time(name: str) -> None:
-    """Let a method of `Base` count the time it takes."""
-    method = getattr(Base, name)
+    """Let a method of `BaseClassifier` count the time it takes."""
+    method = getattr(BaseClassifier, name)
 
     def timed(*arguments: Any) -> Any:
         begun = time.process_time()
@@ -44,7 +44,7 @@ def count_time(name: str) -> None:
         SPENT[name] += time.process_time() - begun
         return found
 
-    setattr(Base, name, timed)
+    setattr(BaseClassifier, name, timed)
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ def test_predicts_the_same(tmp_path, base, rounds):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.label_posterior(X, y), model.label_posterior(X, y))
     assert not hasattr(again, "cross_fitted_posterior_")
-    assert again.taught_ == model.taught_
+    assert again.trained_on_ == model.trained_on_
 
 
 def test_a_guessed_matrix_is_kept(tmp_path):
@@ -50,7 +50,7 @@ def test_a_guessed_matrix_is_kept(tmp_path):
 def test_parts_that_do_not_fit_are_refused(tmp_path):
     X, truth = make_blobs(90, centers=3, random_state=0)
     model = UnconfusedClassifier(RandomForestClassifier(2), C, max_rounds=0).fit(X, truth)
-    first, shift = model._readings[0], model._readings[0].calibration.shift
+    first, shift = model._components[0], model._components[0].calibration.shift
     for part, name, right, wrong in (
         (first, "of", first.of, 1),  # there is one classifier
         (first.calibration, "shift", shift, np.zeros(5)),

@@ -32,8 +32,8 @@ from unconfused.estimators.annotators.crowd import (
 )
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.search import FEWEST_LABELS
-from unconfused.estimators.wrapping.base import Base
-from unconfused.estimators.wrapping.pool import Pool, Reading, pool_models
+from unconfused.estimators.wrapping.average import Average, Component, average_candidates
+from unconfused.estimators.wrapping.base import BaseClassifier
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, RoundError, SoftRounds
 from unconfused.estimators.wrapping.task import Task, given_splits, open_task
 
@@ -54,12 +54,12 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     """Train any classifier on noisy labels, through a confusion matrix.
 
     For models that are not linear: forests, boosted trees, networks, nearest neighbours, or a whole
-    pipeline. The classifier is fitted to the labels out of fold, and its probabilities are
-    calibrated and unmixed through the matrix. With each row's own label, Bayes' rule gives the
-    posterior of its class, to which the classifier is fitted. Further rounds repeat this with
-    better models, as long as held-out labels do not become less likely. In the end the models
-    before and after the rounds, and simple ones where rows are trusted, are averaged by what
-    held-out rows say of them.
+    pipeline. The classifier is fitted to the labels; its out-of-fold probabilities are calibrated
+    and unmixed through the matrix, and with the label of each row Bayes' rule gives the posterior
+    of its class. The classifier is then fitted to these pseudo-labels. Further rounds repeat this
+    with better models, as long as held-out labels do not become less likely. Finally the models
+    before and after the rounds, and one fitted to the trusted rows, are averaged with weights
+    estimated on held-out rows.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
         ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
         1. None: counted on the trusted rows; without any, labels are taken as right. "auto": as
-        None, but without trusted rows estimated from the labels, and used if it makes held-out
-        labels more likely.
+        None, but without trusted rows estimated from the labels, and used as far as it makes
+        held-out labels more likely.
     cv : int, splitter or iterable of splits
         Number of folds: more folds give better out-of-fold predictions and cost more fits. Or
         splits that test every row once, such as for grouped rows.
@@ -94,17 +94,17 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : the sorted classes
-    estimators_ : the fitted classifiers that are averaged, one to four. Their own probabilities are
-        not calibrated, and some are those of labels: use `predict_proba` of this object
+    estimators_ : the fitted classifiers in the average, one to four. Their own probabilities are not
+        calibrated, and some are those of labels: use `predict_proba` of this object
     estimator_ : the one with the largest share
     confusion_ : (Q, Q), the matrix in use, refined or not
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_rounds_ : number of rounds made
     n_fits_ : number of fits of the classifier
-    shares_ : dict, share in the average of the classifier fitted to posteriors ("rounds"), to
-        "labels", to labels and the truth where known ("mixed"; of votes, to majorities), and to
+    shares_ : dict, share in the average of the classifier fitted to pseudo-labels ("rounds"), to
+        "labels", to labels and the truth where known ("mixed"; with votes, to majorities), and to
         "trusted" rows alone
-    taught_ : what `estimator_` was fitted to, as in `shares_`
+    trained_on_ : the training set of `estimator_`, as in `shares_`
     history_ : dict of arrays: `relabelled`, the share of the rows whose class changed in each round
     guessed_confusion_ : ConfusionEstimate, if the matrix was estimated from the labels alone
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), if the labels
@@ -116,16 +116,20 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The average is of logarithms of calibrated probabilities, with the weights that make held-out
-    trusted rows likeliest; with too few of these, held-out labels through the matrix. With "auto"
-    and nothing known, labels are believed unless rounds predict held-out ones beyond chance better.
+    The average is of the logarithms of calibrated probabilities, with the weights that make held-out
+    trusted rows likeliest or, with too few of these, held-out labels through the matrix.
+
+    With "auto" and nothing known, the rounds are used if they predict held-out labels through the
+    estimated matrix clearly better than two models predict them without it: one fitted to the
+    labels, and one fitted to pseudo-labels. Otherwise the classifier is fitted to the labels, without
+    the rows whose label is probably wrong if the second of these models is the better one.
 
     With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round, 4 to the trusted
-    rows and one for each model in the average: at most 30. Posteriors are taught by repeating a
-    row for each class of probability 0.05 or more, so that fits of rounds take somewhat longer.
+    rows and one for each model in the average: at most 30. Pseudo-labels repeat a row for
+    each class of probability 0.05 or more, so that fits of rounds take somewhat longer.
 
-    Ctrl-C ends the rounds: the models of the average are fitted to what they have found so far. An
-    interrupt during these last fits leaves the object as it was before.
+    Ctrl-C ends the rounds, and the average is made of the models so far. An interrupt during its
+    final fits leaves the object as it was before.
 
     Examples
     --------
@@ -162,13 +166,13 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     n_fits_: int
     estimators_: list[Any]
     shares_: dict[str, float]
-    taught_: str
+    trained_on_: str
     history_: dict[str, FloatArray]
     annotators_: Labels
     annotator_confusion_: FloatArray
     annotator_silence_: FloatArray
     guessed_confusion_: ConfusionEstimate
-    _readings: list[Reading] | None
+    _components: list[Component] | None
 
     def __init__(
         self,
@@ -230,7 +234,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         (X,) = indexable(X)
         seed = fold_seed(self.random_state)
         rng = np.random.RandomState(seed)
-        base = Base(seeded(self.estimator, rng), task.classes, seed)
+        base = BaseClassifier(seeded(self.estimator, rng), task.classes, seed)
         splits = given_splits(self.cv, task.first.classes)
         rounds = SoftRounds(
             X=X,
@@ -250,26 +254,26 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = task.classes
         interrupted = False
         try:
-            pool = self._run(task, rounds)
+            average = self._run(task, rounds)
         except KeyboardInterrupt:
             if rounds.at_first is None:  # no model yet
                 raise
-            pool, interrupted = pool_models(rounds, complete=False), True
-        self._publish(task, rounds, pool)
+            average, interrupted = average_candidates(rounds, complete=False), True
+        self._publish(task, rounds, average)
         if interrupted:
             raise FitInterrupted
         return self
 
-    def _run(self, task: Task, rounds: SoftRounds) -> Pool | None:
-        """Make the rounds and average what they find; None if labels are believed."""
+    def _run(self, task: Task, rounds: SoftRounds) -> Average | None:
+        """Make the rounds and average the models; None to fit to the labels as they are."""
         n_rounds = self._most_rounds(task, rounds.n_folds)
-        if task.nothing_to_mend or (task.guesses and not n_rounds):
+        if task.labels_are_true or (task.guesses and not n_rounds):
             return None
         if task.guesses:
             rounds.guess_matrix(FEW_COUNTS)
         with suppress(RoundError):  # the models before it do
             rounds.rounds(n_rounds)
-        return None if rounds.at_first is None else pool_models(rounds)
+        return None if rounds.at_first is None else average_candidates(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:
         if not isinstance(self.max_rounds, str):
@@ -281,26 +285,27 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         others = folds + folds * (folds - 1) // 2 + (folds + 1) * believers + 2
         return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
 
-    def _publish(self, task: Task, rounds: SoftRounds, pool: Pool | None) -> None:
+    def _publish(self, task: Task, rounds: SoftRounds, average: Average | None) -> None:
         """Fit the models of the average, and set the fitted attributes."""
         for name in STALE:
             self.__dict__.pop(name, None)
         n_classes, weight = len(task.classes), task.seen.sample_weight
-        self.shares_, self._readings, taught = {"labels": 1.0}, None, [rounds.first]
+        self.shares_, self._components, training = {"labels": 1.0}, None, [rounds.first]
         posterior = np.eye(n_classes)[task.first.classes]
         matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
-        if pool is not None:
-            self._cross_fitted = pool.found
-        if pool is not None and pool.members:
-            self.shares_, self._readings, taught = pool.shares, pool.readings, pool.training_sets
-            posterior, matrix = pool.found.posterior, pool.seen.matrix
-            if rounds.guessed_counts is not None and matrix is not None:
+        if average is not None:
+            self._cross_fitted, self.shares_ = average.found, average.shares
+            self._components, training = average.components, average.training_sets
+            matrix = matrix if average.matrix is None else average.matrix
+            if average.components is not None:
+                posterior = average.found.posterior
+            if rounds.guessed_counts is not None and average.matrix is not None:
                 self.guessed_confusion_ = ConfusionEstimate(
-                    matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
+                    average.matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
                 )
-        self.estimators_ = [rounds.base.fit(rounds.X, one) for one in taught]
+        self.estimators_ = [rounds.base.fit(rounds.X, one) for one in training]
         self.estimator_ = self.estimators_[0]
-        self.taught_ = max(self.shares_, key=self.shares_.__getitem__)
+        self.trained_on_ = max(self.shares_, key=self.shares_.__getitem__)
         if task.crowd is not None and task.annotators is not None:
             said = task.crowd.majority() if task.rules else posterior
             counted = weight[:, np.newaxis] * said
@@ -322,19 +327,19 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Labels:
         """Predict the true class of every row."""
         check_is_fitted(self)
-        if self._readings is None:
+        if self._components is None:
             return np.asarray(self.estimator_.predict(X))
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every true class for every row, (n, Q)."""
         check_is_fitted(self)
-        base = Base(self.estimator, self.classes_, 0)
+        base = BaseClassifier(self.estimator, self.classes_, 0)
         logs = [base.log_probabilities(one, X) for one in self.estimators_]
-        if self._readings is None:
+        if self._components is None:
             table = np.exp(logs[0])
             return np.asarray(table / table.sum(axis=1, keepdims=True))
-        scores = sum(one.scores(logs[one.of]) for one in self._readings)
+        scores = sum(one.scores(logs[one.of]) for one in self._components)
         return np.asarray(softmax(scores, axis=1))
 
     def predict_log_proba(self, X: Any) -> FloatArray:

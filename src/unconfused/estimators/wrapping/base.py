@@ -1,4 +1,4 @@
-"""Any classifier: fits to soft labels, and log-probabilities."""
+"""Any classifier: training sets of pseudo-labels, fits, and log-probabilities."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ times slower. Compared with 0.01 on Letter, one seed."""
 
 
 @dataclass(frozen=True)
-class Taught:
-    """Training set of a classifier: rows, possibly repeated, each with a class and a weight.
+class TrainingSet:
+    """Rows, possibly repeated, each with a class and a weight.
 
     Parameters
     ----------
@@ -37,47 +37,47 @@ class Taught:
     weight: FloatArray
     classes: IntArray
 
-    def without(self, held: BoolArray) -> Taught:
+    def without(self, held: BoolArray) -> TrainingSet:
         """Leave rows out."""
         kept = ~held[self.rows]
-        return Taught(self.rows[kept], self.codes[kept], self.weight[kept], self.classes)
+        return TrainingSet(self.rows[kept], self.codes[kept], self.weight[kept], self.classes)
 
 
-def hard(codes: IntArray, weight: FloatArray) -> Taught:
-    """Return a training set with one class per row."""
+def hard_labels(codes: IntArray, weight: FloatArray) -> TrainingSet:
+    """Return a training set with one class per row; rows with code -1 or weight 0 are left out."""
     counted = np.flatnonzero((weight > 0) & (codes >= 0))
-    return Taught(counted, codes[counted], weight[counted], codes)
+    return TrainingSet(counted, codes[counted], weight[counted], codes)
 
 
-def soft(posterior: FloatArray, weight: FloatArray) -> Taught:
+def soft_labels(posterior: FloatArray, weight: FloatArray) -> TrainingSet:
     """Return a training set that repeats rows for all probable classes, weighted by probability.
 
     Examples
     --------
-    >>> taught = soft(np.array([[0.97, 0.03], [0.6, 0.4]]), np.array([1.0, 2.0]))
-    >>> taught.rows.tolist(), taught.codes.tolist(), taught.weight.tolist()
+    >>> found = soft_labels(np.array([[0.97, 0.03], [0.6, 0.4]]), np.array([1.0, 2.0]))
+    >>> found.rows.tolist(), found.codes.tolist(), found.weight.tolist()
     ([0, 1, 1], [0, 0, 1], [1.0, 1.2, 0.8])
     """
     least = np.minimum(LEAST, posterior.max(axis=1, keepdims=True))
     kept = np.where((posterior >= least) & (weight > 0)[:, np.newaxis], posterior, 0.0)
     kept *= (weight / np.maximum(kept.sum(axis=1), SMALLEST))[:, np.newaxis]
     rows, codes = np.nonzero(kept)
-    return Taught(rows, codes, kept[rows, codes], posterior.argmax(axis=1))
+    return TrainingSet(rows, codes, kept[rows, codes], posterior.argmax(axis=1))
 
 
-def teach(estimator: Any, posterior: FloatArray, weight: FloatArray) -> Taught:
-    """Return classes of rows in the form that a classifier can learn from.
+def pseudo_labels(estimator: Any, posterior: FloatArray, weight: FloatArray) -> TrainingSet:
+    """Return the training set that makes a classifier learn the posterior of the rows.
 
-    Without sample weights that is each row's likeliest class. Rows in doubt are not left out: their
-    classes would become rarer with every round.
+    A classifier without sample weights gets the likeliest class of each row. Uncertain rows are
+    kept, as their classes would otherwise become rarer with every round.
     """
     if takes_in_fit(estimator, "sample_weight"):
-        return soft(posterior, weight)
-    return hard(np.where(weight > 0, posterior.argmax(axis=1), -1), weight)
+        return soft_labels(posterior, weight)
+    return hard_labels(np.where(weight > 0, posterior.argmax(axis=1), -1), weight)
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseClassifier:
     """An unfitted classifier.
 
     Parameters
@@ -91,15 +91,15 @@ class Base:
     classes: Labels
     seed: int
 
-    def fit(self, X: Any, taught: Taught) -> Any:
+    def fit(self, X: Any, training: TrainingSet) -> Any:
         """Fit a clone; equal weights are not passed."""
-        rows, codes, weight = taught.rows, taught.codes, taught.weight
+        rows, codes, weight = training.rows, training.codes, training.weight
         even = not len(weight) or bool(np.all(weight == weight[0]))
         if not even and not takes_in_fit(self.estimator, "sample_weight"):
             rng = np.random.RandomState(self.seed)
             drawn = rng.choice(len(rows), len(rows), p=weight / weight.sum())
             rows, codes, even = rows[drawn], codes[drawn], True
-        if len(rows) != len(taught.classes) or np.any(rows != np.arange(len(rows))):
+        if len(rows) != len(training.classes) or np.any(rows != np.arange(len(rows))):
             X = _safe_indexing(X, rows)
         return fit_with(
             clone(self.estimator),
@@ -109,23 +109,23 @@ class Base:
         )
 
     def log_probabilities(self, fitted: Any, X: Any) -> FloatArray:
-        """Return log-probabilities of the classes.
+        """Return log-probabilities of the classes, (n, Q).
 
-        Without `predict_proba`, these are the softmax of the decision scores, to be calibrated; a
-        classifier that only predicts classes is taken to be certain of them.
+        Without `predict_proba` they are the log-softmax of the decision scores; a classifier that
+        only predicts classes gives its prediction probability 1. Both are calibrated later.
         """
         met = fitted.classes_
         if hasattr(fitted, "predict_proba"):
             logs = np.log(np.maximum(np.asarray(fitted.predict_proba(X), np.float64), SMALLEST))
         else:
-            logs = _scores(fitted, X, met)
+            logs = _log_scores(fitted, X, met)
         places = encode_labels(met, classes=self.classes, missing_label=None).observed
         full = np.full((len(logs), len(self.classes)), np.log(SMALLEST))
         full[:, places] = logs
         return full
 
 
-def _scores(fitted: Any, X: Any, met: Labels) -> FloatArray:
+def _log_scores(fitted: Any, X: Any, met: Labels) -> FloatArray:
     if hasattr(fitted, "decision_function"):
         scores = np.asarray(fitted.decision_function(X), dtype=np.float64)
         if scores.ndim == 1:

@@ -44,7 +44,7 @@ from unconfused.estimators.annotators.crowd import (
 )
 from unconfused.estimators.annotators.voted_rows import refuse_no_votes
 from unconfused.estimators.relabel.evidence import Evidence, seen_in_votes, seen_through
-from unconfused.estimators.wrapping.base import Taught, hard, teach
+from unconfused.estimators.wrapping.base import TrainingSet, hard_labels, pseudo_labels
 from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_votes
 
 
@@ -67,7 +67,7 @@ class Task:
 
     classes: Labels
     seen: Evidence
-    first: Taught
+    first: TrainingSet
     mixing: FloatArray | None = None
     prior_counts: FloatArray | None = None
     guesses: bool = False
@@ -77,14 +77,14 @@ class Task:
     rules: bool = False
 
     @property
-    def nothing_to_mend(self) -> bool:
-        """Whether every row's class is as it was taught at first."""
+    def labels_are_true(self) -> bool:
+        """Whether every row's class is that of the first training set."""
         if self.seen.known.all():
             return True
         if self.guesses or self.crowd is not None:
             return False
-        believed = self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
-        return believed and not self.trusted.any()
+        same = self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
+        return same and not self.trusted.any()
 
     @property
     def trusted(self) -> BoolArray:
@@ -158,7 +158,7 @@ def task_of_labels(
     return Task(
         labels.classes,
         seen,
-        hard(codes, seen.sample_weight),
+        hard_labels(codes, seen.sample_weight),
         mixed_matrix(matrix, seen, codes),
         counts if refined else None,
         guesses and not data.trusted,
@@ -195,6 +195,6 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
     seen = replace(seen, trust=np.where(crowd.informed, 1.0, 0.0))
     seen = through_votes(seen, crowd, matrices)
     posterior = posterior_given(np.broadcast_to(prior, seen.evidence.shape), seen.evidence)
-    first = teach(settings.estimator, posterior, seen.trust * seen.sample_weight)
+    first = pseudo_labels(settings.estimator, posterior, seen.trust * seen.sample_weight)
     task = Task(votes.classes, seen, first, annotators=votes.annotators, rules=rules)
     return replace(task, crowd=crowd, silent=votes.one_sided)

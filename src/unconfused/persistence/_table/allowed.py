@@ -19,8 +19,8 @@ from unconfused._columns.named import Named
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
-from unconfused.estimators.wrapping.pool import Reading
-from unconfused.estimators.wrapping.soft_rounds import FromLabels
+from unconfused.estimators.wrapping.average import Component
+from unconfused.estimators.wrapping.soft_rounds import LabelUnmixing
 from unconfused.persistence._table.checks import (
     Check,
     Kind,
@@ -77,12 +77,12 @@ _OURS: dict[str, Check] = WIDTH | {
     "annotator_confusion_": numbers("annotators", "*", "*"),
     "annotator_silence_": numbers("annotators", "Q"),
     "estimator_": setting,
-    "taught_": text,
+    "trained_on_": text,
     "n_rounds_": count,
     "n_fits_": count,
     "estimators_": several(setting),
     "shares_": mapping(number),
-    "_readings": optional(several(instance(Reading))),
+    "_components": optional(several(instance(Component))),
     "_state": instance(UMAState, LikelihoodState, OnlineState),
     "_pair_counts": numbers("*", "*"),
     "_order": plain,
@@ -91,12 +91,12 @@ _OURS: dict[str, Check] = WIDTH | {
 
 def _state_agrees(held: Mapping[str, Any]) -> bool:
     """Return whether weights to go on from, and calibrations, are of the right shape."""
-    state, readings = held.get("_state"), held.get("_readings") or []
-    fair = [one.calibration for one in readings]
-    fair += [one.from_labels.calibration for one in readings if one.from_labels is not None]
+    state, components = held.get("_state"), held.get("_components") or []
+    fair = [one.calibration for one in components]
+    fair += [one.unmixing.calibration for one in components if one.unmixing is not None]
     if any(len(one.shift) != len(held["classes_"]) for one in fair):
         return False
-    if any(one.of >= len(held["estimators_"]) for one in readings):
+    if any(one.of >= len(held["estimators_"]) for one in components):
         return False
     if state is None:
         return True
@@ -129,15 +129,15 @@ _PARTS: dict[type, Kind] = {
         | dict.fromkeys(("truth_given_label", "column_rows"), numbers("Q", "Q"))
     ),
     Calibration: Kind({"power": number, "shift": numbers("Q"), "floor": number}, is_part=True),
-    Reading: Kind(
+    Component: Kind(
         {
             "of": count,
             "calibration": instance(Calibration),
-            "from_labels": optional(instance(FromLabels)),
+            "unmixing": optional(instance(LabelUnmixing)),
         },
         is_part=True,
     ),
-    FromLabels: Kind(
+    LabelUnmixing: Kind(
         {"calibration": instance(Calibration), "mixing": numbers("Q", "S")}, is_part=True
     ),
     LabelledConfusion: Kind(

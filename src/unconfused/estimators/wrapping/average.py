@@ -1,0 +1,239 @@
+"""The average of several models of the classes, weighted by held-out rows.
+
+A classifier fitted to the labels, one fitted to pseudo-labels, and one fitted to the trusted rows
+alone are wrong on different rows. Their average is better than each of them, and a bad one gets a
+small weight. Weights are those that make held-out truths likeliest or, without enough of these,
+held-out labels through C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+
+from unconfused._typing import FloatArray
+from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
+from unconfused.confusion.estimation.label_quality import CLEARLY
+from unconfused.confusion.estimation.sharpness import log_chances
+from unconfused.confusion.estimation.stacking import stacked
+from unconfused.estimators.automatic.search import FEWEST_TRUTHS
+from unconfused.estimators.relabel.evidence import Evidence
+from unconfused.estimators.relabel.rounds import SMALLEST
+from unconfused.estimators.relabel.weighted_mean import mean_and_error
+from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
+from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
+
+NEGLIGIBLE = 0.01
+"""A model with a smaller share is left out, and need not be fitted."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that may be part of the average.
+
+    Parameters
+    ----------
+    name : its training set: "rounds" (pseudo-labels), "labels", "mixed" (labels, or majorities of
+        votes, and the truth where known) or "trusted"
+    training : the training set
+    logs : (n, Q), out-of-fold log-probabilities of classes, not influenced by the row's own label
+    latest : (n, Q), the same after the last round
+    calibration : of these, times the weight in the average
+    unmixing : how predicted labels become classes; None if classes are predicted
+    """
+
+    name: str
+    training: TrainingSet
+    logs: FloatArray
+    latest: FloatArray
+    calibration: Calibration
+    unmixing: LabelUnmixing | None = None
+
+    def weighted(self, weight: float) -> Candidate:
+        """Return it with another weight, relative to the one it has."""
+        fair = self.calibration
+        scaled = replace(fair, power=weight * fair.power, shift=weight * fair.shift)
+        return replace(self, calibration=scaled)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A term of the average, computed from the predictions of a fitted classifier.
+
+    Parameters
+    ----------
+    of : number of the classifier
+    calibration : of log-probabilities, times the weight in the average
+    unmixing : how predicted labels become classes; None if classes are predicted
+    """
+
+    of: int
+    calibration: Calibration
+    unmixing: LabelUnmixing | None
+
+    def scores(self, logs: FloatArray) -> FloatArray:
+        """Return the weighted scores of the classes, given the classifier's log-probabilities."""
+        return self.calibration.scores(self.unmixing.logs(logs) if self.unmixing else logs)
+
+
+@dataclass(frozen=True)
+class Average:
+    """Training sets of the classifiers to fit, and how their predictions are averaged.
+
+    Parameters
+    ----------
+    training_sets : of the classifiers, the largest share first
+    shares : of each kind of training set, by name
+    components : terms of the average; None to use the one classifier as it is
+    matrix : C, refined or not; None if there is none, or a guess is not used
+    found : out-of-fold predictions of the rows
+    """
+
+    training_sets: list[TrainingSet]
+    shares: dict[str, float]
+    components: list[Component] | None
+    matrix: FloatArray | None
+    found: CrossFitted
+
+
+def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
+    """Average the models before and after the rounds, and simple ones.
+
+    `complete` says whether simple models that are not fitted yet may be.
+    """
+    assert rounds.judged is not None
+    seen, known = rounds.judged.seen, rounds.seen.known
+    candidates = _candidates(rounds, complete)
+    counted = seen.trust * seen.sample_weight
+    if rounds.label_likelihood is not None:
+        without = _without_guess(rounds, candidates, counted)
+        if without is not None:
+            return without
+    if _enough_truths(rounds):
+        counted = np.where(known, counted, 0.0)
+    rows = counted > 0
+    logs = np.array([log_softmax(m.calibration.scores(m.logs[rows]), axis=1) for m in candidates])
+    weights = stacked(logs, seen.evidence[rows], counted[rows])
+    # How far the scores of classes are moved apart: a model that is sure of nothing adds nothing.
+    parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), SMALLEST)
+    parts[parts < NEGLIGIBLE * parts.sum()] = 0.0
+    parts /= parts.sum()
+    shares = dict.fromkeys((m.name for m in candidates), 0.0)
+    for candidate, part in zip(candidates, parts.tolist(), strict=True):
+        shares[candidate.name] += part
+    kept = [
+        m.weighted(float(w)) for m, w, part in zip(candidates, weights, parts, strict=True) if part
+    ]
+    kept.sort(key=lambda candidate: -shares[candidate.name])
+    training = list({id(m.training): m.training for m in kept}.values())
+    places = {id(one): place for place, one in enumerate(training)}
+    components = [Component(places[id(m.training)], m.calibration, m.unmixing) for m in kept]
+    return Average(training, shares, components, seen.matrix, _cross_fitted(kept, seen))
+
+
+def _enough_truths(rounds: SoftRounds) -> bool:
+    """Whether there are enough truths to compare models by, of more than half of the classes.
+
+    Truths of few classes would favour models that predict these everywhere.
+    """
+    known, n_classes = rounds.seen.known, rounds.seen.evidence.shape[1]
+    truths = rounds.first.classes[known & (rounds.seen.sample_weight > 0)]
+    shown = len(np.unique(truths))
+    return bool(len(truths) >= FEWEST_TRUTHS * n_classes and 2 * shown > n_classes)
+
+
+def _cross_fitted(candidates: Sequence[Candidate], seen: Evidence) -> CrossFitted:
+    """Return the out-of-fold predictions of an average."""
+    probability = softmax(sum(m.calibration.scores(m.latest) for m in candidates), axis=1)
+    unaware = sum(m.calibration.scores(m.logs) for m in candidates)
+    posterior = seen.posterior(probability)
+    return CrossFitted(seen.codes, probability, posterior, np.argmax(unaware, axis=1))
+
+
+def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
+    """List the models: before and after rounds, and simple ones."""
+    assert rounds.at_first is not None and rounds.label_logs is not None
+    first, judged, known = rounds.at_first, rounds.judged, rounds.seen.known
+    found: list[tuple[str, TrainingSet, FloatArray, FloatArray, LabelUnmixing | None]] = []
+    if rounds.last is not None and judged is not None:
+        unaware = rounds.trial or judged
+        found.append(("rounds", rounds.last, unaware.logs, judged.logs, None))
+    if rounds.unmixing is not None:
+        found.append(("labels", rounds.first, first.logs, first.logs, rounds.unmixing))
+    own = "mixed" if known.any() and rounds.crowd is None else "labels"
+    found.append((own, rounds.first, rounds.label_logs, rounds.label_logs, None))
+    if complete:
+        for name, training in _simple_training_sets(rounds).items():
+            with suppress(ValueError):  # too few rows for the classifier
+                logs = rounds.out_of_fold(training)
+                found.append((name, training, logs, logs, None))
+    return [
+        Candidate(name, training, logs, latest, _calibrated(rounds, logs), unmixing)
+        for name, training, logs, latest, unmixing in found
+    ]
+
+
+def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
+    """Return majorities of votes with the truth where known, and known truths alone.
+
+    Majorities, as the first model of votes is already fitted to a consensus.
+    """
+    found = {}
+    if rounds.crowd is not None:
+        share = rounds.crowd.majority()
+        lots = np.random.RandomState(rounds.seed).random_sample(share.shape)
+        likeliest = (share + 1e-6 * lots).argmax(axis=1)
+        found["mixed"] = hard_labels(likeliest, rounds.seen.sample_weight)
+    alone = rounds.first.without(~rounds.seen.known)
+    if len(np.unique(alone.codes)) == rounds.seen.evidence.shape[1]:  # or it knows only some
+        found["trusted"] = alone
+    return found
+
+
+def _calibrated(rounds: SoftRounds, logs: FloatArray) -> Calibration:
+    """Calibrate out-of-fold predictions on the evidence."""
+    assert rounds.judged is not None
+    seen = rounds.judged.seen
+    scale = np.count_nonzero(seen.sample_weight) / max(float(seen.sample_weight.sum()), SMALLEST)
+    weight = scale * seen.trust * seen.sample_weight
+    floor = best_floor(logs, seen.evidence, weight)
+    return calibrate(logs, seen.evidence, weight, floor)
+
+
+def _without_guess(
+    rounds: SoftRounds, candidates: Sequence[Candidate], counted: FloatArray
+) -> Average | None:
+    """Return the classifier to use if held-out labels do not support a guessed C; None if they do.
+
+    They do if rounds predict them through C clearly better than two models predict them without
+    it: one fitted to the labels, and that of the first round. Otherwise classes are as labelled. If
+    the second of these is the better one, rows whose label is probably wrong are left out; with
+    clean labels it is not.
+    """
+    assert rounds.judged is not None and rounds.label_likelihood is not None
+    seen, plain = rounds.judged.seen, rounds.label_likelihood
+    found = _cross_fitted(candidates[-1:], seen)
+    as_labelled = Average([rounds.first], {"labels": 1.0}, None, None, found)
+    if rounds.trial is None:
+        return as_labelled
+    denoised = rounds.likelihood_of_labels(rounds.trial.logs)
+    if candidates[0].name == "rounds":
+        ours = candidates[0]
+        through = log_chances(softmax(ours.calibration.scores(ours.logs), axis=1), seen.evidence)
+        gains = [mean_and_error(through - other, counted) for other in (plain, denoised)]
+        if all(gain > CLEARLY * error for gain, error in gains):
+            return None
+    if counted @ (denoised - plain) <= 0:
+        return as_labelled
+    return replace(as_labelled, training_sets=[_pruned_labels(rounds, found)], matrix=seen.matrix)
+
+
+def _pruned_labels(rounds: SoftRounds, found: CrossFitted) -> TrainingSet:
+    """Return the rows whose label is the likeliest class, or all if a class would be lost."""
+    codes = rounds.first.classes
+    kept = rounds.first.without(found.posterior.argmax(axis=1) != codes)
+    return kept if len(np.unique(kept.codes)) == found.posterior.shape[1] else rounds.first
