@@ -94,8 +94,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : the sorted classes
-    estimators_ : the fitted classifiers in the average, one to four. Their own probabilities are not
-        calibrated, and some are those of labels: use `predict_proba` of this object
+    estimators_ : the fitted classifiers in the average, one to four. Their own probabilities are
+        not calibrated, and some are those of labels: use `predict_proba` of this object
     estimator_ : the one with the largest share
     confusion_ : (Q, Q), the matrix in use, refined or not
     class_prior_ : (Q,), estimated share of each true class among the training rows
@@ -116,13 +116,13 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The average is of the logarithms of calibrated probabilities, with the weights that make held-out
-    trusted rows likeliest or, with too few of these, held-out labels through the matrix.
+    The average is of the logarithms of calibrated probabilities, with the weights that make
+    held-out trusted rows likeliest or, with too few of these, held-out labels through the matrix.
 
     With "auto" and nothing known, the rounds are used if they predict held-out labels through the
     estimated matrix clearly better than two models predict them without it: one fitted to the
-    labels, and one fitted to pseudo-labels. Otherwise the classifier is fitted to the labels, without
-    the rows whose label is probably wrong if the second of these models is the better one.
+    labels, and one fitted to pseudo-labels. Otherwise the classifier is fitted to the labels,
+    without rows whose label is probably wrong if the second of these models is the better one.
 
     With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round, 4 to the trusted
     rows and one for each model in the average: at most 30. Pseudo-labels repeat a row for
