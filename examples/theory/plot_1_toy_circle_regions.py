@@ -37,8 +37,8 @@ RegionsDisplay.from_estimator(believing, X[some], labels[some], ax=axes[0])
 RegionsDisplay.from_estimator(believing, X[some], truth[some], ax=axes[1])
 RegionsDisplay.from_estimator(seeing, X[some], truth[some], ax=axes[2])
 titles = (
-    "Labels, as they were seen",
-    f"Believed: {1 - believing.score(X, truth):.0%} wrong in truth",
+    "Observed labels",
+    f"Labels trusted: {1 - believing.score(X, truth):.0%} wrong",
     f"Unmixed by C: {1 - seeing.score(X, truth):.0%} wrong",
 )
 for ax, title in zip(axes, titles, strict=True):

@@ -87,6 +87,7 @@ class ConvergenceDisplay:
             )
         if np.any(norm > 0):
             self.ax_.set_yscale("log")
+            self.ax_.set_ylim(top=4 * norm.max())  # room for the legend
         if not len(updates):
             self.ax_.text(0.5, 0.5, "no updates", transform=self.ax_.transAxes, ha="center")
         self.ax_.legend(frameon=False, loc="upper right")
