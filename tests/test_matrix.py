@@ -26,7 +26,7 @@ def fit(matrix, y=("a", "b", "c") * 10, **settings):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (C[:2], "which is which is not clear"),
+        (C[:2], "the match is ambiguous"),
         (C[0], "must be square"),
         (np.eye(4), r"4 x 4 but there are 3 classes.*`classes`"),
         (C - [[0, 0, 0.2], [0, 0, 0], [0, 0, 0]], "negative entries"),

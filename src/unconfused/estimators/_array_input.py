@@ -1,7 +1,7 @@
-"""Arrays of other libraries than NumPy, as scikit-learn's array API support has them.
+"""Arrays of libraries other than NumPy, as in scikit-learn's array API support.
 
-They are taken as they are while ``sklearn.set_config(array_api_dispatch=True)`` holds. Labels and
-weights are a column each: they go to NumPy, whatever they come as.
+With ``sklearn.set_config(array_api_dispatch=True)`` rows stay in their library. Labels and weights
+are converted to NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAYOUTS = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sp
 
 
 def array_space(X: Any) -> ArraySpace | None:
-    """Return where an array of another library lives; None for what NumPy and SciPy hold."""
+    """Return namespace and device of an array of another library; None for NumPy and SciPy."""
     if isinstance(X, np.ndarray) or issparse(X) or not get_config()["array_api_dispatch"]:
         return None
     if not hasattr(X, "__array_namespace__") and not hasattr(X, "__dlpack__"):
@@ -38,7 +38,7 @@ def array_space(X: Any) -> ArraySpace | None:
 
 
 def refuse_unusable(X: Any) -> None:
-    """Raise in words where an array of another library cannot be used as it is."""
+    """Raise if an array of another library cannot be used: sparse, or on an unreachable device."""
     if isinstance(X, np.ndarray) or issparse(X):
         return
     kind = type(X).__module__.partition(".")[0]

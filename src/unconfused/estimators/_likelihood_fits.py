@@ -103,7 +103,7 @@ class LikelihoodFits(SoftmaxClassifier):
         self, data: NoisyData, known: KnownConfusion, used: UsedColumns | None
     ) -> LikelihoodState:
         """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
-        if not self._goes_on:
+        if not self._warm_started:
             return self._trusted_start(data, known)
         # A copy: whatever happens before the end, the last fit stays as it was.
         state = replace(self._state, interrupted=False, objective=[*self._state.objective])
@@ -137,17 +137,17 @@ class LikelihoodFits(SoftmaxClassifier):
         engine = self._engine_without(data, None)
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
-        elif not self._goes_on:  # or the last choice is kept
+        elif not self._warm_started:  # or the last choice is kept
             self._unit = penalty_unit(engine)
             self.l2_ = USUAL_PENALTY * self._unit
         return replace(data, metric=preconditioner_of(engine, len(data.labels.classes), self.l2_))
 
     @property
-    def _goes_on(self) -> bool:
+    def _warm_started(self) -> bool:
         return self.warm_start and hasattr(self, "_state")
 
-    def _steadied(self, known: KnownConfusion) -> KnownConfusion:
-        """Draw rows of a C that was counted here towards how all classes err."""
+    def _shrunk(self, known: KnownConfusion) -> KnownConfusion:
+        """Shrink rows of a C that was counted here towards the errors of all classes."""
         if known.source != "trusted" or known.counts is None:
             return known
         counts = steadied_counts(known.counts, MOST_FROM_OTHER_CLASSES)

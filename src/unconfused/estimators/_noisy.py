@@ -1,4 +1,4 @@
-"""From what a user passes to what a solver needs: rows, label codes, a confusion matrix."""
+"""Input of the solvers: rows, label codes, a confusion matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 
 LARGEST_TOTAL = 1e100
-"""Sample weights may add up to this; beyond it, what is calculated from them may not be finite."""
+"""Largest total of the sample weights; beyond it, sums may not be finite."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class NoisyData:
     labels: EncodedLabels
     sample_weight: FloatArray | None
     metric: Preconditioner | None = field(default=None, kw_only=True)
-    """Coordinates for fits of the likelihood, once they were found."""
+    """Preconditioner of the likelihood, once computed."""
 
     unlabelled: FloatArray | None = field(default=None, kw_only=True)
-    """Weights of rows without a label or truth, 0 for others; in `sample_weight` these count 0."""
+    """Weights of rows without a label or truth, 0 for others; in `sample_weight` they are 0."""
 
     @property
     def known(self) -> BoolArray:
@@ -56,7 +56,7 @@ class NoisyData:
     def codes(self) -> IntArray:
         """Label codes: the observed label, or S + the true class where it is known.
 
-        Rows with neither have any code: they count 0.
+        Rows with neither have an arbitrary code and weight 0.
         """
         observed = np.maximum(self.labels.observed, 0)
         if not self.trusted:
@@ -86,13 +86,13 @@ class NoisyData:
         return self
 
     def trusted_rows(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
-        """Return rows, codes, their number and weights where the truth is known and not held."""
+        """Return the trusted rows that are not held out: rows, codes, number of codes, weights."""
         rows = np.flatnonzero(self.known if held is None else self.known & ~held)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return rows_at(self.X, rows), self.codes[rows], self.n_codes, weight
 
     def rows_without(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
-        """Return rows, codes, their number and weights; rows held out count 0."""
+        """Return rows, codes, number of codes and weights, which are 0 for held-out rows."""
         weight = self.sample_weight
         if held is not None:
             weight = np.where(held, 0.0, 1.0 if weight is None else weight)
@@ -101,14 +101,14 @@ class NoisyData:
 
 @dataclass(frozen=True)
 class KnownConfusion:
-    """C in the order of the sorted classes, and what it rests on."""
+    """C in the order of the sorted classes, with the counts behind it and its source."""
 
     matrix: FloatArray
     counts: FloatArray | None = None
     """The (true, observed) counts behind it; None if it was given as known."""
 
-    source: Literal["given", "guessed", "trusted", "believed"] = "given"
-    """Passed as known; estimated without any truth; counted on trusted rows; labels are right."""
+    source: Literal["given", "guessed", "trusted", "identity"] = "given"
+    """Passed as known; estimated without any truth; counted on trusted rows; clean labels."""
 
 
 def encode_noisy(
@@ -158,7 +158,7 @@ def _other_labels(y: Labels, confusion: Any, classes: ArrayLike | None, missing:
     if classes is None or len(shown) != n_labels:
         raise ValueError(
             f"The confusion matrix has {n_classes} rows (classes) and {n_labels} columns (labels), "
-            f"and the labels are {shown.tolist()[:10]}: which is which is not clear. Pass a "
+            f"and the labels are {shown.tolist()[:10]}: the match is ambiguous. Pass a "
             "DataFrame with the classes as its index and the labels as its columns; or an array "
             "with a column for each label that occurs, in sorted order, and name the rows with "
             "`classes`."
@@ -196,15 +196,15 @@ def _warn_of_minus_one(y: Labels, labels: EncodedLabels) -> None:
     if not missing[bare].all():
         n_rows = int(np.count_nonzero(bare & ~missing))
         warnings.warn(
-            f"{n_rows} rows labelled -1 are taken as unlabelled. If so, say it with "
-            "missing_label=-1; if -1 is a class, with `classes` or missing_label=None.",
+            f"{n_rows} rows labelled -1 are taken as unlabelled. Pass missing_label=-1 to confirm; "
+            "if -1 is a class, pass `classes` or missing_label=None.",
             ConfusionWarning,
             stacklevel=6,
         )
 
 
 def refuse_extreme_weights(total: float) -> None:
-    """Raise if weights add up to a number whose square, times rows, could overflow or vanish."""
+    """Raise if the total weight is so large or small that sums could overflow or underflow."""
     if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
         raise ValueError(
             f"The sample weights add up to {total:g}; they should add up to a number between "
@@ -229,33 +229,33 @@ def confusion_for(
     order: ArrayLike | None,
     counts: FloatArray | None = None,
 ) -> KnownConfusion:
-    """Find C: what is passed comes first, then the trusted rows, then labels as they are.
+    """Return C: the matrix passed, or else counted on the trusted rows, or else the identity.
 
-    "auto" is left to the caller where there are no trusted rows: labels are believed here.
-    `counts` are those of the trusted rows gathered so far, if not of these rows alone; a class
-    that has none yet is taken to be mislabelled like the others.
+    "auto" without trusted rows is left to the caller, and is the identity here. `counts` are those
+    of the trusted rows of earlier calls too; a class without any is assumed to have the average
+    error rate.
     """
     classes = data.labels.classes
     if not is_open(confusion):
         matrix = align_confusion(confusion, classes, order, data.labels.other_labels)
         counts = aligned_counts(confusion, classes)
         if counts is not None:
-            # An estimate may be steadier than its counts: as many rows, told apart as it does.
+            # The matrix of an estimate may be shrunk: as many rows, distributed as by the matrix.
             counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
         return KnownConfusion(matrix, counts, "guessed" if is_guess(confusion) else "given")
-    believed = KnownConfusion(np.eye(len(classes)), source="believed")
+    identity = KnownConfusion(np.eye(len(classes)), source="identity")
     if counts is None:
         counts = data.pair_counts()
         unlabelled = (data.labels.observed < 0).all()
         if unlabelled or data.known.all() or not data.trusted:
-            # Either no label goes through C, or all are believed as they are.
-            return believed
+            # Either no label goes through C, or all are taken as clean.
+            return identity
         warn_unless_random(counts, data.labels.observed, data.sample_weight)
         uncounted = ~counts.any(axis=1)
         if uncounted.any() and counts.any():
             _warn_of_uncounted(classes[uncounted])
     if not counts.any():
-        return believed
+        return identity
     matrix = ConfusionEstimate.from_counts(counts, classes).matrix
     matrix = np.where(counts.any(axis=1, keepdims=True), matrix, usual_mistakes(counts))
     return KnownConfusion(matrix, counts, "trusted")
@@ -274,10 +274,10 @@ def _warn_of_uncounted(classes: Labels) -> None:
 def unmixing_for(
     data: NoisyData, confusion: Any, order: ArrayLike | None, counts: FloatArray | None = None
 ) -> Unmixing:
-    """Return the unmixing through the C of `confusion_for`.
+    """Return the unmixing of `confusion_for`.
 
-    The inverse magnifies errors of a matrix counted on few rows per class, so its classes are drawn
-    together as far as the counts allow.
+    The inverse magnifies errors of a matrix counted on few rows per class, so its rows are shrunk
+    towards a common error rate as far as the counts allow.
     """
     known = confusion_for(data, confusion, order, counts)
     matrix, counts = known.matrix, known.counts

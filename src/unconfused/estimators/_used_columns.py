@@ -1,9 +1,7 @@
-"""Columns that no row has an entry in, left out of a fit.
+"""Leave empty columns of sparse rows out of a fit.
 
-Words of a vocabulary that these rows do not use have no say in any score: their weights are 0 and
-stay so (those of a warm start go back to 0, where the penalty would bring them). A fit to a few
-thousand texts can do without most of a large vocabulary, and its vectors of weights are then as
-much shorter.
+Their weights are 0 (also after a warm start, where the penalty would bring them to 0). A few
+thousand texts use a small part of a large vocabulary, which makes the weight vectors shorter.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         """
         self._validate_params()
         stale = ["annotators_", "annotator_confusion_", "annotator_silence_", "_pair_counts"]
-        stale += [] if self._goes_on else ["choice_", "guessed_confusion_"]
+        stale += [] if self._warm_started else ["choice_", "guessed_confusion_"]
         for name in stale:
             self.__dict__.pop(name, None)
         refuse_relabelling(self.relabel, X, self.confusion)
@@ -271,17 +271,17 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     def _fit_labels(self, data: NoisyData) -> Self:
         """Fit to one label per row, and known truths."""
         known = confusion_for(data, self.confusion, self.classes)
-        if known.source == "believed" and hasattr(self, "guessed_confusion_"):
+        if known.source == "identity" and hasattr(self, "guessed_confusion_"):
             known = confusion_for(data, self.guessed_confusion_, self.classes)
-        known = self._steadied(known)
+        known = self._shrunk(known)
         self._warn_of_matrix(data, known)
         whole, used = data.X, UsedColumns.of(data.X)
-        if self._goes_on:
+        if self._warm_started:
             self._refuse_another_problem(data, self._state.weights)
         if used is not None:
             data = replace(data, X=used.take(whole))
         data = self._with_metric(data)
-        last = self._state.calibration if self._goes_on else None
+        last = self._state.calibration if self._warm_started else None
         state = self._first_state(data, known, used)
         self._publish_labels(data.labels)
         choice = Choice(self, data, known)
@@ -300,7 +300,6 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
             choice.begin(settings, engine := self._engine_without(data, None), state)
             state = settings.run(engine, state)
-            # What few trusted rows say of C is no match for what they say of the rows themselves.
             given = known.matrix if known.source == "given" else None
             plain = replace(state)
             rounds = self._relabel_noisy(data, settings, state, given, choice.search)
@@ -317,8 +316,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         """Fit with one confusion matrix per annotator."""
         if not is_open(self.confusion):
             raise ValueError(
-                "With votes of several annotators each has a confusion matrix of their own, found "
-                "by the fit: leave confusion=None."
+                "With votes the fit estimates one confusion matrix per annotator: leave "
+                "confusion=None."
             )
         with blas_threads_for(X):
             found = fit_model_to_votes(self, X, y, y_true, sample_weight)

@@ -70,21 +70,21 @@ class Choice:
     def choose(self) -> None:
         """Choose penalty and weight; guess C if that is asked for and supported, or warn."""
         self.search = self._search(self.known)
-        if self.search is not None and self.known.source == "believed" and not self.data.trusted:
+        if self.search is not None and self.known.source == "identity" and not self.data.trusted:
             self._examine(self.search)
 
     @property
     def _may_guess(self) -> bool:
         """Whether C is to be estimated from noisy labels, if these support it."""
         model, data = self.model, self.data
-        nothing_known = self.known.source == "believed" and not data.trusted and data.in_memory
-        return isinstance(model.confusion, str) and nothing_known and not model._goes_on
+        nothing_known = self.known.source == "identity" and not data.trusted and data.in_memory
+        return isinstance(model.confusion, str) and nothing_known and not model._warm_started
 
     def _search(self, known: KnownConfusion) -> Search | None:
         """Set the penalty and the weight of noisy rows: chosen on held-out rows, if left open."""
         model, data = self.model, self.data
-        open_l2 = isinstance(model.l2, str) and not model._goes_on
-        open_weight = isinstance(model.noisy_weight, str) and not model._goes_on
+        open_l2 = isinstance(model.l2, str) and not model._warm_started
+        open_weight = isinstance(model.noisy_weight, str) and not model._warm_started
         if not isinstance(model.noisy_weight, str):
             refuse_no_rows(float(model.noisy_weight), data.trusted)
             model.noisy_weight_ = float(model.noisy_weight)
@@ -319,5 +319,5 @@ class Choice:
         labels = data.labels
         truth = np.where(held, -1, labels.truth)
         counts = count_pairs(truth, labels.observed, len(labels.classes), data.sample_weight)
-        steadied: KnownConfusion = self.model._steadied(replace(known, counts=counts))
+        steadied: KnownConfusion = self.model._shrunk(replace(known, counts=counts))
         return steadied
