@@ -4,8 +4,8 @@ from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
 from unconfused.engines.choose import make_engine
-from unconfused.engines.local.blas_threads import blas_threads_for, thread_pools
 from unconfused.engines.local.engine import LocalEngine
+from unconfused.engines.local.threads import blas_threads_for, thread_pools
 
 __all__ = [
     "ArrayEngine",

@@ -19,8 +19,8 @@ from unconfused.engines.array_api.likelihood import logarithms, posterior, softm
 from unconfused.engines.base import Engine
 from unconfused.engines.choose import make_engine
 from unconfused.engines.dask.engine import DaskRows
-from unconfused.engines.local.blas_threads import thread_pools
 from unconfused.engines.local.engine import LocalEngine
+from unconfused.engines.local.threads import thread_pools
 from unconfused.estimators._array_input import (
     array_space,
     float_types,

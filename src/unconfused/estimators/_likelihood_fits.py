@@ -23,7 +23,7 @@ from unconfused.confusion.estimation.pooled import (
     steadied_counts,
 )
 from unconfused.engines.base import Engine
-from unconfused.engines.local.blas_threads import n_entries
+from unconfused.engines.local.threads import n_entries
 from unconfused.estimators._array_input import rows_at
 from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators._noisy import KnownConfusion, NoisyData

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
-from unconfused.engines.local.blas_threads import blas_threads_for
+from unconfused.engines.local.threads import blas_threads_for
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
 from unconfused.estimators._noisy import NoisyData, confusion_for, is_open

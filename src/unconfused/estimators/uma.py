@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._confusion_names import confusion_classes
 from unconfused._matrix import Unmixing
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.engines.local.blas_threads import quiet_blas
+from unconfused.engines.local.threads import quiet_blas
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
 from unconfused.estimators._noisy import NoisyData, unmixing_for

@@ -11,8 +11,8 @@ from scipy import sparse
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import assignment, threads, weight_drift
-from unconfused.engines.local.assignment import RowAssignment
+from unconfused.engines.local import assignment, threads
+from unconfused.engines.local.assignment import WINDOW, RowAssignment
 from unconfused.engines.local.threads import RowThreads
 from unconfused.steps import STEPS
 
@@ -195,7 +195,7 @@ def test_most_rows_are_passed_over(storage):
     assignment = RowAssignment(engine, 4, 0.0)
     assignment.restart(np.hstack([means, np.zeros((4, 1))]))
     n_rescored = []
-    for _ in range(2 * weight_drift.WINDOW):
+    for _ in range(2 * WINDOW):
         assignment.move(np.array([0.01, -0.01, 0.0, 0.0]), rng.randn(7))
         n_rescored.append(assignment.n_rescored)
     assert np.mean(n_rescored) < 0.1 * 2000

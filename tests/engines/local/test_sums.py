@@ -183,7 +183,7 @@ def test_few_regions_are_brought_up_to_date(monkeypatch, strategy):
     assert sum(measured) < 0.7 * 10 * 100
 
 
-KERNELS = ["rescore.rescore", "cells.move_rows", "rows.add_rows", "gram.add_products"]
+KERNELS = ["rescore.rescore", "cells.move_rows", "rows.add_rows", "cells.add_products"]
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unconfused.engines.local import weight_drift
-from unconfused.engines.local.weight_drift import WeightDrift, used_slack
+from unconfused.engines.local import assignment
+from unconfused.engines.local.assignment import WeightDrift, used_slack
 
 
 def walk(rng, n_moves, Q, d, scale):
@@ -66,7 +66,7 @@ def test_rows_of_a_forgotten_class_are_not_safe_until_they_are_scored():
 
 
 def test_many_features_leave_room_for_few_directions(monkeypatch):
-    monkeypatch.setattr(weight_drift, "DIRECTION_BYTES", 8 * 100 * 10)
+    monkeypatch.setattr(assignment, "DIRECTION_BYTES", 8 * 100 * 10)
     assert [WeightDrift(2, d).n_slots for d in (1, 100, 10**6)] == [64, 10, 4]
 
 

@@ -225,7 +225,7 @@ class GramSums(SumsOnDemand):
 
     def _apply(self, moves: list[tuple[int, FloatArray, IntArray]]) -> None:
         """Apply moves, each given as (region, mask of its current rows, moved rows)."""
-        from unconfused.engines.local.kernels.gram import Moved, add_products
+        from unconfused.engines.local.kernels.cells import Moved, add_products
 
         engine, n_codes, work = self._engine, self._engine.n_codes, []
         halves = np.zeros((len(moves), n_codes, n_codes))

@@ -1,22 +1,37 @@
-"""Parallel loops over rows."""
+"""Parallel loops over rows, and BLAS limited to one thread beside them.
+
+After a product, OpenBLAS threads busy-wait for some 20 milliseconds and take cores away from the
+loops that follow, which costs a fit that alternates between the two much of its speed-up.
+"""
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import reduce
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, reduce
 from itertools import pairwise
+from numbers import Real
 from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from unconfused.engines.local.rows import Rows
 
 WORTH_A_THREAD = 200_000
 """Minimum number of stored entries per thread: below, a thread costs more than it saves."""
+
+FEW_ENTRIES = 2**22
+"""Entries of rows up to which BLAS threads cost more than they gain: products of such rows take
+less time than threads take to meet, and these wait busily in between."""
+
+_blas_limited = threading.Lock()
 
 
 class RowThreads:
@@ -77,3 +92,41 @@ class RowThreads:
             raise
         for future in futures:
             future.result()
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """Return the loaded thread pools; cached, since the search takes milliseconds."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def quiet_blas() -> Iterator[None]:
+    """Limit BLAS to one thread inside this context.
+
+    The limit is global to the process, so of several concurrent contexts only the first sets and
+    restores it; otherwise the last to exit could restore the limit of 1 set by another.
+    """
+    if not _blas_limited.acquire(blocking=False):
+        yield
+        return
+    try:
+        with thread_pools().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _blas_limited.release()
+
+
+def n_entries(X: Any) -> int:
+    """Return how many entries rows hold, as far as they know it; many if they do not."""
+    if hasattr(X, "nnz"):
+        return int(X.nnz)
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    # Lazy rows may not know their number: NaN in arrays, not even a number in frames.
+    known = len(shape) == 2 and isinstance(shape[0], Real) and shape[0] == shape[0]
+    return int(shape[0] * shape[1]) if known else sys.maxsize
+
+
+def blas_threads_for(X: Any) -> AbstractContextManager[None]:
+    """Return a context that limits BLAS to one thread if the rows are few."""
+    return quiet_blas() if n_entries(X) <= FEW_ENTRIES else nullcontext()
