@@ -215,7 +215,7 @@ def test_learners_go_by_what_the_counts_are_worth():
     audit = confusion.from_audit(some_of_each_label(rng, truth, y, 100), y)
     np.testing.assert_array_equal(aligned_counts(audit, audit.classes), audit.effective_counts)
     X = np.eye(3)[truth] + 0.3 * rng.standard_normal((4000, 3))
-    clf = UnconfusedLogisticRegression(audit).fit(X, y)
+    clf = UnconfusedLogisticRegression(audit, l2=1e-3, relabel=0).fit(X, y)
     assert clf.score(X, truth) > 0.97
     found = UMAClassifier(audit, max_iter=3).fit(X, y).confusion_
     np.testing.assert_allclose(found, audit, rtol=1e-12)
@@ -225,7 +225,7 @@ def test_can_be_saved_in_a_model(tmp_path):
     rng, truth, y = labelled(6, 2000)
     audit = confusion.from_audit(some_of_each_label(rng, truth, y, 40), y)
     X = np.eye(3)[truth] + 0.3 * rng.standard_normal((2000, 3))
-    clf = UnconfusedLogisticRegression(audit, max_iter=20, tol=1e-2).fit(X, y)
+    clf = UnconfusedLogisticRegression(audit, l2=1e-2, relabel=0, tol=1e-2).fit(X, y)
     unconfused.save(clf, tmp_path / "model.unconfused")
     again = unconfused.load(tmp_path / "model.unconfused")
     np.testing.assert_array_equal(again.confusion.effective_counts, audit.effective_counts)

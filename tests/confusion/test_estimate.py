@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits, load_iris
@@ -138,7 +139,8 @@ def test_frames_sparse_rows_and_strings_give_the_same():
     for rows in (pd.DataFrame(X), sparse.csr_matrix(X), sparse.coo_array(X), X.tolist()):
         got = from_cross_validation(model, rows, pd.Series(names), random_state=0)
         np.testing.assert_array_equal(got.counts, expected.counts)
-    two = from_cross_validation(model, X, names, random_state=0, n_jobs=2)
+    with parallel_config(backend="threading"):
+        two = from_cross_validation(model, X, names, random_state=0, n_jobs=2)
     np.testing.assert_array_equal(two.counts, expected.counts)
 
 

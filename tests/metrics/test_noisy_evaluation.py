@@ -77,7 +77,7 @@ TEN = 0.7 * np.eye(10) + 0.03, 0.8 * np.eye(10) + 0.02, np.full(10, 0.1)
 @pytest.mark.parametrize(
     ("case", "n_rows", "n_trusted", "n_counted"),
     [((C, PREDICTS, SHARES), 460, 60, 60), ((C, PREDICTS, SHARES), 1500, 0, 600),
-     (TEN, 2000, 100, 500)],
+     pytest.param(TEN, 2000, 100, 500, marks=pytest.mark.slow)],
     ids=["few trusted rows", "no trusted rows", "ten classes"],
 )  # fmt: skip
 def test_intervals_cover_with_a_counted_confusion(case, n_rows, n_trusted, n_counted):

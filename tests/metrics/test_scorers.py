@@ -28,6 +28,11 @@ from unconfused import (
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "choosing_a_model.md"
 
 
+def likelihood(C, **settings):
+    """Return the likelihood learner with given settings: choosing them takes most of a fit."""
+    return UnconfusedLogisticRegression(C, **{"l2": 1e-3, "relabel": 0, **settings})
+
+
 @pytest.fixture(scope="module")
 def problem():
     return make_problem(n=400, Q=3)
@@ -35,7 +40,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def fitted(problem):
-    return UnconfusedLogisticRegression(problem.C).fit(problem.X, problem.y)
+    return likelihood(problem.C).fit(problem.X, problem.y)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +180,7 @@ def test_truth_reaches_scorers_by_routing(problem, some_truth):
     known = ~np.isnan(some_truth)
     scoring = {"accuracy": metrics.trusted_accuracy, "loss": metrics.trusted_log_loss}
     with config_context(enable_metadata_routing=True):
-        learner = UnconfusedLogisticRegression(problem.C).set_fit_request(y_true=False)
+        learner = likelihood(problem.C).set_fit_request(y_true=False)
         pipeline = make_pipeline(StandardScaler(), learner)
         search = GridSearchCV(
             pipeline,
@@ -201,7 +206,7 @@ def test_truth_is_found_by_row_label_without_routing(problem, some_truth):
     rows = [f"row {i}" for i in range(400)]
     X = pd.DataFrame(problem.X, index=rows).add_prefix("x")
     known = pd.Series(some_truth, index=rows).dropna().astype(int)
-    learner = UnconfusedLogisticRegression(problem.C)
+    learner = likelihood(problem.C)
     scorer = metrics.trusted_accuracy_scorer(known)
     scores = cross_val_score(learner, X, problem.y, cv=KFold(2), scoring=scorer)
     half = learner.fit(X.iloc[200:], problem.y[200:])
@@ -249,7 +254,7 @@ def test_corrected_scorer_takes_the_models_matrix_or_a_given_one(problem, fitted
 
 
 def test_the_matrix_is_found_inside_pipelines_and_searches(problem):
-    inner = GridSearchCV(UnconfusedLogisticRegression(problem.C), {"l2": [1e-3]}, cv=2)
+    inner = GridSearchCV(likelihood(problem.C), {"l2": [1e-3]}, cv=2)
     nested = make_pipeline(StandardScaler(), inner).fit(problem.X, problem.y)
     given = metrics.noisy_log_likelihood_scorer(problem.C)(nested, problem.X, problem.y)
     own = metrics.noisy_log_likelihood(nested, problem.X, problem.y)
@@ -274,9 +279,7 @@ def test_weights_reach_scorers_without_routing(problem):
     }
     weight = np.where(np.arange(400) % 2, 1.0, 2.0)
     for chosen in (scoring, scoring["corrected"]):
-        search = GridSearchCV(
-            UnconfusedLogisticRegression(problem.C), {"l2": [1e-3]}, scoring=chosen, refit=False
-        )
+        search = GridSearchCV(likelihood(problem.C), {"l2": [1e-3]}, scoring=chosen, refit=False)
         search.fit(problem.X, problem.y, sample_weight=weight)
     results = cross_validate(
         UMAClassifier(problem.C), problem.X, problem.y, scoring=scoring["corrected"]
