@@ -29,6 +29,7 @@ from unconfused.confusion.estimation.calibration import Calibration, calibrate, 
 from unconfused.confusion.estimation.sharpness import log_chances
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
+from unconfused.solvers.likelihood import SETTLED
 from unconfused.solvers.progress import Progress
 
 FOLDS = 5
@@ -41,8 +42,9 @@ CLEARLY = 2.0
 standard errors: rounds help more often than not there, and a few truths can tell little of it."""
 
 COUNTS = 5
-"""How often C is counted again after models have judged the rows: each count makes the next one
-better. The likelihood's own C comes from rows its weights were fitted to, and is too kind."""
+"""How often C is counted again after models have judged the rows, unless it has settled before:
+each count makes the next one better. The likelihood's own C comes from rows its weights were fitted
+to, and is too kind."""
 
 FIRST_DOUBT = 0.6
 """Where mistakes depend on the rows, all but this share of the rows is learnt from in the first
@@ -239,7 +241,9 @@ class Rounds(ABC, Generic[Model, Target]):
             counted = self._with_what_was_seen(judged.logs, seen.through(matrix), calibration)
             if loses_a_class(first_rows, seen.noisy_rows_by_class(counted.posterior)):
                 break
-            judged = counted
+            last, judged = judged.seen.matrix, counted
+            if last is not None and np.abs(matrix - last).max() <= SETTLED:
+                break
         return judged
 
     def _trial_targets(self, folds: list[BoolArray]) -> list[Target]:
