@@ -249,7 +249,7 @@ def _refuse_other_spelling(shown: Labels, true_shown: Labels) -> None:
 def _encode_apart(
     y: ArrayLike, y_true: ArrayLike | None, classes: Any, labels: ArrayLike, missing_label: Any
 ) -> EncodedLabels:
-    """Encode labels and truths that have names of their own each."""
+    """Encode observed labels that are not classes ("unsure"), and true labels, which are."""
     seen = encode_labels(y, classes=labels, missing_label=missing_label)
     known = np.full(len(seen.observed), None) if y_true is None else y_true
     truth = encode_labels(known, classes=classes, missing_label=missing_label)

@@ -322,7 +322,7 @@ def warn_if_singular(matrix: FloatArray, classes: Labels) -> None:
 
 
 def _singularity(matrix: FloatArray, classes: Labels) -> str | None:
-    """Say which classes a singular C does not tell apart; None if it is not singular."""
+    """Return in words which classes a singular C does not distinguish; None if it is regular."""
     condition = condition_of(matrix)
     if condition < SINGULAR_BEYOND:
         return None
@@ -375,7 +375,7 @@ def make_unmixing(
 
 
 def warn_if_ill_conditioned(unmixing: Unmixing, classes: Labels) -> None:
-    """Warn of what it costs to undo a C that nearly hides a difference between classes."""
+    """Warn that inverting C inflates standard errors, if it is ill-conditioned."""
     condition = unmixing.condition_number
     if ILL_CONDITIONED_BEYOND < condition < SINGULAR_BEYOND:
         inflation = unmixing.error_inflation

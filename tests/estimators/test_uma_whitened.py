@@ -12,7 +12,7 @@ from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import unmixing_for
 from unconfused.noise import corrupt_labels
 from unconfused.solvers.likelihood import Likelihood
-from unconfused.solvers.uma import all_pairs
+from unconfused.solvers.uma import start
 from unconfused.solvers.uma.regions import adapt_to_regions
 from unconfused.solvers.uma.start import contradicts
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
@@ -77,8 +77,8 @@ def test_moments_of_chunks_add_up(blobs):
     ridges = [Whitening(rows, unmixing).ridge() for rows in (both, whole)]
     assert ridges[0] == pytest.approx(ridges[1])
     clf = UMAClassifier(C)
-    for start in range(0, 600, 200):
-        clf.partial_fit(X[start : start + 200], y[start : start + 200], classes=range(4))
+    for first in range(0, 600, 200):
+        clf.partial_fit(X[first : first + 200], y[first : first + 200], classes=range(4))
     np.testing.assert_allclose(clf._state.moments.second_moment(), whole.second_moment())
 
 
@@ -117,8 +117,8 @@ def test_an_update_of_all_pairs_is_the_shrunken_sum_of_single_ones(monkeypatch):
     problem = make_problem(3, n=120)
     engine, unmixing = LocalEngine(problem.X, problem.y, 4), Unmixing(problem.C)
     weights = np.random.RandomState(1).randn(4, engine.n_features)
-    monkeypatch.setattr(all_pairs, "ROUNDS", 1)
-    found = all_pairs.update_all_pairs(engine, unmixing, weights, None)
+    monkeypatch.setattr(start, "ALL_PAIRS_ROUNDS", 1)
+    found = start.update_all_pairs(engine, unmixing, weights, None)
     rows = np.column_stack([problem.X, np.ones(120)])
     predicted = (rows @ weights.T).argmax(axis=1)
     counts = np.zeros((4, 4))
@@ -141,7 +141,7 @@ def test_an_update_of_all_pairs_is_the_shrunken_sum_of_single_ones(monkeypatch):
 def test_errors_of_an_estimated_matrix_are_not_chased(blobs, monkeypatch):
     X, true, y, C = blobs
     calls = []
-    update = all_pairs.update_all_pairs
+    update = start.update_all_pairs
     monkeypatch.setattr(
         "unconfused.solvers.uma.solver.update_all_pairs",
         lambda *args: calls.append(1) or update(*args),

@@ -68,7 +68,7 @@ class LocalPartition:
         """Bound on the distance of every unmixed sum from its last measured value."""
 
         self._longest = np.zeros((n_classes, n_classes))
-        """What no unmixed sum is longer than, in regions that have not changed since."""
+        """Cauchy-Schwarz bounds on the norms of the unmixed sums; outdated in changed regions."""
 
         self._changed = np.ones(n_classes, dtype=bool)
         self._versions = np.zeros(n_classes, dtype=np.int64)

@@ -28,8 +28,8 @@ WORTH_A_THREAD = 200_000
 """Minimum number of stored entries per thread: below, a thread costs more than it saves."""
 
 FEW_ENTRIES = 2**22
-"""Entries of rows up to which BLAS threads cost more than they gain: products of such rows take
-less time than threads take to meet, and these wait busily in between."""
+"""Stored entries up to which BLAS threads cost more than they gain: a product of such rows takes
+less time than the threads' synchronization."""
 
 _blas_limited = threading.Lock()
 
@@ -118,11 +118,11 @@ def quiet_blas() -> Iterator[None]:
 
 
 def n_entries(X: Any) -> int:
-    """Return how many entries rows hold, as far as they know it; many if they do not."""
+    """Return the number of stored entries of rows; `sys.maxsize` if it is unknown."""
     if hasattr(X, "nnz"):
         return int(X.nnz)
     shape: tuple[Any, ...] = getattr(X, "shape", ())
-    # Lazy rows may not know their number: NaN in arrays, not even a number in frames.
+    # The number of rows of a Dask collection may be unknown: NaN (array) or lazy (frame).
     known = len(shape) == 2 and isinstance(shape[0], Real) and shape[0] == shape[0]
     return int(shape[0] * shape[1]) if known else sys.maxsize
 

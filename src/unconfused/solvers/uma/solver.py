@@ -20,7 +20,6 @@ from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.uma.all_pairs import update_all_pairs
 from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
 from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
 from unconfused.solvers.uma.regions import MOST_CLASSES
@@ -28,6 +27,7 @@ from unconfused.solvers.uma.start import (
     contradicts,
     start_at_likelihood,
     unmixed_discriminant,
+    update_all_pairs,
     with_costs,
 )
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
