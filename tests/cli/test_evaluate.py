@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import KINDS, NOISE, invoke, pets, refused, succeed, succeed_json
+from pets import KINDS, NOISE, SETTINGS, invoke, pets, refused, succeed, succeed_json
 
 from unconfused._columns.row_hash import row_hashes
 from unconfused.review import Verdict, append_verdicts
@@ -94,16 +94,62 @@ def test_what_it_prints(given):
     assert "matrix of C.csv" in told
 
 
-def test_clean_labels_passed_as_noisy_are_noticed(given):
-    assert "add --truth" not in invoke(*given).stderr
-    assert "add --truth truth" in invoke(*given[:-1], "truth").stderr
+def test_clean_labels_passed_as_noisy_are_refused(given):
+    told = refused(*given[:-1], "truth", "--confusion", "C.csv")
+    assert "add --truth truth" in told and "more often than the confusion matrix allows" in told
+    # The matrix of the fit is one of other labels.
+    assert "fitted to the labels in 'kind'" in refused(*given[:-1], "truth")
 
 
-def test_a_matrix_estimated_by_the_fit_is_not_trusted(given, folder):
-    assert "estimated by the fit itself" not in invoke(*given).stderr  # C.csv was given to it
-    succeed("fit", folder / "pets.csv", "--label", "kind", "--truth", "checked", "--l2", "0.001",
-            "--relabel", "0", "-o", folder / "own.skops", "--ignore", "name,remark")  # fmt: skip
-    assert "estimated by the fit itself" in invoke("evaluate", "own.skops", *given[2:]).stderr
+def fitted(folder, name, *options):
+    succeed("fit", folder / "pets.csv", "--label", "kind", *SETTINGS, *options, "-o",
+            folder / name, "--force")  # fmt: skip
+    return name
+
+
+def test_a_matrix_counted_by_the_fit_comes_with_its_sampling_error(given, folder):
+    model = fitted(folder, "own.skops", "--truth", "checked", "--ignore", "name,remark")
+    counted = succeed_json("evaluate", model, *given[2:])
+    assert "counted on the trusted rows" in counted["source"]
+    exact = succeed_json(*given)["accuracy"]
+    width = counted["accuracy"]["high"] - counted["accuracy"]["low"]
+    assert width > exact["high"] - exact["low"]
+    assert counted["accuracy"]["low"] - 0.02 <= right(folder) <= counted["accuracy"]["high"] + 0.02
+
+
+def test_a_guessed_matrix_is_not_trusted(given, folder):
+    model = fitted(folder, "guess.skops", "--ignore", "name,remark,checked")
+    assert "is not known" in refused("evaluate", model, *given[2:])
+
+
+def test_rows_the_model_was_fitted_to_are_noticed(given, folder):
+    model = fitted(folder, "own.skops", "--truth", "checked", "--ignore", "name,remark")
+    known = ("--label", "kind", "--truth", "checked")
+    assert "was fitted to these rows" in invoke("evaluate", model, "pets.csv", *known).stderr
+    assert "was fitted to these rows" not in invoke("evaluate", model, *given[2:]).stderr
+
+
+def test_a_class_without_truths_leaves_values_inside_their_intervals(given):
+    frame = pd.read_csv("test.csv")
+    known = frame["truth"].where((frame["truth"] != "hen") & (frame.index % 10 == 0))
+    frame.assign(some=known).to_csv("some.csv", index=False)
+    found = succeed_json(given[0], given[1], "some.csv", *given[3:], "--truth", "some")
+    for name in ("accuracy", "balanced_accuracy", "macro_precision", "macro_f1"):
+        score = found[name]
+        assert score["low"] <= score["value"] <= score["high"]
+        assert score["low"] > 0.6  # the class that does not occur is no part of the mean
+
+
+def test_advice_names_options_that_exist(given):
+    frame = pd.read_csv("test.csv")
+    frame.loc[3, "truth"] = "newt"
+    frame.to_csv("other.csv", index=False)
+    other = (given[0], given[1], "other.csv", *given[3:])
+    told = refused(*other, "--truth", "truth")
+    assert "newt" in told and "--classes" not in told
+    pd.DataFrame(np.eye(2)).to_csv("two.csv", index=False, header=False)
+    assert "--classes" not in refused(*given, "--confusion", "two.csv")
+    assert "is not a verdict file" in refused(*given, "--truth", "test.csv")
 
 
 def test_refusals(given):

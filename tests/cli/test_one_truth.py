@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from pets import SETTINGS, pets, succeed, succeed_json
 
+from unconfused._columns.row_hash import row_hashes
 from unconfused._report.accuracy import accuracy_words
 from unconfused._report.data import CheckedAccuracy
+from unconfused.review import Verdict, append_verdicts, match_verdicts, read_verdicts, wrong_left
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -39,6 +43,93 @@ def test_fit_report_audit_and_estimate_agree(known):
     else:
         assert fitted["accuracy"] is None
         assert "you gave" not in str(audited) and "Too few rows are checked" in shown
+
+
+def verdicts_on_pets(path):
+    """Write verdicts on 60 rows drawn at random, of which 12 have wrong labels, and 40 others."""
+    table = pets()
+    hashes = row_hashes(table.drop(columns="truth"), ["kind"])
+    wrong = table["kind"] != table["truth"]
+    random = [*table.index[wrong][:12], *table.index[~wrong][:48]]
+    chosen = table.index[wrong][12:52]
+    given = [(row, "random", 0.25) for row in random] + [(row, "suspicion", None) for row in chosen]
+    kind, truth = table["kind"], table["truth"]
+    append_verdicts(path, [
+        Verdict(str(row), hashes[row], kind[row], "label", truth[row], how, chance)
+        for row, how, chance in given
+    ])  # fmt: skip
+    return table, chosen
+
+
+@pytest.mark.slow
+def test_verdicts_tell_the_same_everywhere():
+    table, chosen = verdicts_on_pets("verdicts.csv")
+    given = ("pets.csv", "--label", "kind", "--truth", "verdicts.csv", "--ignore", "checked")
+    fitted = succeed_json("fit", *given, *SETTINGS, "--report", "r.html")["verdict"]
+    assert fitted["wrong_share"] == pytest.approx(0.2)
+    assert "12 carry a wrong label" in fitted["source"]
+    estimated = succeed_json("estimate", *given)["verdict"]
+    audited = succeed_json("audit", *given, *SETTINGS, "-o", "rows.csv")
+    assert estimated["sentence"] == fitted["sentence"]
+    assert audited["verdict"] == fitted["sentence"].removeprefix("About ").rstrip(".")
+    assert fitted["source"] in audited["detail"][0]
+    assert fitted["source"] in " ".join(page_text("r.html").split())
+    checked = match_verdicts(read_verdicts("verdicts.csv"), table.drop(columns="truth"),
+                             table["kind"], leave_out=["kind"])  # fmt: skip
+    left = wrong_left(checked, table["kind"])
+    mended = (len(chosen) + 12) / len(table)
+    assert left.share == pytest.approx(max(0.0, fitted["wrong_share"] - mended))
+
+
+@pytest.mark.slow
+def test_a_crowd_is_as_wrong_by_every_command():
+    table = pets()
+    rng = np.random.RandomState(1)
+    for name, error in (("ann", 0.1), ("bob", 0.3), ("eve", 0.4)):
+        table[name] = table["truth"].where(rng.rand(len(table)) > error, "dog")
+    table.drop(columns=["kind", "checked", "truth"]).to_csv("crowd.csv", index=False)
+    given = ("crowd.csv", "--annotators", "ann,bob,eve")
+    fitted = succeed_json("fit", *given, "--report", "r.html")["verdict"]
+    estimated = succeed_json("estimate", *given)
+    assert estimated["verdict"]["sentence"] == fitted["sentence"]
+    # Without features there is nothing to fit, and votes alone tell.
+    table[["ann", "bob", "eve"]].to_csv("votes.csv", index=False)
+    assert succeed_json("estimate", "votes.csv", *given[1:])["verdict"]["wrong_share"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
+def test_headline_and_table_of_a_report_agree(known):
+    fitted = succeed_json(
+        "fit", "pets.csv", "--label", "kind", *known, *SETTINGS, "--report", "r.html"
+    )
+    data = re.search(r'id="report-data">(.*?)</script>', Path("r.html").read_text(encoding="utf-8"))
+    page = json.loads(data[1])
+    mix_ups = page["confusion"]["mix_ups"]
+    named, verdict = page["classes"], fitted["verdict"]
+    if verdict["true"] is not None:
+        first = mix_ups[0]
+        assert (named[first["true"]], named[first["label"]]) == (verdict["true"], verdict["label"])
+    assert sum(one["rows"] for one in mix_ups) == pytest.approx(page["n_wrong"], rel=0.02)
+    for one in mix_ups:
+        assert one["low"] <= one["chance"] <= one["high"]
+
+
+@pytest.mark.slow
+def test_rows_of_a_report_have_one_number():
+    table = pets().drop(columns="truth")
+    table.loc[:19, "kind"] = None  # skipped, and counted nevertheless
+    table["name"] = [f"p{row}" for row in range(len(table))]
+    table.to_csv("gaps.csv", index=False)
+    given = ("gaps.csv", "--label", "kind", "--id", "name", "--ignore", "checked", *SETTINGS)
+    succeed("fit", *given, "--report", "r.html")
+    succeed("audit", *given, "-o", "rows.csv", "--report", "a.html")
+    for page in ("r.html", "a.html"):
+        rows = re.findall(r'<th scope="row" class="num">(\d+)</th><td><bdi>p(\d+)</bdi>',
+                          Path(page).read_text(encoding="utf-8"))  # fmt: skip
+        assert rows and all(number == name for number, name in rows)
+    rows = pd.read_csv("rows.csv")
+    assert [f"p{row}" for row in rows["row"]] == rows["name"].tolist()
 
 
 @pytest.mark.slow

@@ -119,13 +119,25 @@ def test_text_that_is_not_named_as_such_is_worth_a_note():
     assert "with 160 different values in 200 rows" in said and "name it as text" in said
 
 
-def test_numbers_with_a_stray_word_are_worth_a_note():
+def test_a_stray_word_among_measurements_is_refused_by_its_row():
     frame = make_frame()
     frame["age"] = [str(i % 60) for i in range(N - 1)] + ["old"]
-    _, plan = fitted(frame)
+    with pytest.raises(ColumnError, match="1 of 200 cells, such as 'old' in row 199"):
+        fitted(frame)
+    _, plan = fitted(frame, categories=["age"])
     assert "age" in plan.categories
-    assert "'age' is taken for categories: 199 of 200 cells are numbers, but not 'old'." in (
-        plan.notes
+    _, plan = fitted(frame.assign(age=pd.to_numeric(frame["age"], errors="coerce")))
+    assert "age" in plan.numbers
+
+
+def test_codes_that_are_mostly_numbers_are_worth_a_note():
+    frame = make_frame()
+    frame["code"] = [str(i % 4) for i in range(N - 1)] + ["X"]
+    _, plan = fitted(frame)
+    assert "code" in plan.categories
+    assert (
+        "'code' is taken for categories: 199 of 200 cells are numbers, but not 'X' in row 199."
+        in (plan.notes)
     )
 
 

@@ -1,6 +1,7 @@
 """The numbers of the report: against what is known of problems we made."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
+from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.gather import gather
 from unconfused._report.tables import RowListing
 
@@ -147,6 +149,24 @@ def test_a_guess_that_explains_nothing_does_not_rank():
     assert np.mean(seen[first] != truth[first]) > 1.5 * np.mean(seen != truth)
     wrong = [one.wrong for one in data.rows]
     assert wrong == sorted(wrong, reverse=True)
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_rows_are_ranked_by_what_the_fit_chose(monkeypatch, helps):
+    # Whatever another comparison says, a report tells the story of the fit.
+    monkeypatch.setattr("unconfused._report.judge.matrix_helps", lambda *_: helps)
+    rng = np.random.RandomState(0)
+    rows = rng.standard_normal((500, 3))
+    overlapping = (rows[:, 0] + rng.standard_normal(500) > 0).astype(int)
+    told = {}
+    for name, features, labels in (("used", X[:600], SEEN[:600]), ("not", rows, overlapping)):
+        learner = UnconfusedLogisticRegression("auto", l2=1e-3, relabel=0, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuessedConfusionWarning)
+            model = learner.fit(features, labels)
+        assert hasattr(model, "guessed_confusion_") == (name == "used")
+        told[name] = gather(model, features, labels, random_state=0, sensitivity=False).rows_words
+    assert "self-confidence" not in told["used"] and "self-confidence" in told["not"]
 
 
 def test_truth_the_model_never_saw_beats_a_guess():

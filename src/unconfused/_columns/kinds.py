@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from unconfused._columns.summary import MOST_DISTINCT, ColumnSummary
+from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, ColumnSummary
 
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
@@ -16,12 +16,13 @@ FEWEST_ROWS_FOR_IDS = 20
 ROWS_PER_CATEGORY = 5
 """Mean rows per value below which a column of categories is pointed out."""
 
-MOSTLY = 0.8
-"""Share of numbers from which a column of text is reported as nearly numeric."""
-
 
 class ColumnError(ValueError):
     """The columns of a table are not those that are needed; the message names them."""
+
+
+class NoFeaturesError(ColumnError):
+    """No column is left to learn from."""
 
 
 @dataclass
@@ -61,7 +62,7 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
         _place(plan, summary)
     if not plan.used:
         why = " ".join(plan.in_words())
-        raise ColumnError(f"No column is left to learn from. {why}".strip())
+        raise NoFeaturesError(f"No column is left to learn from. {why}".strip())
     return plan
 
 
@@ -164,6 +165,13 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
     if looks_like_text(summary):
         plan.text.append(name)
         return
+    if _enough(summary) and summary.is_spoilt:
+        raise ColumnError(
+            f"The column {name!r} holds numbers, except for {present - summary.n_numeric:,} of "
+            f"{present:,} cells, such as {_short(summary.odd)} in row {summary.odd_row}. Empty "
+            "these cells to have them treated as missing; if the numbers are codes, name it as "
+            "categories."
+        )
     hint = " To learn from its words, name it as text." * (summary.n_spaced > 0.5 * present)
     if summary.levels is None:
         plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
@@ -181,7 +189,7 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         assert summary.odd is not None
         plan.notes.append(
             f"{name!r} is taken for categories: {summary.n_numeric} of {present} cells are "
-            f"numbers, but not {_short(summary.odd)}."
+            f"numbers, but not {_short(summary.odd)} in row {summary.odd_row}."
         )
 
 

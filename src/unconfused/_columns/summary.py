@@ -24,6 +24,13 @@ two or three."""
 COMMA_NUMBER = r"\s*[+-]?\d[\d.]*(,\d+)+\s*"
 """A number as many spreadsheets write it: 3,14 or 1.000,5 or 1,000."""
 
+MOSTLY = 0.8
+"""Share of numbers from which a column of words is pointed out as nearly numeric."""
+
+NUMBERS_PER_WORD = 5
+"""Different numbers per different word from which such a column is one of measurements: a column of
+codes has more words, or fewer numbers."""
+
 FEW_NUMBERS = 1000
 """Different numbers that are remembered; more of them are measurements."""
 
@@ -43,7 +50,7 @@ class ColumnSummary:
     n_words : words of all cells
     n_numeric : words that are numbers
     n_comma : words that are numbers but for a comma: '3,14' or '1,000'
-    odd : the first word that is none
+    odd, odd_row : the first word that is no number, and its row
 
     Examples
     --------
@@ -66,6 +73,7 @@ class ColumnSummary:
     n_numeric: int = 0
     n_comma: int = 0
     odd: str | None = None
+    odd_row: Any = None
     _kinds: set[Kind] = field(default_factory=set)
     _whole: bool = True
     _whole_numbers: list[Any] = field(default_factory=list)
@@ -109,7 +117,7 @@ class ColumnSummary:
         self.n_numeric += int(numeric.sum())
         self.n_comma += int(words.str.fullmatch(COMMA_NUMBER).sum())
         if self.odd is None and not numeric.all():
-            self.odd = words[~numeric].iloc[0]
+            self.odd, self.odd_row = words[~numeric].iloc[0], words.index[~numeric][0]
         if self.levels is not None:
             self.levels.update(words.value_counts(sort=False).to_dict())
             if len(self.levels) > MOST_DISTINCT:
@@ -145,6 +153,16 @@ class ColumnSummary:
     def is_unique(self) -> bool:
         """Whether no word occurs twice; false if there were too many to remember."""
         return self.levels is not None and len(self.levels) == self.n_present
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether these are measurements but for a few words, such as 'unknown'."""
+        if self.n_numeric == self.n_present or self.n_numeric < MOSTLY * self.n_present:
+            return False
+        if self.levels is None:
+            return True
+        words = sum(1 for level in self.levels if not is_number(str(level)))
+        return len(self.levels) - words >= NUMBERS_PER_WORD * words
 
     @property
     def is_text(self) -> bool:
@@ -194,6 +212,15 @@ def cells_as_text(column: Any, missing: Any = np.nan) -> Any:
     texts = np.empty(len(column), dtype=object)
     texts[:] = [missing if absent else _as_written(cell) for cell, absent in cells]
     return pd.Series(texts, index=column.index, dtype=object)
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_written(cell: Any) -> str:

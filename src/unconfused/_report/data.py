@@ -56,9 +56,9 @@ class MixUp:
 class Confusion:
     """C for the classes shown, with intervals where it was counted.
 
-    `shown` are places in `ReportData.classes`, `rows` the rows to expect in each cell; `source` and
-    `quality` say where the matrix comes from and whether it is good enough. `whole` is the matrix
-    of all classes, where only some are shown.
+    `shown` are places in `ReportData.classes`, `rows` how many rows (or answers: the `unit`) to
+    expect in each cell; `source` and `quality` say where the matrix comes from and whether it is
+    good enough. `whole` is the matrix of all classes, where only some are shown.
     """
 
     shown: list[int]
@@ -71,6 +71,7 @@ class Confusion:
     quality: str
     condition_number: float
     whole: list[list[float]] = field(default_factory=list)
+    unit: str = "row"
 
 
 @dataclass(frozen=True)

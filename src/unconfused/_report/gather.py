@@ -80,7 +80,7 @@ def gather(
         class_values=[str(name) for name in case.classes.tolist()],
         verdict=_headline(source, judged, accuracy),
         accuracy=accuracy,
-        confusion=confusion_of(source, judged),
+        confusion=confusion_of(source, case),
         mix=mix_of(judged),
         rows=rows_of(judged, listing),
         rows_words=_rows_words(judged, source, cross_fit),
@@ -118,7 +118,7 @@ def _headline(
     """Say how many labels are probably wrong, which, how we know, and how good the model is."""
     case, found, n_labels = judged.case, source.wrong, int(judged.case.labelled.sum())
     claim = found.claim(class_names(case.classes), "labels" if case.votes is None else "answers")
-    detail = [source.basis_in_words(case)]
+    detail = [source.basis]
     if source.kind != "assumed":
         if case.votes is not None:
             frequent = (
@@ -189,12 +189,12 @@ def _notes(
 def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
     """Say so if rows and labels add up to another matrix than the one that was given."""
     final, pairs = judged.case.final, judged.pairs
+    if getattr(final, "noise_depends_on_rows_", False):
+        return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised
     if source.kind not in ("given", "estimated") or is_guess(passed_confusion(final)):
         return []
     if isinstance(final, UnconfusedClassifier):  # it has no way to hold to the matrix by counts
         return []
-    if getattr(final, "noise_depends_on_rows_", False):
-        return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised
     # Where labels count for little beside known truths, no round would hold to the matrix.
     if getattr(final, "noisy_weight_", 1.0) < 1.0:
         return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,43 +28,30 @@ ROWS_TO_GUESS_FROM = 10_000
 
 @dataclass(frozen=True)
 class ConfusionSource:
-    """C with what it rests on: the counts behind it, and how many labels are wrong by it."""
+    """C, where it comes from, and how many labels are wrong by it.
+
+    Attributes
+    ----------
+    kind : what it is based on
+    matrix : C as shown
+    judging : the matrix to compute posteriors with: the one the model was fitted through, in which
+        a pair that was never counted is unlikely, not impossible
+    counts : what `judging` was counted on; None if it is taken as exact
+    wrong : the share of wrong labels, and the most frequent mix-up
+    basis : what `wrong` is based on, in words
+    words, quality : where the matrix comes from, and whether it is good enough
+    interval : ends of 95 % credible intervals of `matrix`; None if it was not counted
+    """
 
     kind: Basis
     matrix: FloatArray
+    judging: FloatArray
     counts: FloatArray | None
-    words: str
     wrong: WrongLabels
+    basis: str
+    words: str
     quality: str = ""
-
-    @cached_property
-    def judging(self) -> FloatArray:
-        """The matrix to judge rows by: a pair never counted is unlikely, not impossible.
-
-        One even answer per class is added to the counts; a matrix given as known stays.
-        """
-        if self.counts is None:
-            return self.matrix
-        size = self.counts.sum(axis=1, keepdims=True)
-        return np.asarray((self.matrix * size + 1.0 / len(self.matrix)) / (size + 1.0))
-
-    def interval(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return the ends of 95 % credible intervals, None for a matrix that was not counted."""
-        if self.counts is None:
-            return None
-        return ConfusionEstimate(self.matrix, self.counts, np.arange(len(self.matrix))).interval()
-
-    def basis_in_words(self, case: Case) -> str:
-        """Say what the share of wrong labels is based on."""
-        where = ""
-        if self.kind in ("given", "estimated"):
-            where = "the confusion matrix given with the model"
-        elif self.kind == "trusted":
-            where = checked_in_words(case.truth, case.observed, case.trusted & case.labelled)
-        elif case.votes is not None:
-            annotators, answers = case.votes.n_annotators, len(case.votes)
-            where = f"{count(annotators, 'annotator')} in {count(answers, 'answer')}"
-        return SOURCES[self.kind].format(where=where, option="")
+    interval: tuple[FloatArray, FloatArray] | None = None
 
 
 def checked_in_words(truth: Any, observed: Any, both: Any) -> str:
@@ -89,25 +75,75 @@ def find_source(case: Case, seed: int) -> ConfusionSource:
     return _taken_as_exact(case, matrix, "fitted", words)
 
 
+def sampled_source(source: ConfusionSource, counts: FloatArray, classes: Labels) -> ConfusionSource:
+    """Show what a random sample of checked rows says in place of the model's own matrix."""
+    sample = _with_rows_of(source.matrix, counts, classes)
+    words = (
+        f"Counted on {count(counts.sum(), 'row')} drawn at random. The model was fitted through an "
+        "estimate that also uses the features and all other labels."
+    )
+    return replace(
+        source,
+        kind="trusted",
+        matrix=sample.matrix,
+        counts=counts,
+        wrong=wrong_labels(counts, "trusted"),
+        words=words,
+        quality=sample.verdict,
+        interval=sample.interval(),
+    )
+
+
+def _with_rows_of(matrix: FloatArray, counts: FloatArray, classes: Labels) -> ConfusionEstimate:
+    """Return C as counted, with the rows of another matrix for classes that were not."""
+    counted = ConfusionEstimate.from_counts(counts, classes).matrix
+    seen = counts.sum(axis=1, keepdims=True) > 0
+    return ConfusionEstimate(np.where(seen, counted, matrix), counts, classes)
+
+
 def _taken_as_exact(case: Case, matrix: FloatArray, kind: Basis, words: str) -> ConfusionSource:
     wrong = wrong_labels(joint_table(matrix, case.final.class_prior_), kind)
-    return ConfusionSource(kind, matrix, None, words, wrong)
+    return ConfusionSource(kind, matrix, matrix, None, wrong, _basis(kind, GIVEN), words)
+
+
+GIVEN = "the confusion matrix given with the model"
+
+
+def _basis(kind: Basis, where: str = "") -> str:
+    return SOURCES[kind].format(where=where, option="")
+
+
+def _counted(
+    kind: Basis,
+    estimate: ConfusionEstimate,
+    fitted: FloatArray,
+    wrong: WrongLabels,
+    where: str,
+    words: str,
+    quality: str,
+) -> ConfusionSource:
+    """Return a source with the counts behind it: one even answer per class is added to them."""
+    size = estimate.counts.sum(axis=1, keepdims=True)
+    judging = np.asarray((fitted * size + 1.0 / len(fitted)) / (size + 1.0))
+    return ConfusionSource(
+        kind, estimate.matrix, judging, estimate.counts, wrong, _basis(kind, where), words, quality,
+        estimate.interval(),
+    )  # fmt: skip
 
 
 def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
     counts = count_pairs(case.truth, case.observed, case.n_classes)
-    counted = ConfusionEstimate.from_counts(counts, case.classes).matrix
+    estimate = _with_rows_of(matrix, counts, case.classes)
     words = f"Counted on the {int(counts.sum()):,} rows whose truth and label are both known."
     if np.array_equal(matrix, np.eye(case.n_classes)):
-        if not np.array_equal(matrix, counted):
+        if not np.array_equal(matrix, estimate.matrix):
             words += " The fit made no use of it: it took the other labels, if any, as right."
-        matrix = counted
-    elif np.abs(counted - matrix).max() > 0.005:
-        words += " The fit then adjusted it to the other rows, so an entry may lie outside its "
-        words += "interval, which covers the counting alone."
-    quality = ConfusionEstimate(matrix, counts, case.classes).verdict
+        matrix = estimate.matrix
+    elif np.abs(estimate.matrix - matrix).max() > 0.005:
+        words += " The model was fitted through a refinement of it by all rows."
+    where = checked_in_words(case.truth, case.observed, case.trusted & case.labelled)
     wrong = wrong_labels(counts, "trusted")
-    return ConfusionSource("trusted", matrix, counts, words, wrong, quality)
+    return _counted("trusted", estimate, matrix, wrong, where, words, estimate.verdict)
 
 
 def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -121,18 +157,22 @@ def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
     if kind == "guessed":
         words = "Estimated from the features and the labels alone; intervals take the guessed "
         words += "truth as known."
-    quality = ConfusionEstimate(matrix, counts, case.classes).verdict
+    estimate = ConfusionEstimate(matrix, counts, case.classes)
+    quality = f"{estimate.verdict} {given.caveat}".strip()
     wrong = _renumbered(given.wrong_labels(kind), given.classes, case.classes)
-    return ConfusionSource(kind, matrix, counts, words, wrong, f"{quality} {given.caveat}".strip())
+    return _counted(kind, estimate, matrix, wrong, GIVEN, words, quality)
 
 
 def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabels:
-    """Name the mix-up by places among the sorted classes."""
-    if found.pair is None:
-        return found
-    places = {name: place for place, name in enumerate(classes.tolist())}
-    true, label = (places[names.tolist()[code]] for code in found.pair)
-    return replace(found, pair=(true, label))
+    """Return places among the sorted classes."""
+    old = {name: place for place, name in enumerate(names.tolist())}
+    order = np.array([old[name] for name in classes.tolist()])
+    joint = None if found.joint is None else found.joint[np.ix_(order, order)]
+    pair = found.pair
+    if pair is not None:
+        true, label = (int(np.argmax(order == code)) for code in pair)
+        pair = (true, label)
+    return replace(found, pair=pair, joint=joint)
 
 
 def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -141,12 +181,15 @@ def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
     joint = case.final.predict_proba(case.features) * evidence_of(crowd, matrices)[0]
     counts = crowd.counts(joint / joint.sum(axis=1, keepdims=True)).sum(axis=0)
     counts = counts[:, : case.n_classes]  # without silence
+    annotators, answers = case.votes.n_annotators, len(case.votes)
     words = (
-        f"All {case.votes.n_annotators:,} annotators together, as the fit found them from "
-        f"{len(case.votes):,} answers. The intervals take the estimated truth as known, and are "
-        "too narrow."
+        f"All {annotators:,} annotators together, as the fit found them from {answers:,} answers. "
+        "The intervals take the estimated truth as known, and are too narrow."
     )
-    return ConfusionSource("votes", matrix, counts, words, wrong_labels(counts, "votes"))
+    where = f"{count(annotators, 'annotator')} in {count(answers, 'answer')}"
+    estimate = ConfusionEstimate(matrix, counts, case.classes)
+    wrong = wrong_labels(counts, "votes")
+    return _counted("votes", estimate, matrix, wrong, where, words, "")
 
 
 def _guess(case: Case, seed: int) -> ConfusionSource:
@@ -160,14 +203,14 @@ def _guess(case: Case, seed: int) -> ConfusionSource:
     except ValueError as error:
         words = f"Labels were taken as right, and a guess from them failed: {error}"
         identity = np.eye(case.n_classes)
-        wrong = wrong_labels(identity, "assumed")
-        return ConfusionSource("assumed", identity, None, words, wrong)
+        wrong, basis = wrong_labels(identity, "assumed"), _basis("assumed")
+        return ConfusionSource("assumed", identity, identity, None, wrong, basis, words)
     words = (
         "Guessed from the features and the labels alone (confusion.from_noisy): the model was "
         "fitted as if every label were right. Intervals take the guessed truth as known."
     )
     wrong = found.wrong_labels("guessed")
-    return ConfusionSource("guessed", found.matrix, found.counts, words, wrong, found.caveat)
+    return _counted("guessed", found, found.matrix, wrong, "", words, found.caveat)
 
 
 def guess_confusion(

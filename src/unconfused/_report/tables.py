@@ -41,10 +41,15 @@ MOST_DETAILED = 1000
 """Rows that are shown with their own columns: as many as a page lists."""
 
 
-def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
-    """Show C for all classes, or for those mixed up most."""
-    pairs = judged.pairs
-    low, high = source.interval() or (None, None)
+def confusion_of(source: ConfusionSource, case: Case) -> Confusion:
+    """Show C for all classes, or for those mixed up most, and how many labels that concerns."""
+    labelled = case.observed[case.labelled]
+    total = len(labelled) if case.votes is None else len(case.votes)
+    if source.wrong.joint is None:
+        pairs = np.diag(np.bincount(labelled, minlength=case.n_classes).astype(np.float64))
+    else:
+        pairs = total * source.wrong.joint
+    low, high = source.interval or (None, None)
     shown = _classes_to_show(pairs)
     square = np.ix_(shown, shown)
     mix_ups = [
@@ -62,6 +67,7 @@ def confusion_of(source: ConfusionSource, judged: Judgement) -> Confusion:
         source.quality,
         float(np.linalg.cond(source.matrix)),
         source.matrix.tolist() if len(shown) < len(pairs) <= MOST_IN_FULL else [],
+        "row" if case.votes is None else "answer",
     )
 
 
@@ -158,12 +164,14 @@ class RowListing:
     names : a name for each row
     texts : something to read for each row
     contents : access to the rows' own columns
+    numbers : the number of each row, if it is not its place in X
     """
 
     max_rows: int = 1000
     names: Any = None
     texts: Any = None
     contents: RowContents | None = None
+    numbers: IntArray | None = None
 
     def checked(self, X: Any) -> RowListing:
         """Return the listing with names and texts as lists, one entry per row of X."""
@@ -198,7 +206,7 @@ def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
     rows = [_row(judged, int(place), listing) for place in order]
     if listing.contents is None:
         return rows
-    found = listing.contents.of([one.row for one in rows[:MOST_DETAILED]])
+    found = listing.contents.of(case.place[order[:MOST_DETAILED]].tolist())
     for number, (digest, cells) in enumerate(found):
         # A name as long as a text is no key to find a row by.
         row_hash = digest if len(rows[number].key) <= LONGEST_KEY else ""
@@ -211,18 +219,19 @@ def _row(judged: Judgement, place: int, listing: RowListing) -> SuspectRow:
     case, names, texts = judged.case, listing.names, listing.texts
     chances = (judged.posterior if judged.believed is None else judged.believed)[place]
     label, given = int(case.observed[place]), int(case.place[place])
+    number = given if listing.numbers is None else int(listing.numbers[given])
     best = np.argsort(-chances, kind="stable")[:3]
     # A tie with the label is no reason to suggest another.
     suggested = label if chances[label] >= chances[best[0]] else int(best[0])
     return SuspectRow(
-        given,
+        number,
         None if names is None else shorten(str(names[given])),
         None if texts is None else shorten(str(texts[given]), LONGEST_TEXT),
         label,
         suggested,
         float(judged.suspicion[place]),
         [(int(code), float(chances[code])) for code in best if chances[code] >= 0.005],
-        key=str(given) if names is None else str(names[given]).strip(),
+        key=str(number) if names is None else str(names[given]).strip(),
     )
 
 

@@ -6,7 +6,7 @@ Terminal, report, notebook card and metadata of a model all take numbers and sen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -45,6 +45,7 @@ class WrongLabels:
         exact
     pair : (true class, label), places among the classes; None if no mix-up stands out
     pair_share : share of all labels that are this mix-up
+    joint : share of all labels by true class and label, (Q, S); None if nothing can tell it
     """
 
     basis: Basis
@@ -53,6 +54,7 @@ class WrongLabels:
     high: float
     pair: tuple[int, int] | None = None
     pair_share: float = 0.0
+    joint: FloatArray | None = field(default=None, compare=False, repr=False)
 
     @property
     def number(self) -> str:
@@ -117,7 +119,8 @@ def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:
         low, high = (0.0 if wrong == 0 else low), (1.0 if right == 0 else high)
     pair = _standing_out(off, basis)
     pair_share = 0.0 if pair is None else float(off[pair] / total)
-    return WrongLabels(basis, wrong / total, low, high, pair, pair_share)
+    joint = np.asarray(table, dtype=np.float64) / total
+    return WrongLabels(basis, wrong / total, low, high, pair, pair_share, joint)
 
 
 def joint_table(

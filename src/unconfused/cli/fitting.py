@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.row_hash import beginning_hash
 from unconfused._report.accuracy import accuracy_words, checked_accuracy
 from unconfused._report.case import Case, open_case
-from unconfused._report.source import find_source
+from unconfused._report.data import CheckedAccuracy
+from unconfused._report.source import ConfusionSource, find_source, sampled_source
 from unconfused._text.words import class_names, shorten
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
+from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
 from unconfused.cli.output.summary import (
     MOST_NAMES,
+    NoiseSummary,
     columns_as_dict,
     describe_columns,
     summarize,
     suspicious_columns,
 )
-from unconfused.confusion.estimate import is_guess
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 from unconfused.persistence.onnx import export_obstacle
@@ -38,6 +42,9 @@ BELIEVED = (
     "The model took the labels as right: held-out labels are not predicted better through the "
     "estimated confusion matrix, so the estimate may be wrong."
 )
+
+MOST_COUNTED = 200
+"""Classes up to which the counts of checked rows are saved with the model."""
 
 MOST_STREAMED = 100_000
 """Rows that `audit --stream` lists, unless --top is given."""
@@ -59,28 +66,40 @@ class FittedTask:
         # Rows on disk are features already: the learner alone takes them.
         self.model = self.plan.model if self.sample is None else self.learner
 
-    def _measure(self) -> Case:
+        self.accuracy: CheckedAccuracy | None = None
+        self.confusion: ConfusionSource | None = None
+        wrong, classes = None, self.learner.classes_
+        with warnings_as_notes(self._caught):
+            if not self.task.is_rectangular:
+                case = open_case(self.model, self.plan.rows, self.task.y, self.task.y_true)
+                self.accuracy = self._accuracy_of(case)
+                if self.task.kind != "assumed":
+                    self.confusion = self._source_of(case)
+                    wrong = self.confusion.wrong
+        self.noise = summarize(self.task, self.known, classes, wrong)
+        if self.confusion is not None:
+            self.confusion = replace(self.confusion, basis=self.noise.source)
+
+    def _accuracy_of(self, case: Case) -> CheckedAccuracy | None:
         """Measure the model on the checked rows, of verdicts on those drawn by chance."""
-        case = open_case(self.model, self.plan.rows, self.task.y, self.task.y_true)
         checked = self.task.checked
         drawn = None if checked is None else checked.representative[case.place]
-        self.accuracy = checked_accuracy(case, self.seed, drawn)
-        return case
+        return checked_accuracy(case, self.seed, drawn)
+
+    def _source_of(self, case: Case) -> ConfusionSource:
+        """Return what is known about C; verdicts on rows drawn by chance count before the model."""
+        source = find_source(case, self.seed)
+        if self.task.checked is None or self.task.kind == "votes":
+            return source
+        drawn = self.task.verdicts().sample_counts(self.task.y, classes=case.classes)
+        return source if drawn is None else sampled_source(source, drawn, case.classes)
 
     def _notes(self, more: list[str]) -> list[str]:
         notes = [*self.task.notes_with([*self.plan.notes, *self._caught]), *map(in_options, more)]
         return [*notes, *suspicious_columns(self.plan, self.learner.classes_)]
 
     def judge(self) -> None:
-        """Find how wrong the labels are, and how good the model is on rows it has not seen."""
-        self.accuracy, self.confusion, wrong = None, None, None
-        with warnings_as_notes(self._caught):
-            if not self.task.is_rectangular:
-                case = self._measure()
-                if self.task.kind != "assumed":
-                    self.confusion = find_source(case, self.seed)
-                    wrong = self.confusion.wrong
-        self.noise = summarize(self.task, self.known, self.learner.classes_, wrong)
+        """Collect notes on the labels and the model."""
         guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
         if self.task.kind == "nothing" and not guessed:
             self._caught.insert(0, BELIEVED)
@@ -93,6 +112,14 @@ class FittedTask:
                 self.notes.append(NOT_MADE)
         if (why := export_obstacle(self.learner)) is not None:
             self.notes.append(in_options(why))
+
+    def pooled_estimate(self) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
+        """Return C of all votes together, with the share of wrong answers in words, and notes."""
+        assert self.confusion is not None and self.confusion.counts is not None
+        found = ConfusionEstimate(
+            self.confusion.matrix, self.confusion.counts, self.learner.classes_
+        )
+        return found, self.noise, self._notes([])
 
     def write_report(self, path: Path, force: bool) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""
@@ -108,7 +135,8 @@ class FittedTask:
             total = f"{len(rows):,} of {len(task.place):,} rows, drawn at random"
             title = f"Are these labels right? ({total})"
         listing = RowListing(
-            names=table[identity] if identity else task.place[rows],
+            names=table[identity] if identity else None,
+            numbers=task.place[rows],
             texts=table[text[0]].fillna("").astype(str).to_numpy() if text else None,
             contents=self._contents(task.place[rows]),
         )
@@ -159,6 +187,14 @@ class FittedTask:
         metadata = {"label": self.known.label, "verdict": self.noise.as_dict()}
         if self.accuracy is not None:
             metadata["accuracy"] = asdict(self.accuracy)
+        source, kind = self.confusion, self.task.kind
+        if source is not None and source.kind == "trusted" and kind == "trusted":
+            assert source.counts is not None
+            if len(source.counts) <= MOST_COUNTED:
+                metadata["counts"] = source.counts.tolist()
+        if self.sample is None and kind != "votes":
+            labelled = present_labels(np.asarray(self.task.y))
+            metadata["rows"] = beginning_hash(self.plan.rows, labelled)
         save(self.plan.model, path, force=force, metadata=metadata)
 
     def as_dict(self) -> dict[str, Any]:
@@ -218,28 +254,29 @@ class FittedTask:
         from unconfused._report.tables import RowListing
 
         task, identity, contents = self.task, self.known.identity, None
-        named: Any = None
+        named = None
         most = len(task.place) if self.sample is None else min(len(task.place), MOST_STREAMED)
         with warnings_as_notes(self._caught):
             self.source.stage("Computing out-of-fold predictions")
             if details:
-                named = task.place
                 if identity and self.sample is None:
                     named = task.table[identity]
                 elif identity:
                     rows = self.source.parts().rows(task.place.tolist(), [identity], [identity])
                     named = rows[identity].tolist()
                 contents = self._contents(task.place, kept or None)
-            self._measure()
             page = gather(
                 self.model,
                 self.plan.rows,
                 task.y,
                 y_true=task.y_true,
-                listing=RowListing(most if top is None else top, named, contents=contents),
+                listing=RowListing(
+                    most if top is None else top, named, contents=contents, numbers=task.place
+                ),
                 sensitivity=False,
                 random_state=self.seed,
                 accuracy=self.accuracy,
+                source=self.confusion,
             )
         self.notes = self._notes(page.notes)
         if top is None and most < page.n_ranked:
@@ -257,13 +294,13 @@ class FittedTask:
         import pandas as pd
 
         identity, classes = self.known.identity, self.learner.classes_
-        places = [int(self.task.place[one.row]) for one in page.rows]
+        places = [one.row for one in page.rows]
         row, label, suggested, wrong = columns
         frame: dict[str, Any] = {row: places}
         copied = [*([identity] if identity is not None else []), *kept]
         if copied:
             if self.sample is None:
-                some = self.task.table.iloc[[one.row for one in page.rows]]
+                some = self.task.table.iloc[np.searchsorted(self.task.place, places)]
             else:
                 some = self.source.parts().rows(places, [copied[0]])
             require_columns(some, copied)

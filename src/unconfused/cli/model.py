@@ -114,8 +114,9 @@ def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool =
         model = plain_pipeline(task.table, learner, as_is=settings.as_is, for_trees=for_trees)
         return Plan(model, task.table, None)
     refuse_as_is(settings)
+    table = task.table.set_axis(task.place)  # messages name rows of the file
     model, columns = build_pipeline(
-        task.table,
+        table,
         learner,
         label=None,
         text=settings.text,
@@ -124,7 +125,7 @@ def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool =
         leave_out=[*task.reserved, *settings.ignore],
         for_trees=for_trees,
     )
-    return Plan(model, prepare_frame(model, task.table), columns)
+    return Plan(model, prepare_frame(model, table).reset_index(drop=True), columns)
 
 
 def refuse_column_options(settings: Settings) -> None:

@@ -151,8 +151,10 @@ class NoisyEvaluation:
 
     @cached_property
     def _scores(self) -> dict[str, ScoreInterval[Any]]:
-        value = _scores_of(self._joint.estimate)
-        batches = [_scores_of(t) for t in self._joint.draws(self.n_draws, self.random_state)]
+        table = self._joint.estimate
+        value = _scores_of(table, table)
+        draws = self._joint.draws(self.n_draws, self.random_state)
+        batches = [_scores_of(drawn, table) for drawn in draws]
         return {
             name: self._interval(value[name], np.concatenate([one[name] for one in batches]))
             for name in value
@@ -169,6 +171,8 @@ class NoisyEvaluation:
         low = np.where(undefined > outside, lowest, np.clip(low, lowest, 1.0))
         high = np.where(undefined > outside, 1.0, np.clip(high, lowest, 1.0))
         value = np.clip(value, lowest, 1.0)
+        # Draws never reach 0 or 1 where no error, or no hit, was seen.
+        low, high = np.fmin(low, value), np.fmax(high, value)
         if value.ndim == 0:
             return ScoreInterval(float(value), float(low), float(high))
         return ScoreInterval(value, low, high)
@@ -180,7 +184,7 @@ class NoisyEvaluation:
 
     @property
     def balanced_accuracy(self) -> ScoreInterval[float]:
-        """Mean recall of the classes: macro-averaged recall."""
+        """Mean recall of the classes that occur: macro-averaged recall."""
         return self._scores["balanced_accuracy"]
 
     @property
@@ -190,7 +194,7 @@ class NoisyEvaluation:
 
     @property
     def macro_precision(self) -> ScoreInterval[float]:
-        """Mean precision of the classes."""
+        """Mean precision of the classes that occur or are predicted."""
         return self._scores["macro_precision"]
 
     @property
@@ -205,7 +209,7 @@ class NoisyEvaluation:
 
     @property
     def macro_f1(self) -> ScoreInterval[float]:
-        """Mean F1 of the classes."""
+        """Mean F1 of the classes that occur or are predicted."""
         return self._scores["macro_f1"]
 
     @property
@@ -254,20 +258,25 @@ class NoisyEvaluation:
         )
 
 
-def _scores_of(table: FloatArray) -> dict[str, FloatArray]:
-    """Return all scores of tables of (true class, prediction) shares, (..., Q, Q)."""
+def _scores_of(table: FloatArray, estimate: FloatArray) -> dict[str, FloatArray]:
+    """Return all scores of tables of (true class, prediction) shares, (..., Q, Q).
+
+    Means are over the classes that occur by the `estimate`: a simulated table shows all classes.
+    """
+    occurs = estimate.sum(axis=-1) > NOTHING
+    shown = occurs | (estimate.sum(axis=-2) > NOTHING)
     hits = np.diagonal(table, axis1=-2, axis2=-1)
     prevalence, predicted = table.sum(axis=-1), table.sum(axis=-2)
     precision = np.nan_to_num(_ratio(hits, predicted))
     recall, f1 = _ratio(hits, prevalence), _ratio(2 * hits, prevalence + predicted)
     return {
         "accuracy": np.asarray(hits.sum(axis=-1)),
-        "balanced_accuracy": _mean(recall),
+        "balanced_accuracy": _mean(recall[..., occurs]),
         "precision": precision,
-        "macro_precision": np.asarray(precision.mean(axis=-1)),
+        "macro_precision": _mean(precision[..., shown]),
         "recall": recall,
         "f1": f1,
-        "macro_f1": _mean(f1),
+        "macro_f1": _mean(f1[..., shown]),
         "confusion_matrix": table,
         "prevalence": prevalence,
     }

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from unconfused._columns.row_hash import row_hashes
-from unconfused._labels import is_missing, label_array
+from unconfused._labels import MISSING, encode_labels, is_missing, label_array
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.audit import from_audit
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.trusted import count_pairs, from_trusted
 from unconfused.review.verdicts import Verdicts
 
 DRAWN_WITHIN_LABELS = ("random", "confusion")
@@ -69,23 +70,43 @@ class CheckedRows:
 
     def confusion(
         self, y: ArrayLike, *, classes: ArrayLike | None = None, smoothing: float = 0.0
-    ) -> AuditEstimate:
-        """Estimate C from the rows that were drawn by chance; see `confusion.from_audit`."""
+    ) -> ConfusionEstimate:
+        """Estimate C from the rows that were drawn by chance.
+
+        As `confusion.from_trusted` if all were drawn evenly, otherwise as `confusion.from_audit`.
+        """
         if not self.representative.any():
             raise ValueError(
                 "No row with a verdict was drawn at random, so the verdicts say nothing of how "
                 "often labels are wrong. Check some rows with --by random or --by mix."
             )
-        within = np.isin(self.drawn_by, DRAWN_WITHIN_LABELS)
-        even = bool(np.all(within[self.representative]))
-        return from_audit(
-            self.y_random,
-            y,
-            probability=None if even else np.where(self.known, self.probability, 1.0),
-            classes=classes,
-            smoothing=smoothing,
-            missing_label=None,
-        )
+        how = self.drawn_by[self.representative]
+        given: dict[str, Any] = {"classes": classes, "smoothing": smoothing, "missing_label": None}
+        if np.all(how == "random"):
+            return from_trusted(self.y_random, y, **given)
+        within = bool(np.isin(how, DRAWN_WITHIN_LABELS).all())
+        chances = None if within else np.where(self.known, self.probability, 1.0)
+        return from_audit(self.y_random, y, probability=chances, **given)
+
+    def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
+        """Count the rows drawn by chance by true class and label; None if there are none.
+
+        Rows of a label that were drawn more often than others stand for fewer rows. The counts are
+        scaled to the number of evenly drawn rows that such a sample is worth (Kish).
+        """
+        labels = encode_labels(y, self.y_random, classes=classes, missing_label=None)
+        observed, present = labels.observed, labels.observed != MISSING
+        sample = np.flatnonzero(self.representative & present)
+        if not len(sample):
+            return None
+        weight = np.ones(len(observed))
+        if np.any(self.drawn_by[sample] != "random"):
+            n_classes = len(labels.classes)
+            rows = np.bincount(observed[present], minlength=n_classes)
+            drawn = np.bincount(observed[sample], minlength=n_classes)
+            weight = (rows / np.maximum(drawn, 1))[observed]
+        weight *= weight[sample].sum() / (weight[sample] ** 2).sum()
+        return count_pairs(labels.truth, observed, len(labels.classes), weight)
 
 
 def match_verdicts(

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from unconfused._text.words import percent
+from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray
-from unconfused.confusion.estimate import JEFFREYS
 from unconfused.review.checked import CheckedRows
 from unconfused.review.fit import fit_checked
 
@@ -53,9 +52,7 @@ class WrongLeft:
         )
 
 
-def wrong_left(
-    checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = None, level: float = 0.95
-) -> WrongLeft:
+def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = None) -> WrongLeft:
     """Estimate the share of labels that are still wrong after all verdicts are applied.
 
     Parameters
@@ -64,7 +61,6 @@ def wrong_left(
     y : the labels
     wrong : (n,) probability that each label is wrong by the model; used only where no row was
         drawn by chance
-    level : of the interval
 
     Examples
     --------
@@ -81,26 +77,16 @@ def wrong_left(
     n_rows = len(labels)
     mistaken = known & (checked.y_true != labels)
     mended, sample = int(mistaken.sum()), checked.representative
-    n_random = int(sample.sum())
-    if not n_random:
+    counts = checked.sample_counts(labels)
+    if counts is None:
         rest = 0.0 if wrong is None else float(np.sum(wrong[~known]))
         return WrongLeft(rest / max(1, n_rows), None, None, 0, mended)
-    # Rows of labels that were drawn more often stand for fewer rows. With such weights a sample is
-    # worth fewer rows drawn evenly (Kish).
-    weight = np.ones(n_random)
-    if (checked.drawn_by[sample] != "random").any():
-        code = np.unique(labels.astype(str), return_inverse=True)[1]
-        drawn = np.bincount(code[sample], minlength=code.max() + 1)
-        weight = (np.bincount(code) / np.maximum(drawn, 1))[code[sample]]
-    share = float(np.average(mistaken[sample], weights=weight))
-    worth = weight.sum() ** 2 / (weight**2).sum()
-    ends = np.array([(1 - level) / 2, (1 + level) / 2])
-    low, high = betaincinv(worth * share + JEFFREYS, worth * (1 - share) + JEFFREYS, ends)
-    low, high = (0.0 if share == 0 else low), (1.0 if share == 1 else high)
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
-    left = np.clip(np.array([share, low, high]) - mended / n_rows, 0.0, float((~known).mean()))
+    found = wrong_labels(counts, "trusted")
+    ends = np.array([found.share, found.low, found.high])
+    left = np.clip(ends - mended / n_rows, 0.0, float((~known).mean()))
     share, low, high = left.tolist()
-    return WrongLeft(share, low, high, n_random, mended)
+    return WrongLeft(share, low, high, int(sample.sum()), mended)
 
 
 @dataclass(frozen=True)

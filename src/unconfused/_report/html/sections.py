@@ -212,7 +212,7 @@ def _cell(data: ReportData, i: int, j: int) -> Markup:
     text += percent(value)
     if shown.low is not None and shown.high is not None:
         text += f" (95 % interval {100 * shown.low[i][j]:.1f} to {100 * shown.high[i][j]:.1f} %)"
-    text += f", about {count(shown.rows[i][j], 'row')}"
+    text += f", about {count(shown.rows[i][j], shown.unit)}"
     return element("td", _share(value), class_=style, title=text)
 
 
@@ -235,7 +235,7 @@ def _mix_ups(data: ReportData) -> Markup | None:
         )
         for one in found
     ]
-    head = ["true → label", NUM("rows (est.)"), "", NUM("share")]
+    head = ["true → label", NUM(f"{data.confusion.unit}s (est.)"), "", NUM("share")]
     head += [NUM("95 % interval")] if data.confusion.low is not None else []
     return table(head, body, "Most common confusions", "mix-ups")
 

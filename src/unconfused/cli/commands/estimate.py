@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
@@ -11,6 +11,10 @@ from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settin
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import without
 from unconfused.cli.output.targets import check_target, refuse_same_target
+
+if TYPE_CHECKING:
+    from unconfused.cli.output.summary import NoiseSummary
+    from unconfused.confusion.estimate import ConfusionEstimate
 
 EXAMPLES = [
     "estimate pets.csv --label kind --truth checked",
@@ -39,8 +43,8 @@ def estimate(
 ) -> None:
     """Estimate the confusion matrix of the labels, with intervals and a verdict.
 
-    From trusted rows (--truth), from several annotators (--annotators, --votes), or, with neither,
-    from features and labels alone, which is a guess.
+    From trusted rows (--truth), from the answers of several annotators and the features
+    (--annotators, --votes), or, with neither, from features and labels alone, which is a guess.
     """
     labels, settings = labels.of_file(data, reading), settings.of_file(data, reading)
     refuse_same_target(data, output)
@@ -52,17 +56,9 @@ def estimate(
         scratch=scratch or folder, stream=stream, n_stages=2,
     ) as source:  # fmt: skip
         from unconfused.cli.input.matrix_file import write_matrix
-        from unconfused.cli.model import estimate_labels, warnings_as_notes
         from unconfused.cli.output.confusion_table import confusion_table
-        from unconfused.cli.output.summary import basis_of, summarize
 
-        caught: list[str] = []
-        with warnings_as_notes(caught):
-            task, plan = source.open_labels()
-            source.stage("Estimating the confusion matrix")
-            found = estimate_labels(task, plan, settings)
-        verdict = summarize(task, labels, found.classes, found.wrong_labels(basis_of(task)))
-        notes = [*task.notes_with(caught), *verdict.doubts()]
+        found, verdict, notes = _estimated(source)
     if output is not None:
         write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
     if as_json:
@@ -89,3 +85,30 @@ def estimate(
     if output is not None:
         out.print(f"Matrix: {output}")
     say_notes(notes)
+
+
+def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
+    """Return C, the share of wrong labels in words, and notes."""
+    from unconfused._columns.kinds import NoFeaturesError
+    from unconfused._text.wrong_labels import wrong_labels
+    from unconfused.cli.model import estimate_labels, warnings_as_notes
+    from unconfused.cli.output.summary import basis_of, summarize
+
+    if source.known.annotators or source.known.votes is not None:
+        from unconfused.cli.fitting import FittedTask
+
+        try:  # with the features, as `fit` does: both must find the same
+            return FittedTask(source).pooled_estimate()
+        except NoFeaturesError:
+            pass
+    caught: list[str] = []
+    with warnings_as_notes(caught):
+        task, plan = source.open_labels()
+        source.stage("Estimating the confusion matrix")
+        found = estimate_labels(task, plan, source.settings)
+        wrong = found.wrong_labels(basis_of(task))
+        if task.checked is not None and task.kind == "trusted":
+            counts = task.verdicts().sample_counts(task.y, classes=found.classes)
+            wrong = wrong if counts is None else wrong_labels(counts, "trusted")
+    verdict = summarize(task, source.known, found.classes, wrong)
+    return found, verdict, [*task.notes_with(caught), *verdict.doubts()]

@@ -10,7 +10,7 @@ import typer
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import RowCount, console, print_json, say_notes
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+from unconfused.cli.input.label_options import LabelOptions, ReadOptions, is_nameless
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,21 +26,20 @@ OVERALL = ("accuracy", "balanced_accuracy", "macro_precision", "macro_f1")
 BY_CLASS = ("prevalence", "precision", "recall", "f1")
 
 TOO_CLEAN = (
-    "The labels agree with the model more often than the confusion matrix allows, so these scores "
-    "are too high. If the labels are clean, add --truth {}; otherwise pass their own matrix with "
-    "--confusion."
+    "The labels agree with the model more often than the confusion matrix allows even for a "
+    "perfect model, so this is not the matrix of these labels. If they are clean, add --truth {}; "
+    "otherwise pass their own matrix with --confusion."
 )
 
-OWN_MATRIX = (
-    "The confusion matrix was estimated by the fit itself, which takes some of the model's "
-    "mistakes for wrong labels: these scores may be far too high. Check rows and name them with "
-    "--truth, or pass a matrix from another source with --confusion."
+NOT_KNOWN = (
+    "How often the labels in {label!r} are wrong is not known{why}, so they cannot tell how good "
+    "the model is. Check some rows drawn at random and name them with --truth, or pass a matrix "
+    "with --confusion. If the labels are right, add --truth {label}."
 )
 
-LABELS_BELIEVED = (
-    "The model took its labels as right, and so does this evaluation: it counts wrong labels as "
-    "mistakes of the model. Check rows and name them with --truth, or pass a matrix with "
-    "--confusion."
+SEEN = (
+    "The model was fitted to these rows, so these scores are too high. Use rows it has not seen; "
+    "`fit --truth` prints the accuracy on checked rows, each predicted without having seen it."
 )
 
 
@@ -74,50 +73,59 @@ def evaluate(
 
     The noise of the labels is taken out with the matrix of --confusion, and trusted rows (--truth)
     are used with their true class. With --truth alone only the trusted rows count; with neither,
-    the confusion matrix that the model was fitted with is taken, which favours the model. If the
-    labels of the file are clean, name their column with both --label and --truth.
+    the matrix that was given to `fit`, or counted on its trusted rows. If the labels of the file
+    are clean, name their column with both --label and --truth.
     """
     from unconfused import load
     from unconfused.metrics import NoisyEvaluation
+    from unconfused.persistence import read_header
 
     known = LabelOptions(label, truth=truth, identity=identity)
     columns = [label] if known.truth is None else list(dict.fromkeys([label, known.truth]))
-    asked = Prediction(load(model), columns, every_class=False)
-    own = _own_matrix(asked.model) if confusion is None and truth is None else None
+    if known.truth is not None and not is_nameless(data, reading):
+        known.refuse_other_file(next(reading.parts(data, 1)).columns)
+    asked, saved = Prediction(load(model), columns, every_class=False), read_header(model).metadata
+    own = _own_matrix(asked.model, saved, label) if confusion is None and truth is None else None
     truths = [] if known.verdicts is None else _random_truths(data, reading, known)
-    predicted, kept = _predict(asked, data, reading, rows)
+    predicted, kept, begun = _predict(asked, data, reading, rows, label)
     columns_in = [kept[label], truths if known.truth is None else kept[known.truth]]
     given, classes, matrix = _with_matrix(
         [*columns_in, predicted, asked.model.classes_], confusion, own, missing
     )
     y, y_true, predicted = given
-    _refuse_other_labels(y, classes)
+    _refuse_other_labels([*y.tolist(), *y_true.tolist()], classes)
     found = NoisyEvaluation(
         y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
         missing_label=None, level=level, random_state=seed,
     )  # fmt: skip
-    source = _source(confusion, truth)
     if truth is None and found.accuracy.low >= 1:  # even a perfect model has an interval
-        say_notes([TOO_CLEAN.format(label)])
-    elif own is not None and not _was_given(asked.model):
-        say_notes([LABELS_BELIEVED if _is_identity(own) else OWN_MATRIX])
+        raise ValueError(TOO_CLEAN.format(label))
+    if saved.get("rows") == begun:
+        say_notes([SEEN])
+    source = _source(confusion, truth, "counts" in saved)
     if as_json:
         print_json(_as_dict(found, source))
     else:
         _show(found, source)
 
 
-def _predict(asked: Prediction, data: Path, reading: ReadOptions, rows: int) -> tuple[Any, Any]:
+def _predict(
+    asked: Prediction, data: Path, reading: ReadOptions, rows: int, label: str
+) -> tuple[Any, Any, str]:
+    """Return predictions, the columns to keep, and the hash of the first labelled rows."""
     import numpy as np
     import pandas as pd
 
-    predicted, kept = [], []
+    from unconfused._columns.row_hash import beginning_hash
+
+    predicted, kept, begun = [], [], ""
     with RowCount(f"Labelling {data.name}") as count:
         for part, columns in asked.inputs(data, reading, rows):
+            begun = begun or beginning_hash(part, columns[label].notna().to_numpy())
             predicted.append(asked.model.predict(part))
             kept.append(columns)
             count(len(columns))
-    return np.concatenate(predicted), pd.concat(kept, ignore_index=True)
+    return np.concatenate(predicted), pd.concat(kept, ignore_index=True), begun
 
 
 def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any:
@@ -142,32 +150,26 @@ def _learner(model: Any) -> Any:
     return model[-1] if getattr(model, "steps", None) else model
 
 
-def _is_identity(matrix: Any) -> bool:
+def _own_matrix(model: Any, saved: dict[str, Any], label: str) -> Any:
+    """Return the matrix given to `fit`, or a function that makes one of the counts it made."""
     import numpy as np
 
-    table = np.asarray(matrix)
-    return np.array_equal(table, np.eye(len(table)))
+    from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 
-
-def _was_given(model: Any) -> bool:
-    """Return whether the model was fitted through a matrix that was passed to it."""
-    from unconfused.confusion.estimate import is_guess
-
-    given = getattr(_learner(model), "confusion", None)
-    return given is not None and not isinstance(given, str) and not is_guess(given)
-
-
-def _own_matrix(model: Any) -> Any:
-    """Return the matrix that the model was fitted with."""
-    import numpy as np
-
-    matrix, size = getattr(_learner(model), "confusion_", None), len(model.classes_)
-    if matrix is None or np.shape(matrix) != (size, size):
-        raise ValueError(
-            "This model has no suitable confusion matrix; pass --confusion, as written "
-            "by `unconfused estimate -o`, or a column of true classes with --truth."
-        )
-    return matrix
+    fitted = saved.get("label", label)
+    if fitted != label:
+        why = f" (the model was fitted to the labels in {fitted!r})"
+        raise ValueError(NOT_KNOWN.format(label=label, why=why))
+    if "counts" in saved and np.sum(saved["counts"], axis=1).all():
+        return lambda classes: ConfusionEstimate.from_counts(saved["counts"], classes)
+    learner = _learner(model)
+    given = getattr(learner, "confusion", None)
+    kind = saved.get("verdict", {}).get("kind", "given")
+    if kind != "given" or given is None or isinstance(given, str) or is_guess(given):
+        raise ValueError(NOT_KNOWN.format(label=label, why=""))
+    if np.shape(learner.confusion_) != (len(model.classes_),) * 2:
+        raise ValueError(NOT_KNOWN.format(label=label, why=" (some are not classes)"))
+    return lambda classes: learner.confusion_
 
 
 def _with_matrix(
@@ -181,18 +183,23 @@ def _with_matrix(
 
     if path is None:
         *given, classes = common_labels(columns, missing)
-        return given, classes, own
+        return given, classes, None if own is None else own(classes)
     matrix, *names = read_matrix(path)
     *given, classes, rows, labels = common_labels([*columns, *names], missing)
     if len(rows):
         return given, rows, labelled(matrix, rows, labels)
+    if len(matrix) != len(classes):
+        raise ValueError(
+            f"The matrix in {path} has {len(matrix)} rows, but the model knows {len(classes)} "
+            "classes. Name its rows and columns."
+        )
     return given, np.unique(classes), matrix
 
 
-def _refuse_other_labels(y: Any, classes: Any) -> None:
+def _refuse_other_labels(labels: list[Any], classes: Any) -> None:
     """Raise if labels are neither classes nor missing."""
     known = {*classes.tolist(), None}
-    outside = [repr(one) for one in dict.fromkeys(y.tolist()) if one == one and one not in known]
+    outside = [repr(one) for one in dict.fromkeys(labels) if one == one and one not in known]
     if outside:
         raise ValueError(
             f"The data has labels that the model or its confusion matrix does not know: "
@@ -201,13 +208,15 @@ def _refuse_other_labels(y: Any, classes: Any) -> None:
         )
 
 
-def _source(confusion: Path | None, truth: str | None) -> str:
+def _source(confusion: Path | None, truth: str | None, counted: bool) -> str:
     if confusion is not None:
         matrix = f"the matrix of {confusion}, taken as exact"
         return matrix if truth is None else f"{matrix}, and the true classes in {truth!r}"
     if truth is not None:
         return f"the true classes in {truth!r} alone"
-    return "the confusion matrix the model was fitted with, taken as exact"
+    if counted:
+        return "the confusion matrix counted on the trusted rows of `fit`"
+    return "the confusion matrix given to `fit`, taken as exact"
 
 
 def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
@@ -254,7 +263,8 @@ def _table(found: NoisyEvaluation) -> Table:
     for place, name in enumerate(found.classes.tolist()):
         cells = []
         for score in (getattr(found, one) for one in BY_CLASS):
-            low, high = score.low[place], score.high[place]
-            cells.append(Text(f"{score.value[place]:.2f} {low:.2f}-{high:.2f}"))
+            value, low, high = (one[place] for one in (score.value, score.low, score.high))
+            shown = "   -" if value != value else f"{value:.2f}"  # a class that does not occur
+            cells.append(Text(f"{shown} {low:.2f}-{high:.2f}"))
         table.add_row(Text(printable(str(name))), *cells)
     return table

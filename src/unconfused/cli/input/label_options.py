@@ -108,6 +108,18 @@ class LabelOptions:
         names = [self.label, self.truth, self.identity, self.item, *self.annotators]
         return [name for name in names if name is not None]
 
+    def refuse_other_file(self, columns: Collection[str]) -> None:
+        """Raise if --truth names a file that holds no verdicts, and no column of the data."""
+        if self.truth is None or self.truth in columns:
+            return
+        file = Path(self.truth)
+        if file.is_file() or file.suffix == ".csv":
+            why = "is not a verdict file" if file.is_file() else "does not exist"
+            raise ValueError(
+                f"--truth takes a column of the data, or a verdict file that `unconfused review` "
+                f"wrote: {self.truth!r} is no column, and the file {why}."
+            )
+
     def class_names(self) -> list[str]:
         """Return the classes that are named."""
         return names_in([self.classes] if self.classes is not None else [])

@@ -39,14 +39,7 @@ def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
     named = [known.truth, known.identity, *known.annotators]
     if known.votes is None:
         named.append(known.label)
-    if known.truth is not None and known.truth not in table.columns:
-        file = Path(known.truth)
-        if file.is_file() or file.suffix == ".csv":
-            why = "is not a verdict file" if file.is_file() else "does not exist"
-            raise ValueError(
-                f"--truth takes a column of the data, or a verdict file that `unconfused review` "
-                f"wrote: {known.truth!r} is no column, and the file {why}."
-            )
+    known.refuse_other_file(table.columns)
     require_columns(table, [name for name in named if name is not None])
     if known.label is None and not known.annotators:
         raise typer.BadParameter(

@@ -107,7 +107,7 @@ def summarize(
     """Summarize the labels of a task; without numbers, say why there are none."""
     if found is None:
         found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
-    source = _source_words(task, known, found.basis)
+    source = _source_words(task, known)
     if found.basis == "assumed" and task.kind == "nothing":
         source = (
             "How many are wrong could not be estimated. A few dozen checked rows per class "
@@ -116,7 +116,7 @@ def summarize(
     return NoiseSummary(found, classes, task.kind, source)
 
 
-def _source_words(task: Task, known: LabelOptions, basis: Basis) -> str:
+def _source_words(task: Task, known: LabelOptions) -> str:
     """Say what the summary is based on, in terms of files and options."""
     where, option = "", " (--truth)"
     if task.kind == "assumed":
@@ -124,7 +124,7 @@ def _source_words(task: Task, known: LabelOptions, basis: Basis) -> str:
     elif task.kind == "given":
         where = f"the confusion matrix in {known.confusion}"
     elif task.kind == "trusted" and task.checked is not None:
-        return _of_verdicts(task, str(known.verdicts), counts_alone=basis == "trusted")
+        return _of_verdicts(task, str(known.verdicts))
     elif task.kind == "trusted":
         where = f"{_checked(task, task.y_true)} (column {known.truth!r})"
     elif task.kind == "votes":
@@ -133,7 +133,7 @@ def _source_words(task: Task, known: LabelOptions, basis: Basis) -> str:
     return SOURCES[basis_of(task)].format(where=where, option=option)
 
 
-def _of_verdicts(task: Task, where: str, counts_alone: bool) -> str:
+def _of_verdicts(task: Task, where: str) -> str:
     """Say on which verdicts the summary is based, and how many are on rows drawn by chance."""
     checked = task.verdicts()
     n_known, n_drawn = int(checked.known.sum()), int(checked.representative.sum())
@@ -142,11 +142,9 @@ def _of_verdicts(task: Task, where: str, counts_alone: bool) -> str:
             f"None of the {n_known:,} verdicts ({where}) is on a row drawn at random, so this is "
             "an estimate by the model. Check some rows at random with `unconfused review`."
         )
-    found = f"{_checked(task, checked.y_random)}, drawn at random"
-    if counts_alone:
-        others = f" The other {n_known - n_drawn:,} verdicts are learnt from, and not counted."
-        return f"Based on {found} ({where}).{others if n_known > n_drawn else ''}"
-    return f"Based on all labels and {count(n_known, 'verdict')} ({where}); among these, {found}."
+    others = f" The other {n_known - n_drawn:,} verdicts are learnt from, and not counted."
+    found = f"Based on {_checked(task, checked.y_random)}, drawn at random ({where})."
+    return f"{found}{others if n_known > n_drawn else ''}"
 
 
 def _checked(task: Task, truth: Any) -> str:
