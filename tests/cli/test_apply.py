@@ -6,7 +6,7 @@ import pytest
 from pets import pets, pets_csv, refused, succeed, succeed_json
 
 from unconfused._columns.row_hash import row_hashes
-from unconfused.review import Verdict, append_verdicts
+from unconfused.review import Verdict, append_verdicts, match_verdicts, read_verdicts
 
 
 @pytest.fixture
@@ -50,6 +50,23 @@ def test_applying_twice_and_reviewing_what_was_applied(checked):
     succeed("apply", "pets.csv", "v.csv", "--label", "kind", "-o", "out.csv")
     succeed("apply", "out.csv", "v.csv", "--label", "kind", "-o", "again.csv")
     pd.testing.assert_frame_equal(pd.read_csv("out.csv"), pd.read_csv("again.csv"))
+
+
+def test_what_was_applied_is_no_sample_any_more(checked):
+    frame, truth = checked
+    seen = row_hashes(frame, ["kind"])
+    append_verdicts("random.csv", [
+        Verdict(str(row), seen[row], frame["kind"][row], "label", truth[row], "random", 0.25)
+        for row in range(60)
+    ])  # fmt: skip
+    given = ("random.csv", "--label", "kind", "-o", "out.csv", "--keep-original")
+    succeed("apply", "pets.csv", *given)
+    rows = pd.read_csv("out.csv")
+    found = match_verdicts(read_verdicts("random.csv"), rows, rows["kind"], leave_out=["kind"])
+    assert found.known.sum() == 60  # in spite of the new columns
+    # Their labels are all right now, and those of the other rows are not.
+    assert not found.representative.any() and found.sample_counts(rows["kind"]) is None
+    assert any("no longer tell" in note for note in found.notes)
 
 
 def test_refusals(checked):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from browsers import needs_browser, open_browser
 from reviews import HOSTILE, animals_session, serving, write_animals
@@ -81,6 +82,18 @@ def test_keys_answer_and_undo(page, session):
     assert key_of(page) == fourth
     press(page, "u")
     assert key_of(page) == third and set(read_verdicts(session.path).settled) == {first, second}
+
+
+def test_classes_that_are_digits_have_their_own_keys(browser, folder):
+    table = pd.read_csv(folder / "animals.csv")
+    table["kind"] = table["kind"].map({"cat": 0, "dog": 3, "<b>hen</b>": 7})
+    table.to_csv(folder / "animals.csv", index=False)
+    session = animals_session(folder)
+    with serving(session) as server:
+        browser.get(server.url)
+        asked = key_of(browser)
+        press(browser, "7")
+        assert read_verdicts(session.path).settled[asked].verdict == "7"
 
 
 def test_another_class_by_name(page, session):

@@ -40,7 +40,13 @@ def test_without_random_rows_there_is_no_interval():
         np.array([0, None, None, None], dtype=object), np.full(4, np.nan),
         np.array(["suspicion", "", "", ""], dtype=object)), y, np.full(4, 0.5))  # fmt: skip
     assert left.low is None and left.share == pytest.approx(3 / 8)
-    assert "estimated by the model" in left.sentence
+    assert "a guess by the model" in left.sentence
+
+
+def test_a_few_random_rows_tell_no_share():
+    y = np.zeros(100, dtype=int)
+    left = wrong_left(drawn(np.ones(100, dtype=int), [0, 1]), y, np.full(100, 0.1))
+    assert left.low is None and left.share < 0.2
 
 
 def test_the_curve_and_its_sentence():

@@ -18,8 +18,8 @@ DIGITS = 16
 BEGINNING = 50
 """Rows by which a file is recognised."""
 
-PROVENANCE = "label_source"
-"""A column that says where labels come from; it is no part of a row's content."""
+PROVENANCE, BEFORE = "label_source", "label_before"
+"""Columns that say where labels come from, and what they were; they are no part of the content."""
 
 
 def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
@@ -43,7 +43,7 @@ def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
     """
     if not hasattr(rows, "columns"):
         return _of_matrix(rows)
-    ignored = {*map(str, leave_out), PROVENANCE}
+    ignored = {*map(str, leave_out), PROVENANCE, BEFORE}
     named = sorted((str(name), place) for place, name in enumerate(rows.columns))
     kept = [(name, place) for name, place in named if name not in ignored]
     columns = [_canonical(rows.iloc[:, place]) for _, place in kept]

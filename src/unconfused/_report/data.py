@@ -118,7 +118,8 @@ class PairUse:
 class Convergence:
     """Convergence of the fit; `kind` is "uma", "likelihood" or "rounds".
 
-    `weights` are weights of noisy rows that were tried, with the held-out log-loss.
+    `weights` are weights of noisy rows that were tried, with the held-out log-loss; `weight` is the
+    one in use.
     """
 
     kind: str
@@ -128,6 +129,7 @@ class Convergence:
     noise: list[float] = field(default_factory=list)
     pairs: list[PairUse] = field(default_factory=list)
     weights: list[tuple[float, float]] = field(default_factory=list)
+    weight: float = 1.0
     n_steps: int = 0
 
 

@@ -108,6 +108,7 @@ def _of_likelihood(final: Any) -> Convergence:
         (shown + 1).tolist(),
         objective[shown].tolist(),
         weights=_weights_tried(final),
+        weight=float(getattr(final, "noisy_weight_", 1.0)),
         n_steps=len(objective),
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import MISSING, encode_labels, is_missing, label_array
+from unconfused._text.words import count
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion.audit import from_audit
 from unconfused.confusion.estimate import ConfusionEstimate
@@ -21,6 +22,9 @@ DRAWN_WITHIN_LABELS = ("random", "confusion")
 
 FIRST = 3
 """Rows named in a note."""
+
+FEWEST_DRAWN = 10
+"""Rows drawn by chance below which nothing is counted."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,12 @@ class CheckedRows:
 
         As `confusion.from_trusted` if all were drawn evenly, otherwise as `confusion.from_audit`.
         """
-        if not self.representative.any():
+        n_drawn = int(self.representative.sum())
+        if n_drawn < FEWEST_DRAWN:
             raise ValueError(
-                "No row with a verdict was drawn at random, so the verdicts say nothing of how "
-                "often labels are wrong. Check some rows with --by random or --by mix."
+                f"{n_drawn or 'None'} of the rows with a verdict were drawn at random, and "
+                f"{FEWEST_DRAWN} are needed to tell how often labels are wrong. Check more rows "
+                "with --by random or --by mix."
             )
         how = self.drawn_by[self.representative]
         given: dict[str, Any] = {"classes": classes, "smoothing": smoothing, "missing_label": None}
@@ -89,7 +95,7 @@ class CheckedRows:
         return from_audit(self.y_random, y, probability=chances, **given)
 
     def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
-        """Count the rows drawn by chance by true class and label; None if there are none.
+        """Count the rows drawn by chance by true class and label; None if there are too few.
 
         Rows of a label that were drawn more often than others stand for fewer rows. The counts are
         scaled to the number of evenly drawn rows that such a sample is worth (Kish).
@@ -97,7 +103,7 @@ class CheckedRows:
         labels = encode_labels(y, self.y_random, classes=classes, missing_label=None)
         observed, present = labels.observed, labels.observed != MISSING
         sample = np.flatnonzero(self.representative & present)
-        if not len(sample):
+        if len(sample) < FEWEST_DRAWN:
             return None
         weight = np.ones(len(observed))
         if np.any(self.drawn_by[sample] != "random"):
@@ -181,9 +187,11 @@ def place_verdicts(
         *_note(list(verdicts.conflicts), "contradicts another", "contradict each other"),
     ]
     if relabelled:
+        # The rows that were confirmed are no sample any more: wrong labels are gone from it.
+        probability[:] = np.nan
         notes.append(
-            f"The labels of {len(relabelled):,} checked rows have changed since: their truths are "
-            "used, but not to count how labels go wrong."
+            f"The labels of {count(len(relabelled), 'checked row')} have changed since: truths are "
+            "used, but verdicts no longer tell how many labels are wrong."
         )
     return CheckedRows(y_true, probability, drawn_by, notes, skipped, conflicts)
 

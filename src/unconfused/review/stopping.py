@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from unconfused._text.words import percent
+from unconfused._text.words import percent, percent_range
 from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray
 from unconfused.review.checked import CheckedRows
@@ -26,7 +26,7 @@ class WrongLeft:
     Attributes
     ----------
     share : estimate
-    low, high : ends of a 95 % interval; None if no row was drawn by chance
+    low, high : ends of a 95 % interval; None if fewer than 10 rows were drawn by chance
     n_random : rows drawn by chance
     mended : labels found wrong
     """
@@ -42,13 +42,12 @@ class WrongLeft:
         """The estimate in words."""
         if self.low is None or self.high is None:
             return (
-                f"About {percent(self.share)} of the labels are still wrong, estimated by the "
-                "model: no checked row was drawn at random yet."
+                f"About {percent(self.share)} of the labels are still wrong: a guess by the model, "
+                "as too few of the checked rows were drawn at random."
             )
         return (
             f"About {percent(self.share)} of the labels are still wrong (95 % interval "
-            f"{100 * self.low:.1f} to {100 * self.high:.1f} %, from {self.n_random:,} rows drawn "
-            "at random)."
+            f"{percent_range(self.low, self.high)}, from {self.n_random:,} rows drawn at random)."
         )
 
 
@@ -59,8 +58,8 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     ----------
     checked : from `match_verdicts`
     y : the labels
-    wrong : (n,) probability that each label is wrong by the model; used only where no row was
-        drawn by chance
+    wrong : (n,) probability that each label is wrong by the model; used only where too few rows
+        were drawn by chance
 
     Examples
     --------

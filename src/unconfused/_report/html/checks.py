@@ -88,9 +88,8 @@ def _pairs(data: ReportData) -> Markup:
 
 
 def _weights(fit: Convergence) -> Markup:
-    best = min(loss for _, loss in fit.weights)
     body = [
-        line(f"{weight:g}", f"{loss:.4f}" + " (best)" * (loss == best))
+        line(f"{weight:g}" + " (chosen)" * (weight == fit.weight), f"{loss:.4f}")
         for weight, loss in fit.weights
     ]
     caption = "Weights of noisy rows, relative to trusted ones"

@@ -118,8 +118,8 @@ def _table(data: ReportData) -> Markup:
 
 def _suggestion(data: ReportData, one: SuspectRow) -> Markup:
     if one.suggested == one.label:
-        return element("td", "keep", class_="quiet")
-    return element("td", name(data, one.suggested))
+        return element("td", "keep", class_="quiet suggested")
+    return element("td", name(data, one.suggested), class_="suggested")
 
 
 def _wrong(one: SuspectRow) -> Markup:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
@@ -16,9 +17,6 @@ EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
     "apply pets.csv verdicts.csv --label kind --id name --keep-original -o corrected.csv",
 ]
-
-BEFORE = "label_before"
-"""Column with the labels as they were, if they are kept."""
 
 
 def apply(
@@ -46,7 +44,6 @@ def apply(
     on rows that have changed since are ignored, with a note.
     """
     from unconfused._columns.kinds import require as require_columns
-    from unconfused._columns.row_hash import PROVENANCE
     from unconfused._files.sparse import LabelledRows
     from unconfused._files.write import check_table_target, write_table
     from unconfused.cli.output.targets import refuse_clash
@@ -84,7 +81,6 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
     """Return the table with labels corrected, how many of each kind, and what was left out."""
     import numpy as np
 
-    from unconfused._columns.row_hash import PROVENANCE
     from unconfused.cli.input.label_columns import label_texts
     from unconfused.cli.input.verdict_truth import checked_in
 

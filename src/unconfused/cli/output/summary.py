@@ -135,12 +135,15 @@ def _source_words(task: Task, known: LabelOptions) -> str:
 
 def _of_verdicts(task: Task, where: str) -> str:
     """Say on which verdicts the summary is based, and how many are on rows drawn by chance."""
+    from unconfused.review.checked import FEWEST_DRAWN
+
     checked = task.verdicts()
     n_known, n_drawn = int(checked.known.sum()), int(checked.representative.sum())
-    if not n_drawn:
+    if n_drawn < FEWEST_DRAWN:
         return (
-            f"None of the {n_known:,} verdicts ({where}) is on a row drawn at random, so this is "
-            "an estimate by the model. Check some rows at random with `unconfused review`."
+            f"Only {n_drawn} of {count(n_known, 'verdict')} ({where}) can be counted as drawn at "
+            "random, so this is an estimate by the model. Check more rows with `unconfused review "
+            "--by random`."
         )
     others = f" The other {n_known - n_drawn:,} verdicts are learnt from, and not counted."
     found = f"Based on {_checked(task, checked.y_random)}, drawn at random ({where})."
@@ -199,7 +202,7 @@ def describe_columns(plan: Plan) -> list[str]:
     said = [in_options(line) for line in plan.columns.in_words()]
     more = len(said) - MOST_NAMES
     lines = [f"Features: {'; '.join(found)}.", *said[:MOST_NAMES]]
-    return [*lines, f"Likewise {more} more columns (--json lists all)."] if more > 0 else lines
+    return [*lines, f"And {count(more, 'more column')} (--json lists all)."] if more > 0 else lines
 
 
 def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:

@@ -92,8 +92,8 @@ class Judged:
         """Return reasons for the suggestion, in sentences."""
         label, best, names = int(self.observed[row]), self.suggested(row), self.classes
         top = np.argsort(-self.alone[row], kind="stable")[:2]
-        told = ", ".join(f"{names[one]} {percent(float(self.alone[row, one]))}" for one in top)
-        said = [f"Without its own label, the row looks like: {told}."]
+        told = ", ".join(f"{names[one]} ({percent(float(self.alone[row, one]))})" for one in top)
+        said = [f"By its features alone: {told}."]
         if label >= 0 and best != label:
             if not self.votes:
                 chance = percent(float(np.asarray(self.final.confusion_)[best, label]))

@@ -22,6 +22,7 @@ try {
   }
 } catch { tab = String(Math.random()).slice(2); }
 
+const DIGIT = /^[0-9]$/;
 let page = null, busy = false;
 
 async function call(path, body) {
@@ -101,7 +102,7 @@ function showProgress({ checked, total, mended, skipped, conflicts, left, low, h
   const facts = [
     ["checked", `${checked.toLocaleString("en")} of ${total.toLocaleString("en")}`],
     ["labels corrected", mended.toLocaleString("en")],
-    ["still wrong", low === null ? `about ${percent(left)}` : `${percent(left)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`],
+    [low === null ? "still wrong (a guess)" : "still wrong", low === null ? `about ${percent(left)}` : `${percent(left)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`],
     [`expected wrong in the next ${next}`, gain_spread < 0.5 ? `about ${gain.toFixed(0)}` : `${gain.toFixed(0)} ± ${gain_spread.toFixed(0)}`],
   ];
   if (skipped) facts.push(["skipped", String(skipped)]);
@@ -135,11 +136,15 @@ function showSuggestion() {
 function showClasses() {
   const wanted = byId("find").value.trim().toLowerCase();
   const found = page.classes.filter((one) => one.toLowerCase().includes(wanted));
+  // Classes that are digits have their own keys: nobody would look for 7 on the key 8.
+  const named = page.classes.some((one) => DIGIT.test(one));
   const buttons = found.slice(0, 60).map((one, place) => {
     const button = make("button");
     button.type = "button";
-    if (place < 9) withKey(button, one, String(place + 1));
+    const key = named ? (DIGIT.test(one) ? one : "") : place < 9 ? String(place + 1) : "";
+    if (key) withKey(button, one, key);
     else button.append(make("bdi", one));
+    button.dataset.key = key;
     button.addEventListener("click", () => answer(one));
     return button;
   });
@@ -201,7 +206,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     return;
   }
-  const number = /^[1-9]$/.test(event.key) ? byId("classes").children[Number(event.key) - 1] : null;
+  const number = DIGIT.test(event.key) ? byId("classes").querySelector(`[data-key="${event.key}"]`) : null;
   const actions = {
     k: () => answer(page.label), x: skip, u: undo, "/": () => byId("find").focus(),
     s: () => !byId("take").hidden && answer(page.suggested),
