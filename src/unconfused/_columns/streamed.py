@@ -29,8 +29,8 @@ from unconfused._typing import FloatArray
 class ColumnsInBlocks:
     """Fit the column transformer of `build_pipeline` on a frame that comes block by block.
 
-    In memory are, at any time, one block, one column, and what is known of each: its levels, its
-    words. The result is that of the whole frame, medians included; sums differ in rounding.
+    At any time, one block, one column, and the levels and words of all columns are in memory. The
+    result is that of the whole frame, medians included; sums differ in rounding.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def iter_plain(
     rows: int | None,
     as_text: Collection[str],
 ) -> Iterator[Any]:
-    """Yield the file as frames of so many rows; None for one frame of all."""
+    """Yield the file as frames of `rows` rows each; None for one frame."""
     mark, encoding = delimiter_of(source, delimiter), find_encoding(source, encoding)
     check_header(source, encoding, mark)
     try:

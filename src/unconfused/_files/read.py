@@ -120,7 +120,7 @@ def _frames(
     delimiter: str | None,
     as_text: Collection[str],
 ) -> Iterator[Any]:
-    """Yield frames of so many rows each, None for one of all; at least one, or an error."""
+    """Yield frames of `rows` rows each, None for one frame; at least one, or an error."""
     has_arrow = _need_packages(source)
     is_text = source.format in ("csv", "tsv")
     with reading(source.path, source.name):

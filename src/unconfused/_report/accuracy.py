@@ -47,7 +47,7 @@ def checked_accuracy(
     learner, rng = _settled(case), np.random.RandomState(seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        warnings.simplefilter("ignore", ConfusionWarning)  # said of the fit itself
+        warnings.simplefilter("ignore", ConfusionWarning)  # the fit itself warns
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _, test in stratified_folds(case.truth[known], FOLDS, seed):
             others = np.delete(np.arange(len(case.observed)), known[test])

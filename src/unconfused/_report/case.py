@@ -1,4 +1,4 @@
-"""What a report is about: a fitted model, rows, their labels, and what is known of the truth."""
+"""What a report is about: a fitted model, rows, their labels, and known truths."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ ASKED = 3
 """Every third of them is asked, by models fitted on the others."""
 
 DRAWS = 3
-"""Matrices drawn from what the counts leave open."""
+"""Matrices drawn from the posterior of the counts."""
 
 Named = tuple[str, FloatArray]
 
@@ -84,7 +84,7 @@ def reliability_of(
 
 
 def _answer(sure: FloatArray, right: BoolArray, gap: float, what: str) -> str:
-    """Say whether the chances can be believed, by the likeliest class of every row."""
+    """Say whether probabilities are calibrated, by the likeliest class of every row."""
     said, came = float(sure.mean()), float(right.mean())
     error = float((right - sure).std() / np.sqrt(len(sure)))
     numbers = (
@@ -165,7 +165,7 @@ def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
 def measure_sensitivity(
     case: Case, source: ConfusionSource, judged: Judgement, seed: int
 ) -> Sensitivity | None:
-    """Fit (or, where that is dear, weigh) again under other matrices; None without any to vary."""
+    """Fit, or where that takes long only weigh, again under other matrices; None without one."""
     # In random order, so that every third row is a fair sample.
     rows = np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
     if source.kind == "assumed" or len(rows) < ASKED:

@@ -137,7 +137,7 @@ class Convergence:
 class Reliability:
     """Predicted chances beside how often it came so, `against` "truth" or "labels".
 
-    `answer` says whether they can be believed.
+    `answer` says whether they are calibrated.
     """
 
     words: str

@@ -48,12 +48,12 @@ def _of_rounds(final: UnconfusedClassifier) -> Convergence:
     }
     shares = sorted(final.shares_.items(), key=lambda item: -item[1])
     learnt = "; ".join(f"{words[name]} ({share:.0%})" for name, share in shares if share > 0)
-    taught = f"The averaged models were trained on: {learnt}."
+    trained = f"The averaged models were trained on: {learnt}."
     if len(changed):
-        taught += " Below is the share of rows whose class changed."
+        trained += " Below is the share of rows whose pseudo-label changed."
     return Convergence(
         "rounds",
-        f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {taught}",
+        f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {trained}",
         list(range(1, len(changed) + 1)),
         changed.tolist(),
         n_steps=len(changed),

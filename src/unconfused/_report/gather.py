@@ -147,7 +147,7 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
         who = "UMA has no probabilities of its own, so rows are ranked by a logistic regression "
         who += "through the same confusion matrix"
     fitted = (
-        "every row is judged by a model that was fitted without it"
+        "each row is scored by a model fitted without it"
         if cross_fit
         else "the model was fitted to these labels, so it finds too few of them wrong"
     )

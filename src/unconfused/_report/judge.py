@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FOLDS = 5
 
 JUDGED_ROWS = 2**16
-"""Rows that are judged at a time."""
+"""Rows scored at a time."""
 
 STEPS = 5
 """Turns between truth and annotators' matrices after votes were left out."""
@@ -53,7 +53,7 @@ class Judgement:
     ----------
     case : the rows
     probability : P(true class | row), (n, Q), as the models say it
-    power : what these were raised to: above 1 if the models were less sure than the labels warrant
+    power : exponent that calibrates these on the labels: above 1 if the models are underconfident
     posterior : P(true class | row, label), (n, Q); certain where the truth is known
     believed : P(label | row), (n, Q), by models that believe the labels: set where the matrix is a
         guess and these predict held-out labels as well as models through it. They rank rows better
@@ -173,7 +173,7 @@ def _judged_by_its_folds(case: Case, matrix: FloatArray) -> Judgement | None:
 
 
 def bring_labels_in(case: Case, probability: FloatArray, matrices: FloatArray) -> Judgement:
-    """Make probabilities as sure as the labels warrant, then bring the labels in.
+    """Calibrate probabilities on the labels, then compute posteriors given the labels.
 
     Parameters
     ----------

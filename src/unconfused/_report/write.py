@@ -47,11 +47,11 @@ def write_report(
     Rows can be kept, changed or skipped in the page; what was decided is downloaded as a verdict
     file (see ``docs/review.md``). The file needs nothing else, and no network: the verdict, the
     confusion matrix, the mix of classes before and after, the rows to check first (sortable and
-    filterable), how the fit converged, whether its probabilities can be believed, how much the
+    filterable), how the fit converged, whether its probabilities are calibrated, how much the
     answer would move if the matrix is a little wrong, and the settings to repeat it. Labels, names
     and texts are shown as text, whatever they hold.
 
-    Each row is judged by a model fitted without it, which takes five more fits; the matrix stays
+    Each row is scored by a model fitted without it, which takes five more fits; the matrix stays
     as the model has it. Where the model was fitted as if all labels were right, the matrix is
     guessed from the labels (`confusion.from_noisy`), and the page says so. UMA has no
     probabilities of its own: rows are then ranked by a logistic regression through the same
@@ -71,8 +71,8 @@ def write_report(
     title : shown at the top
     force : replace an existing file
     max_rows : most rows to list
-    cross_fit : judge rows by models that have not seen them. False fits once, on all rows: faster,
-        and too kind to the labels
+    cross_fit : score rows by models that have not seen them. False fits once, on all rows: faster,
+        but it finds too few labels wrong
     sensitivity : fit again with other matrices, on at most 5,000 rows
     random_state : seed of folds and samples; the page says which was used
 

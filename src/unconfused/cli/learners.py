@@ -119,7 +119,7 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
     for train, test in splits:
         learnt = np.concatenate([some[train], np.flatnonzero(known)])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said of the fit itself
+            warnings.simplefilter("ignore")  # the fit itself warns
             model, found = _log_chances(task, linear, learnt, some[test], y, **settings)
             chances[0].append(found)
             chances[1].append(_log_chances(task, trees, learnt, some[test], y)[1])

@@ -27,7 +27,7 @@ class Learner(StrEnum):
 
 
 class AuditLearner(StrEnum):
-    """Which learner judges rows."""
+    """Which learner scores the labels."""
 
     auto = "auto"
     logistic = "logistic"

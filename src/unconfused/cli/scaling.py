@@ -77,7 +77,7 @@ def scaler_for(rows: Any, as_is: bool) -> Any:
 
 def plain_pipeline(rows: Any, learner: Any, *, as_is: bool, for_trees: bool) -> Pipeline:
     """Return the pipeline for rows without column names."""
-    if for_trees:  # gaps are as good as any value to them, and scales do not matter
+    if for_trees:  # trees split gaps off like any value, and need no scales
         return Pipeline([("scale", as_they_are()), ("learner", learner)])
     steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
     if sparse.issparse(rows):

@@ -237,7 +237,7 @@ class Draw:
                 self._take(ranked, int(wanted[label]), "confusion")
 
     def _take(self, ranked: IntArray, budget: int, how: str) -> None:
-        """Take the first rows until so many are to be asked about."""
+        """Take the first rows until the budget is used up."""
         asked = np.cumsum(self.open[ranked])
         stop = int(np.searchsorted(asked, budget)) + 1 if len(ranked) and budget else 0
         taken = ranked[:stop]

@@ -1,4 +1,4 @@
-"""What a model says of rows, block by block: how likely labels are wrong, and where rows lie."""
+"""Posteriors and a sketch of the features of all rows, block by block."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ def when_to_stop(
 ) -> StoppingCurve:
     """Say what checking rows has brought so far, and what checking more would bring.
 
-    The model is fitted with the first verdicts, then with more of them; each fit is judged on rows
-    drawn at random that it did not know, so what is told is the error on all rows. If the last half
+    The model is fitted with the first verdicts, then with more of them; each fit is evaluated on
+    rows drawn at random that it did not know, which gives the error on all rows. If the last half
     of the verdicts lowered the error by g, as many again are expected to lower it by half of that:
     errors fall about as 1 over the number of rows.
 

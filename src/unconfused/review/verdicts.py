@@ -193,7 +193,7 @@ def is_verdict_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_verdicts(*paths: str | os.PathLike[str]) -> Verdicts:
-    """Read verdict files; several are as good as one that was put together from them.
+    """Read one or more verdict files, as if they were one.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def _positive(steps: list[int], values: list[float]) -> tuple[list[int], list[fl
 def _objective(fit: Convergence) -> Markup:
     unit, axis, words = "step", "objective", "penalised negative log-likelihood, lower is better"
     if fit.kind == "rounds":
-        unit, axis, words = "round", "changed", "share of the rows taught with another class"
+        unit, axis, words = "round", "changed", "share of rows whose pseudo-label changed"
     description = (
         f"{axis.capitalize()} over {fit.n_steps} {unit}s, from {fit.values[0]:.4g} to "
         f"{fit.values[-1]:.4g}."

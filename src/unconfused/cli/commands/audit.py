@@ -83,7 +83,7 @@ def audit(
     learner: Annotated[
         opt.AuditLearner,
         typer.Option(
-            help="Model that judges the rows: logistic regression or boosted trees through the "
+            help="Model that scores the labels: logistic regression or boosted trees through the "
             "confusion matrix; auto: trees where they predict held-out labels better."
         ),
     ] = opt.AuditLearner.auto,
@@ -99,7 +99,7 @@ def audit(
 
     OUTPUT has the columns `row` (row number in DATA, from 0), the column of --id if given,
     `label`, `suggested` and `probability_wrong`, and is sorted by the latter. Probabilities are
-    out-of-fold: no row is judged by a model fitted to it. Trusted rows are not listed.
+    out-of-fold: no label is scored by a model fitted to it. Trusted rows are not listed.
     """
     from unconfused._files.write import check_table_target, write_table
 

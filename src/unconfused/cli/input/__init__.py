@@ -1,1 +1,1 @@
-"""From a data file and options to rows, labels and what is known of the noise."""
+"""From a data file and options to rows, labels and what is known about the noise."""

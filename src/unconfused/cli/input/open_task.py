@@ -55,7 +55,7 @@ def task_of_table(
     reading: ReadOptions,
     checked: CheckedRows | None = None,
 ) -> Task:
-    """Return the task of a table with column names, and what verdicts say of its rows."""
+    """Return the task of a table with column names, with verdicts on its rows."""
     if known.votes is not None:
         from unconfused.cli.input.crowd_task import task_of_votes
 
@@ -80,7 +80,7 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
 
 
 def _checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
-    """Return what the verdict file of --truth says of rows, if there is one."""
+    """Return the verdicts of --truth on these rows, if it names a verdict file."""
     if known.verdicts is None:
         return None
     from unconfused.cli.input.verdict_truth import checked_in

@@ -1,4 +1,4 @@
-"""What commands say of the labels and the columns: `NoiseSummary`, `show_columns` and others."""
+"""Labels and columns in words: `NoiseSummary`, `show_columns` and others."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks of attributes, of which the table of types is made.
 
-A check gets a value and what is known of the object so far, and returns whether the value is
+A check gets a value and the attributes read so far, and returns whether the value is
 acceptable. The shape of an array is given by names: ``numbers("Q", "d")`` has two sizes, and every
 other attribute of the same object that names them must agree.
 """
