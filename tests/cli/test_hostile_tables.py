@@ -29,7 +29,7 @@ from unconfused._columns.prepare import prepare_frame
 from unconfused._files.errors import DataFileError
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import open_table, write_table
-from unconfused.cli.output.finite_scores import finite_scores
+from unconfused.cli.commands.predict import finite_scores
 
 pytestmark = pytest.mark.usefixtures("folder")
 

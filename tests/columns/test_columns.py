@@ -9,10 +9,10 @@ from sklearn.compose import ColumnTransformer
 
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
-from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnError
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
+from unconfused._columns.steps import DateParts
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table

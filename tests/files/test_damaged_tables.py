@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from unconfused._files.errors import DataFileError
-from unconfused._files.formats import find_source
+from unconfused._files.formats import LabelledRows, find_source
 from unconfused._files.read import iter_tables, read_table
-from unconfused._files.sparse import LabelledRows, iter_svmlight
+from unconfused._files.sparse import iter_svmlight
 from unconfused._files.write import write_table
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from unconfused._files.delimited import _wait_for_release
+from unconfused._files.delimited import CountedLines, _wait_for_release
 from unconfused._files.errors import DataFileError
-from unconfused._files.quotes import CountedLines
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
 from unconfused._text.extras import pip_install

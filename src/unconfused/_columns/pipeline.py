@@ -12,9 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnPlan, begin_summaries, plan_columns
-from unconfused._columns.named import Named
+from unconfused._columns.steps import DateParts, Named
 from unconfused._columns.summary import ColumnSummary
 
 NUMBERS, CATEGORIES, DATES, TEXT = "numbers", "categories", "dates", "text: "

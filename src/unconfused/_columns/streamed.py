@@ -10,7 +10,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from unconfused._columns.dates import DateParts
 from unconfused._columns.kinds import ColumnPlan, begin_summaries, looks_like_text, plan_columns
 from unconfused._columns.pipeline import (
     CATEGORIES,
@@ -21,6 +20,7 @@ from unconfused._columns.pipeline import (
     column_transformer,
 )
 from unconfused._columns.prepare import finite_numbers
+from unconfused._columns.steps import DateParts
 from unconfused._columns.stores import NumberStore, WordCounts
 from unconfused._columns.summary import ColumnSummary, cells_as_text, kind_of
 from unconfused._typing import FloatArray

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from unconfused._files.errors import DataFileError, reading
+from unconfused._typing import Labels, Rows
 
 FORMATS = {
     ".csv": "csv",
@@ -88,6 +89,20 @@ class TableFile:
         if self.packing is None:
             return open(self.path, "rb")
         return cast(BinaryIO, PACKED[self.packing](self.path, "rb"))
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Features without names, and labels if the file has any.
+
+    Attributes
+    ----------
+    X : (n, d) array or CSR matrix
+    y : (n,) labels, or None
+    """
+
+    X: Rows
+    y: Labels | None = None
 
 
 def find_format(path: Path, chosen: str | None = None) -> tuple[str, str | None]:

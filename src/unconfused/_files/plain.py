@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files.errors import DataFileError
-from unconfused._files.formats import TableFile, find_encoding, open_text
-from unconfused._files.formulas import unescape_cell
-from unconfused._files.quotes import (
+from unconfused._files.delimited import (
     LONGEST_CELL,
     check_header,
     delimiter_of,
     quote_fault,
     wrong_length,
 )
-from unconfused._files.types import MISSING, column_names
+from unconfused._files.errors import DataFileError
+from unconfused._files.formats import TableFile, find_encoding, open_text
+from unconfused._files.types import MISSING, column_names, unescape_cell
 
 BLANKS = " \t\n\v\f\r"
 INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)

@@ -9,10 +9,8 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from unconfused._files.delimited import iter_delimited
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
-from unconfused._files.plain import iter_plain
 from unconfused._files.types import to_frame, typed
 from unconfused._text.extras import import_extra
 
@@ -133,8 +131,12 @@ def _frames(
             while part := list(itertools.islice(records, rows)):
                 yield frame_of(part, as_text)
         elif not has_arrow:
+            from unconfused._files.plain import iter_plain
+
             yield from iter_plain(source, encoding, delimiter, rows, as_text)
         else:
+            from unconfused._files.delimited import iter_delimited
+
             tables = iter_delimited(source, encoding, delimiter) if is_text else _columnar(source)
             for table in _regrouped(tables, rows):
                 yield to_frame(typed(table, as_text) if is_text else table)

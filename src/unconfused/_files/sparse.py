@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from unconfused._atomic import whole_file
 from unconfused._files.errors import DataFileError, reading, writing
-from unconfused._files.formats import TableFile, find_format
-from unconfused._typing import FloatArray, Labels, Rows
+from unconfused._files.formats import LabelledRows, TableFile, find_format
+from unconfused._typing import FloatArray, Labels
 
 SPARSE_PARTS = {"format", "data", "shape"}
 """What scipy.sparse.save_npz writes, among other things."""
@@ -27,20 +26,6 @@ BLOCK = 16 * 2**20
 
 LARGEST = 1e150
 """Larger numbers have squares that overflow."""
-
-
-@dataclass(frozen=True)
-class LabelledRows:
-    """Features without names, and labels if the file has any.
-
-    Attributes
-    ----------
-    X : (n, d) array or CSR matrix
-    y : (n,) labels, or None
-    """
-
-    X: Rows
-    y: Labels | None = None
 
 
 def read_svmlight(source: TableFile) -> LabelledRows:

@@ -13,7 +13,7 @@ from typing import Any
 from unconfused._atomic import refuse_target, whole_file
 from unconfused._files.errors import DataFileError, in_words, writing
 from unconfused._files.formats import NAMES, PACKED, find_format
-from unconfused._files.formulas import escape_frame
+from unconfused._files.types import escape_frame
 from unconfused._text.extras import import_extra
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")

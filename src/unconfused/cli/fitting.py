@@ -20,7 +20,7 @@ from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
-from unconfused.cli.output.summary import (
+from unconfused.cli.summary import (
     MOST_NAMES,
     NoiseSummary,
     columns_as_dict,
@@ -156,7 +156,7 @@ class FittedTask:
     def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
         """Return access to the rows at these places of the file; None if it has none by number."""
         from unconfused._report.tables import RowContents
-        from unconfused.cli.input.verdict_truth import left_out
+        from unconfused.cli.input.task import left_out
 
         known, table = self.known, self.task.table
         hidden = [known.identity, known.truth, *self._text_column()]

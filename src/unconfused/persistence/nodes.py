@@ -27,10 +27,8 @@ from unconfused.persistence._table.checks import (
     check_object,
     full_name,
 )
-from unconfused.persistence._table.learners import LOSSES, MADE_ANEW
-from unconfused.persistence._table.trees import make_tree
-from unconfused.persistence.archive import Archive
-from unconfused.persistence.arrays import read_array, read_sparse
+from unconfused.persistence._table.learners import LOSSES, MADE_ANEW, make_tree
+from unconfused.persistence.archive import Archive, read_array, read_sparse
 from unconfused.persistence.errors import ModelFileError
 
 SCHEMA = "schema.json"

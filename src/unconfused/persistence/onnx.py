@@ -18,7 +18,6 @@ from unconfused._text.extras import import_extra
 from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.persistence.errors import ExportError, refuse_unfitted
-from unconfused.persistence.onnx_check import check_graph
 
 WORDS = r"[\p{L}\p{N}_]{2,}"
 """scikit-learn's usual words; left to itself, skl2onnx takes letters of English only."""
@@ -77,6 +76,8 @@ def to_onnx(
     if path is not None:
         with os_errors_as(ExportError):
             refuse_target(Path(path), force=force)
+    from unconfused.persistence.onnx_check import check_graph
+
     core = _exportable(model)
     last, _ = final_step(core)
     if (why := export_obstacle(last)) is not None:

@@ -15,7 +15,7 @@ from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_
 from sklearn.base import BaseEstimator
 
 from unconfused import estimators
-from unconfused._columns.dates import PERIODS, DateParts
+from unconfused._columns.steps import PERIODS, DateParts
 from unconfused.estimators._base import LinearClassifier
 
 DATES = "UnconfusedDateParts"

@@ -14,7 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Literal
 
-from unconfused._files.formulas import escape_cell, unescape_cell
+from unconfused._files.types import escape_cell, unescape_cell
 
 Action = Literal["label", "skip", "undo"]
 

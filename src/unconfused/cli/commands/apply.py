@@ -11,7 +11,7 @@ from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-from unconfused.cli.output.targets import refuse_same_target
+from unconfused.cli.targets import refuse_same_target
 
 EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
@@ -44,9 +44,9 @@ def apply(
     on rows that have changed since are ignored, with a note.
     """
     from unconfused._columns.kinds import require as require_columns
-    from unconfused._files.sparse import LabelledRows
+    from unconfused._files.formats import LabelledRows
     from unconfused._files.write import check_table_target, write_table
-    from unconfused.cli.output.targets import refuse_clash
+    from unconfused.cli.targets import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
 
     if label is None:
@@ -82,7 +82,7 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
     import numpy as np
 
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.verdict_truth import checked_in
+    from unconfused.cli.input.task import checked_in
 
     assert known.label is not None
     checked = checked_in(table, known)

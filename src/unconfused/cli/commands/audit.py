@@ -15,7 +15,7 @@ from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import without
-from unconfused.cli.output.targets import check_target, refuse_clash, refuse_same_target
+from unconfused.cli.targets import check_target, refuse_clash, refuse_same_target
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -145,7 +145,7 @@ def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
     """Raise before any work if a column to keep is not there."""
     from unconfused._columns.kinds import require as require_columns
     from unconfused._files.formats import find_source
-    from unconfused.cli.input.parts import Parts
+    from unconfused.cli.input.stream import Parts
 
     found = find_source(data, reading.format).format if kept else "none"
     if found in ("svmlight", "npz"):

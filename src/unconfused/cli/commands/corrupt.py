@@ -12,7 +12,7 @@ from unconfused._atomic import refuse_folder, refuse_target
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.input.label_options import ReadOptions, is_nameless
-from unconfused.cli.output.targets import refuse_same_target
+from unconfused.cli.targets import refuse_same_target
 
 EXAMPLES = [
     "corrupt pets.csv --label kind --symmetric 0.2 -o noisy.csv",

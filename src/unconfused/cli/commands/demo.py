@@ -13,7 +13,7 @@ from rich.table import Table
 
 from unconfused._text.extras import pip_install
 from unconfused.cli.console import console, print_json
-from unconfused.cli.output.targets import check_target
+from unconfused.cli.targets import check_target
 
 if TYPE_CHECKING:
     from unconfused.cli.digits_demo import Outcome

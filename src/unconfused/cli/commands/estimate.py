@@ -10,10 +10,10 @@ from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import without
-from unconfused.cli.output.targets import check_target, refuse_same_target
+from unconfused.cli.targets import check_target, refuse_same_target
 
 if TYPE_CHECKING:
-    from unconfused.cli.output.summary import NoiseSummary
+    from unconfused.cli.summary import NoiseSummary
     from unconfused.confusion.estimate import ConfusionEstimate
 
 EXAMPLES = [
@@ -56,7 +56,7 @@ def estimate(
         scratch=scratch or folder, stream=stream, n_stages=2,
     ) as source:  # fmt: skip
         from unconfused.cli.input.matrix_file import write_matrix
-        from unconfused.cli.output.confusion_table import confusion_table
+        from unconfused.cli.summary import confusion_table
 
         found, verdict, notes = _estimated(source)
     if output is not None:
@@ -92,7 +92,7 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, lis
     from unconfused._columns.kinds import NoFeaturesError
     from unconfused._text.wrong_labels import wrong_labels
     from unconfused.cli.model import estimate_labels, warnings_as_notes
-    from unconfused.cli.output.summary import basis_of, summarize
+    from unconfused.cli.summary import basis_of, summarize
 
     if source.known.annotators or source.known.votes is not None:
         from unconfused.cli.fitting import FittedTask

@@ -9,7 +9,7 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.output.targets import check_target, refuse_same_target
+from unconfused.cli.targets import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops", "export model.skops -o pets.onnx"]
 
@@ -52,9 +52,9 @@ def export(
     refuse_same_target(model, target)
     check_target(target, [".onnx"], force=force)
     from unconfused import load
-    from unconfused.cli.output.onnx_example import example_rows
     from unconfused.persistence.errors import ExportError
     from unconfused.persistence.onnx import export_obstacle, to_onnx
+    from unconfused.persistence.onnx_check import example_rows
 
     loaded = load(model)
     if (why := export_obstacle(loaded)) is not None:

@@ -12,7 +12,7 @@ from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
 from unconfused.cli.input.source import TaskSource
-from unconfused.cli.output.targets import check_target, refuse_same_target
+from unconfused.cli.targets import check_target, refuse_same_target
 
 EXAMPLES = [
     "fit pets.csv --label kind",

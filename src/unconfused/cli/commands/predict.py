@@ -13,7 +13,7 @@ from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import RowCount, console, print_json, say_notes
 from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
-from unconfused.cli.output.targets import refuse_clash, refuse_same_target
+from unconfused.cli.targets import refuse_clash, refuse_same_target
 
 EXAMPLES = [
     "predict model.skops new.csv -o labels.csv",
@@ -139,7 +139,7 @@ class Prediction:
     def _label(self, rows: Any, kept: Any) -> Any:
         import pandas as pd
 
-        from unconfused.cli.output.finite_scores import finite_scores
+        from unconfused._columns.prepare import finite_scores
 
         classes = self.model.classes_
         columns: dict[str, Any] = {} if kept is None else {str(n): kept[n] for n in kept.columns}

@@ -12,7 +12,7 @@ import typer
 
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files.errors import DataFileError
-from unconfused._files.sparse import LabelledRows
+from unconfused._files.formats import LabelledRows
 from unconfused.cli.input.label_columns import (
     common_labels,
     label_texts,

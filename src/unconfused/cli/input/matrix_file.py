@@ -10,7 +10,7 @@ import numpy as np
 
 from unconfused._atomic import whole_file
 from unconfused._files.errors import DataFileError
-from unconfused._files.formulas import escape_cell, unescape_cell
+from unconfused._files.types import escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
 
 CORNER = "true \\ observed"

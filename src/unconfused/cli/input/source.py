@@ -11,7 +11,7 @@ from unconfused.cli.console import Stages
 
 if TYPE_CHECKING:
     from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-    from unconfused.cli.input.parts import Parts
+    from unconfused.cli.input.stream import Parts
     from unconfused.cli.input.task import Task
     from unconfused.cli.model import Plan
 
@@ -87,7 +87,7 @@ class TaskSource:
 
     def parts(self) -> Parts:
         """Return the chunks of the file."""
-        from unconfused.cli.input.parts import Parts
+        from unconfused.cli.input.stream import Parts
 
         return Parts(self.data, self.reading)
 
@@ -108,7 +108,7 @@ class TaskSource:
         return Stream(self).open()
 
     def _whole(self) -> Task:
-        from unconfused.cli.input.open_task import open_task
+        from unconfused.cli.input.task import open_task
 
         columns = [*self.settings.text, *self.settings.categories]
         return open_task(self.data, self.known, self.reading, columns)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from unconfused import estimators, kernels, selection, steps
-from unconfused._columns.dates import DateParts
-from unconfused._columns.named import Named
+from unconfused._columns.steps import DateParts, Named
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration

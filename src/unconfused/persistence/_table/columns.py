@@ -21,7 +21,7 @@ from sklearn import (
     preprocessing,
 )
 
-from unconfused._columns.named import Named
+from unconfused._columns.steps import Named
 from unconfused.persistence._table.checks import (
     Check,
     Kind,

@@ -5,12 +5,29 @@ from __future__ import annotations
 import json
 import secrets
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from unconfused.review.serve.page import PAGE, POLICY
+from unconfused._report.html.page import policy_hash, static_text
 from unconfused.review.serve.rows import IMAGES
 from unconfused.review.serve.session import ReviewError, Session
+
+
+def _own(name: str) -> str:
+    return files("unconfused.review.serve").joinpath("static", name).read_text(encoding="utf-8")
+
+
+STYLE = static_text("report.css") + _own("review.css")
+SCRIPT = _own("review.js") + static_text("theme.js")
+PAGE = _own("review.html").replace("{style}", STYLE).replace("{script}", SCRIPT)
+"""It holds no data: the script asks for a row."""
+
+POLICY = (
+    f"default-src 'none'; style-src '{policy_hash(STYLE)}'; script-src '{policy_hash(SCRIPT)}'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 
 LOOPBACK = "127.0.0.1"
 
