@@ -23,7 +23,6 @@ from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.write import write_table
-from unconfused.cli.input import parts as file_parts
 from unconfused.cli.input import source as file_source
 from unconfused.cli.input import stream as file_stream
 from unconfused.cli.scaling import scaler_for
@@ -37,8 +36,8 @@ ROWS = 60
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Make many parts of small files."""
-    monkeypatch.setattr(file_parts, "CELLS", 8 * ROWS)
-    monkeypatch.setattr(file_parts, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(file_stream, "CELLS", 8 * ROWS)
+    monkeypatch.setattr(file_stream, "FEWEST_ROWS", 1)
 
 
 def mixed(n_rows=300):

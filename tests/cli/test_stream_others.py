@@ -9,7 +9,6 @@ from unconfused import noise
 from unconfused._files.write import write_table
 from unconfused._report import case, judge
 from unconfused.cli import fitting
-from unconfused.cli.input import parts as file_parts
 from unconfused.cli.input import stream as file_stream
 
 pytestmark = pytest.mark.slow
@@ -20,8 +19,8 @@ WAYS = ("--no-stream", "--stream")
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Make many parts of small files."""
-    monkeypatch.setattr(file_parts, "CELLS", 8 * 60)
-    monkeypatch.setattr(file_parts, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(file_stream, "CELLS", 8 * 60)
+    monkeypatch.setattr(file_stream, "FEWEST_ROWS", 1)
 
 
 def audited(data, tmp_path, *options):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from unconfused.cli.commands.review import open_session
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-from unconfused.cli.input.task import open_task
+from unconfused.cli.input.open_task import open_task
 from unconfused.review.serve.http import ReviewServer
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'

@@ -156,7 +156,7 @@ class FittedTask:
     def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
         """Return access to the rows at these places of the file; None if it has none by number."""
         from unconfused._report.tables import RowContents
-        from unconfused.cli.input.task import left_out
+        from unconfused.cli.input.open_task import left_out
 
         known, table = self.known, self.task.table
         hidden = [known.identity, known.truth, *self._text_column()]

@@ -82,7 +82,7 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
     import numpy as np
 
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.task import checked_in
+    from unconfused.cli.input.open_task import checked_in
 
     assert known.label is not None
     checked = checked_in(table, known)

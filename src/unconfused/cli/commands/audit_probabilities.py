@@ -32,7 +32,7 @@ def rank_rows(
     """
     import pandas as pd
 
-    from unconfused.cli.input.task import open_task
+    from unconfused.cli.input.open_task import open_task
     from unconfused.cli.model import warnings_as_notes
     from unconfused.confusion.probabilities import rank_from_probabilities
 

@@ -132,7 +132,7 @@ def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any
     """Return the truth of rows with a verdict that were drawn evenly, None elsewhere."""
     import numpy as np
 
-    from unconfused.cli.input.task import checked_in
+    from unconfused.cli.input.open_task import checked_in
 
     named = [one for one in (known.label, known.identity) if one is not None]
     checked = checked_in(reading.table(data, named), known)

@@ -106,7 +106,7 @@ def review(
         raise typer.BadParameter(f"There is no folder {images}.")
     with Stages(2) as stage:
         stage(f"Reading {data.name}")
-        from unconfused.cli.input.task import open_task
+        from unconfused.cli.input.open_task import open_task
 
         known = labels if stop is None else replace(labels, verdicts=verdicts)
         task = open_task(data, known, reading, [*settings.text, *settings.categories])
@@ -134,7 +134,7 @@ def open_session(
 ) -> Session:
     """Return a session on a task."""
     from unconfused.cli.input.label_columns import label_texts
-    from unconfused.cli.input.task import left_out
+    from unconfused.cli.input.open_task import left_out
     from unconfused.review.serve.rows import ReviewRows
     from unconfused.review.serve.session import Session
 

@@ -56,7 +56,7 @@ class TaskSource:
     def open(self) -> tuple[Task, Plan]:
         """Read the data, show what each column was taken for, and plan the fit."""
         from unconfused.cli.model import make_plan
-        from unconfused.cli.output.summary import show_columns
+        from unconfused.cli.summary import show_columns
 
         compared = False
 
@@ -108,7 +108,7 @@ class TaskSource:
         return Stream(self).open()
 
     def _whole(self) -> Task:
-        from unconfused.cli.input.task import open_task
+        from unconfused.cli.input.open_task import open_task
 
         columns = [*self.settings.text, *self.settings.categories]
         return open_task(self.data, self.known, self.reading, columns)
