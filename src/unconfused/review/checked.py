@@ -13,8 +13,8 @@ from unconfused._labels import MISSING, encode_labels, is_missing, label_array
 from unconfused._text.words import count
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion.audit import from_audit
-from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.trusted import count_pairs, from_trusted
+from unconfused.confusion.estimate import ConfusionEstimate, count_pairs
+from unconfused.confusion.trusted import from_trusted
 from unconfused.review.verdicts import Verdicts
 
 DRAWN_WITHIN_LABELS = ("random", "confusion")
