@@ -148,7 +148,7 @@ def _find_ours(name: str) -> Callable[[Problem], FloatArray]:
     def find(problem: Problem) -> FloatArray:
         model = problem.kept.get(f"{name} ours") or _ours(name)(problem, 0.0)
         if not hasattr(model, "cross_fitted_posterior_"):
-            raise ValueError("Labels were believed.")
+            raise ValueError("There is no cross-fitted posterior.")
         return 1.0 - model.cross_fitted_posterior_[np.arange(problem.n_rows), problem.seen]
 
     return find

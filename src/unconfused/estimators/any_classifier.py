@@ -281,8 +281,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         counted = np.count_nonzero(task.seen.sample_weight)
         if counted < FEWEST_LABELS * len(task.classes):
             return 0
-        believers = int(task.trusted.any()) + (task.crowd is not None)
-        others = folds + folds * (folds - 1) // 2 + (folds + 1) * believers + 2
+        simple = int(task.trusted.any()) + (task.crowd is not None)
+        others = folds + folds * (folds - 1) // 2 + (folds + 1) * simple + 2
         return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
 
     def _publish(self, task: Task, rounds: SoftRounds, average: Average | None) -> None:
@@ -307,8 +307,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_ = self.estimators_[0]
         self.trained_on_ = max(self.shares_, key=self.shares_.__getitem__)
         if task.crowd is not None and task.annotators is not None:
-            said = task.crowd.majority() if task.rules else posterior
-            counted = weight[:, np.newaxis] * said
+            consensus = task.crowd.majority() if task.rules else posterior
+            counted = weight[:, np.newaxis] * consensus
             self.annotators_ = task.annotators
             self.annotator_confusion_, silence = split_silence(
                 annotator_matrices(task.crowd, counted), task.silent
@@ -379,7 +379,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         return found.posterior
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is said of the training rows: it is as large as they are."""
+        """Leave out the predictions of the training rows, which grow with their number."""
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_cross_fitted", None)
         return state

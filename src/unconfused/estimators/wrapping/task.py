@@ -166,7 +166,7 @@ def task_of_labels(
 
 
 def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Task:
-    """Check votes and known truths; find what votes alone say of annotators.
+    """Check votes and known truths; estimate annotators' matrices from the votes alone.
 
     Of people that is Dawid and Skene's model. Rules, which only ever give one label, are counted
     against the majority: they are silent on the same rows, or match the same words, so that the
