@@ -37,8 +37,9 @@ def test_a_warm_start_goes_on_with_other_columns_in_use():
     problem = make_problem(1, n=200)
     some, _ = with_empty_columns(problem.X, 40, seed=0)
     others, _ = with_empty_columns(problem.X, 40, seed=1)
-    cold = UnconfusedLogisticRegression(problem.C, tol=1e-8).fit(others, problem.y)
-    warm = UnconfusedLogisticRegression(problem.C, tol=1e-8, warm_start=True)
+    settings = {"l2": 1e-3, "relabel": 0, "tol": 1e-8}
+    cold = UnconfusedLogisticRegression(problem.C, **settings).fit(others, problem.y)
+    warm = UnconfusedLogisticRegression(problem.C, **settings, warm_start=True)
     warm.fit(some, problem.y).fit(others, problem.y)
     np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-4)
 
