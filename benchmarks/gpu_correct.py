@@ -16,7 +16,8 @@ from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine, make_engine
 from unconfused.estimators._array_input import array_space
 from unconfused.selection import SELECTIONS
-from unconfused.solvers.uma.solver import UMA, UMAState
+from unconfused.solvers.uma.solver import UMA
+from unconfused.solvers.uma.state import UMAState
 from unconfused.steps import STEPS
 
 N_ROWS = 20_000

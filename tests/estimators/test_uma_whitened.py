@@ -146,7 +146,7 @@ def test_errors_of_an_estimated_matrix_are_not_chased(blobs, monkeypatch):
         "unconfused.solvers.uma.solver.update_all_pairs",
         lambda *args: calls.append(1) or update(*args),
     )
-    UMAClassifier().fit(X, y, y_true=np.where(np.arange(600) % 3 == 0, true, -1))
+    UMAClassifier(relabel=0).fit(X, y, y_true=np.where(np.arange(600) % 3 == 0, true, -1))
     assert not calls
     UMAClassifier(C).fit(X, y)
     assert calls
@@ -242,3 +242,38 @@ def test_the_error_set_at_alpha(blobs):
     seen.clear()
     UMAClassifier(C, **options).fit(X, y)
     assert len(seen) >= n_at_alpha
+
+
+def test_rounds_run_the_noise_free_algorithm_on_pseudo_labels(blobs):
+    X, true, y, C = blobs
+    once, rounds = UMAClassifier(C, relabel=0).fit(X, y), UMAClassifier(C).fit(X, y)
+    assert rounds.n_iter_ > once.n_iter_
+    assert rounds.score(X, true) >= once.score(X, true) - 0.01
+    assert len(rounds.history_["norm"]) == rounds.n_iter_
+    weighted = UMAClassifier(C).fit(X, y, sample_weight=np.full(len(y), 3.0))
+    assert np.array_equal(weighted.predict(X), rounds.predict(X))
+    for settings in ({"tol": 0.0}, {"max_iter": 50}, {"init": "means"}, {"alpha": 1e-6}):
+        options = {"whiten": True, **settings}
+        plain = UMAClassifier(C, relabel=0, **options).fit(X, y)
+        assert np.array_equal(UMAClassifier(C, **options).fit(X, y).coef_, plain.coef_)
+
+
+def test_rounds_improve_digits():
+    X, true = load_digits(return_X_y=True)
+    C = noise.random_confusion(10, strength=0.6, random_state=0)
+    gains = []
+    for seed in range(2):
+        rows = train_test_split(X / 16, true, random_state=seed, stratify=true)
+        y = noise.corrupt_labels(rows[2], C, random_state=seed)
+        scores = [
+            UMAClassifier(C, relabel=n).fit(rows[0], y).score(rows[1], rows[3]) for n in (0, 2)
+        ]
+        gains.append(scores[1] - scores[0])
+    assert np.mean(gains) > 0
+
+
+def test_rounds_end_where_mistakes_depend_on_the_rows(blobs):
+    X, true, _, C = blobs
+    rough = np.where(X[:, 0] > np.quantile(X[:, 0], 0.7), (true + 1) % 4, true)
+    once, asked = (UMAClassifier(C, relabel=n).fit(X, rough) for n in (0, 2))
+    assert np.array_equal(once.coef_, asked.coef_)

@@ -15,10 +15,13 @@ from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.threads import quiet_blas
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
+from unconfused.estimators._likelihood_fits import refuse_relabelling
 from unconfused.estimators._noisy import NoisyData, unmixing_for
+from unconfused.estimators.relabel.uma_rounds import relabel_rows, usual_rounds
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
+from unconfused.solvers.uma.solver import UMA
+from unconfused.solvers.uma.state import INTERRUPTED, UMAState
 from unconfused.steps import STEPS, StepRule
 
 LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
@@ -36,7 +39,8 @@ class UMAClassifier(LinearClassifier):
     Blum, Frieze, Kannan and Vempala.
 
     By default the algorithm runs in the geometry of the whitened rows, starts from a linear
-    discriminant, and stops when no pair is statistically significant. The algorithm of the paper is
+    discriminant, stops when no pair is statistically significant, and is then repeated on
+    pseudo-labels (`relabel`). The algorithm of the paper is
     ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
     ``error_margin="alpha"`` if `alpha` is positive.
 
@@ -88,6 +92,13 @@ class UMAClassifier(LinearClassifier):
         means have a lower estimated error, it restarts from them. After
         ``init="likelihood"`` there are no updates if C was estimated or does not describe the
         labels: errors of C would pass for significant pairs.
+    relabel : int or "auto"
+        Number of rounds of relabelling. A round replaces every label by the likeliest class given
+        the row and its label, weighted by its probability, and runs the noise-free algorithm on
+        these, with averaged weights; it counts C again if that was estimated. Rounds end early if
+        mistakes turn out to depend on the rows. "auto": 2, or 1 with more than 50,000 rows; none on
+        Dask collections, if labels are not classes, with fewer than ten rows per degree of freedom,
+        or if `alpha` is positive or one of `init`, `tol` and `max_iter` is not "auto".
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
@@ -120,7 +131,7 @@ class UMAClassifier(LinearClassifier):
     confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
     labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
-    n_iter_ : number of updates
+    n_iter_ : number of updates, those of all rounds included
     history_ : dict of arrays with one entry per update: `predicted` and `true` (the pair, as
         indices into `classes_`), `norm` of the update vector, `noise` (expected norm of its
         sampling error), `significance` (estimated mass over its standard error), `step` (of the
@@ -158,6 +169,7 @@ class UMAClassifier(LinearClassifier):
         "whiten": ["boolean", StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "relabel": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
         "keep_updates": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
@@ -193,6 +205,7 @@ class UMAClassifier(LinearClassifier):
         whiten: bool | str = "auto",
         max_iter: int | str = "auto",
         tol: float | str = "auto",
+        relabel: int | str = "auto",
         fit_intercept: bool = True,
         keep_updates: bool = False,
         class_weight: Any = None,
@@ -213,6 +226,7 @@ class UMAClassifier(LinearClassifier):
         self.whiten = whiten
         self.max_iter = max_iter
         self.tol = tol
+        self.relabel = relabel
         self.fit_intercept = fit_intercept
         self.keep_updates = keep_updates
         self.class_weight = class_weight
@@ -246,6 +260,7 @@ class UMAClassifier(LinearClassifier):
         ``warm_start=True`` the next call continues from there.
         """
         self._validate_params()
+        refuse_relabelling(self.relabel, X, self.confusion)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
@@ -321,6 +336,12 @@ class UMAClassifier(LinearClassifier):
         self._refuse_another_problem(data, self._state.weights)
         return self._state.copy()
 
+    def _n_rounds(self, data: NoisyData, state: UMAState) -> int:
+        if not isinstance(self.relabel, str):
+            return int(self.relabel)
+        automatic = self.init == self.tol == self.max_iter == "auto" and not self.alpha
+        return usual_rounds(data, state) if automatic else 0
+
     def _run(
         self,
         data: NoisyData,
@@ -338,6 +359,7 @@ class UMAClassifier(LinearClassifier):
             whiten = True
         init = ("means" if whiten and not stream else "zero") if self.init == "auto" else self.init
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
+        resumed = stream or state is not None
         if state is None:
             state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
         if self.keep_updates and not state.records:
@@ -362,6 +384,9 @@ class UMAClassifier(LinearClassifier):
         )
         with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
+            if not resumed:
+                n_rounds = self._n_rounds(data, state)
+                relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
         self.confusion_ = unmixing.matrix if state.matrix is None else state.matrix
         self.class_prior_ = prior
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped

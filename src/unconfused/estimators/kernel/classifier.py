@@ -24,7 +24,8 @@ from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
+from unconfused.solvers.uma.solver import UMA
+from unconfused.solvers.uma.state import INTERRUPTED, UMAState
 from unconfused.steps import STEPS, StepRule
 
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}

@@ -48,7 +48,7 @@ from unconfused.persistence._table.learners import LINEAR, TREES
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
-from unconfused.solvers.uma.solver import UMAState
+from unconfused.solvers.uma.state import UMAState
 from unconfused.solvers.uma.whitening import RunningMoments
 
 STEP_LOOPS = [rule.loop for rule in steps.STEPS.values()]
@@ -153,6 +153,7 @@ _PARTS: dict[type, Kind] = {
             "rng": optional(instance(np.random.RandomState)),
             "vectors": optional(array("f", "n", "D")),
             "ridge": optional(number),
+            "freedom": optional(number),
             "matrix": optional(numbers("Q", "*")),
             "moments": optional(instance(RunningMoments)),
         },
