@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from problems import make_noisy_blobs, make_problem
 from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import unmixing_for
@@ -247,7 +249,7 @@ def test_the_error_set_at_alpha(blobs):
 def test_rounds_run_the_noise_free_algorithm_on_pseudo_labels(blobs):
     X, true, y, C = blobs
     once, rounds = UMAClassifier(C, relabel=0).fit(X, y), UMAClassifier(C).fit(X, y)
-    assert rounds.n_iter_ > once.n_iter_
+    assert not np.array_equal(once.coef_, rounds.coef_)
     assert rounds.score(X, true) >= once.score(X, true) - 0.01
     assert len(rounds.history_["norm"]) == rounds.n_iter_
     weighted = UMAClassifier(C).fit(X, y, sample_weight=np.full(len(y), 3.0))

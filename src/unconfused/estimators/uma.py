@@ -40,9 +40,9 @@ class UMAClassifier(LinearClassifier):
 
     By default the algorithm runs in the geometry of the whitened rows, starts from a linear
     discriminant, stops when no pair is statistically significant, and is then repeated on
-    pseudo-labels (`relabel`). The algorithm of the paper is
-    ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
-    ``error_margin="alpha"`` if `alpha` is positive.
+    pseudo-labels (`relabel`). The paper's algorithm is
+    ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with ``error_margin="alpha"``
+    if `alpha` is positive.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ class UMAClassifier(LinearClassifier):
         a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
         re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
         once if C is known, each vector shrunk by its sampling noise. "likelihood", only with
-        `whiten`, goes on from that discriminant by penalized maximum likelihood if rows outnumber
-        its degrees of freedom tenfold, and refines C too if that was estimated. The model is more
-        accurate, but hardly UMA's any more: few pairs are left, or none. Nothing of this is counted
-        in `n_iter_`. "auto" is "means" with `whiten`, else "zero"; "zero" for `partial_fit`.
+        `whiten`, refines that discriminant, and an estimated C, by penalized maximum likelihood if
+        rows outnumber its degrees of freedom tenfold: more accurate, but few pairs, or none, are
+        left for UMA. `n_iter_` counts none of this. "auto" is "means" with `whiten`, else "zero";
+        "zero" for `partial_fit`.
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
     whiten : bool or "auto"
@@ -82,16 +82,15 @@ class UMAClassifier(LinearClassifier):
         The ridge is chosen by generalized cross-validation of the unmixed labels. Up to 1,000
         features, arrays take a whitened copy of the rows; wider or sparse rows are scaled by the
         variances only, and CSR stays CSR. `partial_fit` uses the covariance of all chunks so far.
-        "auto" is True unless labels are assumed clean, where there is no noise to control. Rows
-        without variance, or of extreme scale, are not whitened.
+        "auto" is True unless labels are assumed clean. Rows without variance, or of extreme scale,
+        are not whitened.
     max_iter : int or "auto"
         Maximum number of updates. "auto" is 10 for each pair of classes, at least 1,000.
     tol : float or "auto"
         Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
         when no pair is statistically significant; if training started at zero and the unmixed class
-        means have a lower estimated error, it restarts from them. After
-        ``init="likelihood"`` there are no updates if C was estimated or does not describe the
-        labels: errors of C would pass for significant pairs.
+        means have a lower estimated error, it restarts from them. After ``init="likelihood"`` there
+        are no updates if C was estimated or does not describe the labels.
     relabel : int or "auto"
         Number of rounds of relabelling. A round replaces every label by the likeliest class given
         the row and its label, weighted by its probability, and runs the noise-free algorithm on
@@ -102,8 +101,8 @@ class UMAClassifier(LinearClassifier):
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
-        Whether to keep the update vectors as `updates_`: estimates of sums of rows of one true
-        class, to train any other learner on. Needs 8 bytes for each update and feature.
+        Whether to keep the update vectors as `updates_`: estimated sums of rows of one true class,
+        divided by the number of all rows, to train any other learner on.
     class_weight : "balanced", dict, array-like of shape (Q, Q), or None
         What a mistake costs, by *true* class: "balanced" weighs every class alike, however rare, so
         that the confusion rate counts instead of the error; a dict maps classes to weights (1 for
@@ -113,8 +112,7 @@ class UMAClassifier(LinearClassifier):
         All classes, if some may be missing from the observed labels; also the order of a plain
         `confusion`.
     missing_label : "auto" or a value
-        Value that marks a missing label in `y` and `y_true`, besides None and NaN. "auto" means -1
-        where that is unambiguous.
+        A missing label in `y` and `y_true`, besides None and NaN; "auto": -1 if unambiguous.
     warm_start : bool
         Whether to continue from the weights of the last fit.
     n_jobs : int or None
@@ -132,16 +130,12 @@ class UMAClassifier(LinearClassifier):
     labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_iter_ : number of updates, those of all rounds included
-    history_ : dict of arrays with one entry per update: `predicted` and `true` (the pair, as
-        indices into `classes_`), `norm` of the update vector, `noise` (expected norm of its
-        sampling error), `significance` (estimated mass over its standard error), `step` (of the
-        true class)
-    updates_ : with ``keep_updates=True``: the update vectors, one row each, each the estimated sum
-        of the rows predicted `predicted` that are truly `true` (see `history_`), divided by the
-        number of all rows
+    history_ : dict of arrays with one entry per update: `predicted` and `true` (indices of the pair
+        in `classes_`), `norm` of the update vector, `noise` (expected norm of its sampling error),
+        `significance` (estimated mass over its standard error), `step` (of the true class)
+    updates_ : the update vectors, one row each, with ``keep_updates=True``
     stopped_ : reason why the fit stopped
-    means_at_ : number of updates before the restart from the class means (see `tol`); None without
-        one
+    means_at_ : number of updates before the restart from the class means (see `tol`), or None
 
     Examples
     --------
@@ -267,8 +261,7 @@ class UMAClassifier(LinearClassifier):
         unmixing = unmixing_for(data, self.confusion, self.classes)
         self._publish_labels(data.labels)
         self._order = self.classes
-        n_pairs = len(self.classes_) * (len(self.classes_) - 1)
-        most = max(LEAST_UPDATES, UPDATES_PER_PAIR * n_pairs)
+        most = max(LEAST_UPDATES, UPDATES_PER_PAIR * unmixing.n_classes * (unmixing.n_classes - 1))
         max_iter = most if isinstance(self.max_iter, str) else int(self.max_iter)
         try:
             self._run(data, unmixing, state, max_iter)
@@ -384,9 +377,8 @@ class UMAClassifier(LinearClassifier):
         )
         with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
-            if not resumed:
-                n_rounds = self._n_rounds(data, state)
-                relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
+            n_rounds = 0 if resumed else self._n_rounds(data, state)
+            relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
         self.confusion_ = unmixing.matrix if state.matrix is None else state.matrix
         self.class_prior_ = prior
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
