@@ -210,9 +210,10 @@ def _without_guess(
     """Return the classifier to use if held-out labels do not support a guessed C; None if they do.
 
     They do if rounds predict them through C clearly better than two models predict them without
-    it: one fitted to the labels, and that of the first round. Otherwise classes are as labelled. If
-    the second of these is the better one, rows whose label is probably wrong are left out; with
-    clean labels it is not.
+    it, one fitted to the labels and that of the first round, and than classes as labelled do
+    through C, as a matrix also blurs predictions. Otherwise classes are as labelled. If the model
+    of the first round is better than that of the labels, rows whose label is probably wrong are
+    left out; with clean labels it is not.
     """
     assert rounds.judged is not None and rounds.label_likelihood is not None
     seen, plain = rounds.judged.seen, rounds.label_likelihood
@@ -222,9 +223,11 @@ def _without_guess(
         return as_labelled
     denoised = rounds.likelihood_of_labels(rounds.trial.logs)
     if candidates[0].name == "rounds":
-        ours = candidates[0]
-        through = log_chances(softmax(ours.calibration.scores(ours.logs), axis=1), seen.evidence)
-        gains = [mean_and_error(through - other, counted) for other in (plain, denoised)]
+        through, own = (
+            log_chances(softmax(m.calibration.scores(m.logs), axis=1), seen.evidence)
+            for m in (candidates[0], candidates[-1])
+        )
+        gains = [mean_and_error(through - other, counted) for other in (plain, denoised, own)]
         if all(gain > CLEARLY * error for gain, error in gains):
             return None
     if counted @ (denoised - plain) <= 0:
