@@ -103,5 +103,5 @@ BLOCK = Block(
         for name, source in SOURCES.items()
     },
     page=write_errors,
-    borrowed=("clean", "ours", "uma", "forward"),
+    borrowed=("clean", "ours", "forward"),
 )
