@@ -29,10 +29,6 @@ NEGLIGIBLE = 0.01
 N_DRAWS = 500
 """Draws of the losses, each taken with both signs."""
 
-THROUGH_MATRIX, RELABELLED = 2.0, 4.0
-"""Prior odds of a fit through C, and of its rounds, against a simple model. On Digits and Music
-even odds do as well; on generated problems these were slightly better."""
-
 
 @dataclass(frozen=True)
 class Member:
@@ -44,7 +40,6 @@ class Member:
     losses : (n,), of held-out truths
     scores : (n, Q), out-of-fold scores of all rows that are judged by
     fit : returns the model fitted to all rows
-    prior : how likely it is the best before any truth is looked at, relative to the others
     relabelled : whether it comes from rounds of relabelling
     """
 
@@ -52,7 +47,6 @@ class Member:
     losses: FloatArray
     scores: FloatArray
     fit: Callable[[], LikelihoodState]
-    prior: float = 1.0
     relabelled: bool = False
 
     @property
@@ -85,8 +79,7 @@ def shares_of(members: Sequence[Member], weight: FloatArray) -> FloatArray:
     spread, axes = np.linalg.eigh((weight * around) @ around.T)
     chance = np.random.RandomState(0).standard_normal((N_DRAWS, len(members)))
     drawn = total + np.vstack([chance, -chance]) * np.sqrt(np.maximum(spread, 0.0)) @ axes.T
-    prior = np.log([member.prior for member in members])
-    shares = softmax(prior - drawn, axis=1).mean(axis=0)
+    shares = softmax(-drawn, axis=1).mean(axis=0)
     shares[shares < NEGLIGIBLE] = 0.0
     return np.asarray(shares / shares.sum())
 

@@ -14,13 +14,7 @@ from unconfused.confusion.estimation.label_noise import noise_evidence
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
 from unconfused.estimators.annotators.voted_rows import refuse_no_rows
-from unconfused.estimators.automatic.average import (
-    RELABELLED,
-    THROUGH_MATRIX,
-    Member,
-    average,
-    shares_of,
-)
+from unconfused.estimators.automatic.average import Member, average, shares_of
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
     CLEAR_ENOUGH_TO_WARN,
@@ -92,11 +86,10 @@ class Choice:
             model.noisy_weight_ = 1.0
         counted = known.source == "trusted"
         open_weight = open_weight and data.trusted and not data.known.all()
-        to_guess = self._may_guess and known is self.known
-        if not (open_l2 or open_weight or to_guess):
+        if not (open_l2 or open_weight or self._may_guess):
             return None
         # What a noisy row counts is for truths to say: labels would have themselves believed.
-        through = known.matrix if open_l2 or to_guess else None
+        through = known.matrix if open_l2 or self._may_guess else None
         rows = rows_to_judge_by(data, through, fold_seed(model.random_state))
         if rows is None:
             return None
@@ -133,24 +126,22 @@ class Choice:
         """Test whether labels that were believed are noisy: guess C if asked to, or warn."""
         rows, probability = search.rows, label_probabilities(search)
         observed = self.data.labels.observed[rows.places]
-        noise = noise_evidence(probability, observed, rows.fold % 2 == 0, rows.weight)
         if not self._may_guess:
+            noise = noise_evidence(probability, observed, rows.fold % 2 == 0, rows.weight)
             if noise.is_clear(CLEAR_ENOUGH_TO_WARN):
                 warn_of_noise(noise)
-            return
-        if not noise.is_clear(CLEAR_ENOUGH_TO_USE):
             return
         model, data = self.model, self.data
         guess = guess_confusion(rows, probability, observed, data.labels.classes)
         guessed = confusion_for(data, guess, model.classes)
-        through, every = self._search(guessed), rows.every
-        if through is not None and through.best_loss(every) >= search.best_loss(every):
+        through = self._search(guessed)
+        if through is None or not through.is_likelier_than(search, CLEAR_ENOUGH_TO_USE):
             assert search.chosen is not None
             model.l2_ = search.chosen.l2
             return
         model.guessed_confusion_ = guess
         warn_of_guess(guess)
-        self.known, self.search = guessed, through or search
+        self.known, self.search = guessed, through
 
     def begin(self, settings: Likelihood, engine: Engine, state: LikelihoodState) -> None:
         """Start at the mean of the folds' fits (in place) if the objective is lower there.
@@ -180,6 +171,9 @@ class Choice:
         search, model = self.search, self.model
         if search is None:
             return state
+        if not state.relabelled and not state.interrupted:
+            # The rounds' calibration is that of the folds' fits, whose optima may be others.
+            state = replace(plain, row_posterior=state.row_posterior)
         if search.by_truths and not state.interrupted:
             try:
                 state = self._averaged(search, plain, state, rounds)
@@ -227,15 +221,13 @@ class Choice:
         chosen, rows = search.chosen, search.rows
         assert chosen is not None
         ours = search.losses(chosen, rows.truth)
-        judged = search.at_least_own(ours, search.scores[chosen], plain.weights)
-        members = [Member(chosen, *judged, lambda: plain, THROUGH_MATRIX)]
+        members = [Member(chosen, ours, search.scores[chosen], lambda: plain)]
         if state.relabelled and rounds is not None:
-            # Through another C than the search's, and perhaps of other folds: the gain counts.
+            # From other folds than the search's: only the difference counts.
             before, first, last = (logs[rows.places] for logs in rounds.out_of_fold)
             gain = rows.losses(first, rows.truth) - rows.losses(before, rows.truth)
             state.uncalibrate(self.model.fit_intercept)
-            judged = search.at_least_own(ours + gain, last, state.weights)
-            members.append(Member(chosen, *judged, lambda: state, RELABELLED, True))
+            members.append(Member(chosen, ours + gain, last, lambda: state, relabelled=True))
         if self._outgrown(search, state):
             members = []
         return members + [

@@ -21,10 +21,10 @@ from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine
 from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
-from unconfused.estimators.relabel.weighted_mean import NO_BETTER, mean_and_error
+from unconfused.estimators.relabel.weighted_mean import THIN_EVIDENCE, mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
-PENALTIES = tuple(10.0 ** (-k / 2) for k in range(4, 29))
+PENALTIES = tuple(10.0 ** (-k / 2) for k in range(-2, 29))
 """Penalties to choose from, strongest first, times the mean squared distance of a row from the mean
 of all: features on another scale are the same problem."""
 
@@ -44,10 +44,6 @@ USUAL_ROUNDS = 4
 
 FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
 """Nothing is chosen on fewer rows than so many per class, in the mean."""
-
-THIN_EVIDENCE = float(np.log(20.0))
-"""Log-losses on all held-out rows together are logarithms of likelihoods: candidates that differ by
-less than this, 20 to 1, are as good."""
 
 ROWS_TO_COMPARE_BY = 1000
 """Penalties are compared on the fewest folds that hold this many rows. On Digits and Reuters the
@@ -122,17 +118,18 @@ class Search:
     ) -> tuple[Candidate, list[LikelihoodState]]:
         """Try penalties around that of a candidate; return the best, and its fits to go on from.
 
-        Weaker ones come first, and stronger ones if those are no better. Of penalties that are as
-        good, the strongest is taken: where fits hardly differ, a weaker penalty only takes longer.
+        Weaker ones come first, and stronger ones if those are no better. The candidate's own is
+        kept unless another makes held-out labels clearly likelier: where noise leaves little to
+        choose by, the strongest penalties reduce a model to its intercept at hardly any loss.
         """
         n_folds = self._folds_to_compare(which)
         some = which & (self.rows.fold < n_folds)
         first = int(np.argmin(np.abs(np.subtract(penalties, like.l2))))
         weaker = [like._replace(l2=l2) for l2 in penalties[first:]]
-        best, states = self._walk(weaker, some, [None] * n_folds, NO_BETTER)
+        best, states = self._walk(weaker, some, [None] * n_folds, THIN_EVIDENCE)
         if best == weaker[0]:
             stronger = [like._replace(l2=l2) for l2 in penalties[:first][::-1]]
-            best, reached = self._walk(stronger, some, states, -NO_BETTER, best)
+            best, reached = self._walk(stronger, some, states, THIN_EVIDENCE, best)
             states = reached or states
         if n_folds < FOLDS:
             states = states + [self._fit(fold, best, None) for fold in range(n_folds, FOLDS)]
@@ -187,7 +184,7 @@ class Search:
                 best, reached, least = candidate, fits, min(loss, least)
             risen = 0 if loss < lowest else risen + (not at_rest)
             lowest = min(lowest, loss)
-            if risen == 2 or (at_rest and margin > 0):
+            if risen == 2 or (at_rest and candidates[-1].l2 < candidates[0].l2):
                 break
         return best, reached
 
@@ -227,22 +224,13 @@ class Search:
         """Return the mean loss of a candidate on some of the rows."""
         return float(np.average(self.losses(candidate, which), weights=self.rows.weight[which]))
 
-    def best_loss(self, which: BoolArray) -> float:
-        """Return the mean loss of what was chosen on some of the rows."""
-        assert self.chosen is not None
-        return self.loss(self.chosen, which)
-
-    def at_least_own(
-        self, losses: FloatArray, scores: FloatArray, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return losses of held-out truths and scores, or those of weights fitted to all rows.
-
-        The latter if the losses are larger: the fit has then found another optimum than those of
-        the folds, and what these say is of no use.
-        """
-        own_scores = self.rows.scores([weights] * FOLDS, self.intercept)
-        own, weight = self.rows.losses(own_scores, truth := self.rows.truth), self.rows.weight
-        return (own, own_scores) if weight[truth] @ (own - losses) > 0 else (losses, scores)
+    def is_likelier_than(self, other: Search, by_errors: float) -> bool:
+        """Whether held-out labels are likelier than in another search, by standard errors."""
+        assert self.chosen is not None and other.chosen is not None
+        every = self.rows.every
+        gains = other.losses(other.chosen, every) - self.losses(self.chosen, every)
+        gain, error = mean_and_error(gains, self.rows.weight)
+        return gain > by_errors * error
 
     def largest_weight(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the candidate with the largest weight that is as good as the best.
@@ -310,5 +298,8 @@ class Search:
         some = which & ~np.isnan(self.scores[candidate][:, 0])
         if not some.any():
             return np.nan
-        beyond = self.best_loss(which) - self.best_loss(some) if some.sum() < which.sum() else 0.0
+        if some.sum() == which.sum():
+            return self.loss(candidate, which)
+        assert self.chosen is not None
+        beyond = self.loss(self.chosen, which) - self.loss(self.chosen, some)
         return self.loss(candidate, some) + beyond
