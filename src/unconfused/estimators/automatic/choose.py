@@ -173,7 +173,7 @@ class Choice:
             return state
         if not state.relabelled and not state.interrupted:
             # The rounds' calibration is that of the folds' fits, whose optima may be others.
-            state = replace(plain, row_posterior=state.row_posterior)
+            state = replace(plain, matrix=state.matrix, row_posterior=state.row_posterior)
         if search.by_truths and not state.interrupted:
             try:
                 state = self._averaged(search, plain, state, rounds)

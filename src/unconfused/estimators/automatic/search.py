@@ -21,7 +21,7 @@ from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine
 from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
-from unconfused.estimators.relabel.weighted_mean import THIN_EVIDENCE, mean_and_error
+from unconfused.estimators.relabel.weighted_mean import NO_BETTER, mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
 PENALTIES = tuple(10.0 ** (-k / 2) for k in range(-2, 29))
@@ -44,6 +44,10 @@ USUAL_ROUNDS = 4
 
 FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
 """Nothing is chosen on fewer rows than so many per class, in the mean."""
+
+THIN_EVIDENCE = float(np.log(20.0))
+"""Weights of noisy rows whose log-likelihoods of the held-out truths differ by less than this, odds
+of 20 to 1, are taken to be equally good."""
 
 ROWS_TO_COMPARE_BY = 1000
 """Penalties are compared on the fewest folds that hold this many rows. On Digits and Reuters the
@@ -126,10 +130,10 @@ class Search:
         some = which & (self.rows.fold < n_folds)
         first = int(np.argmin(np.abs(np.subtract(penalties, like.l2))))
         weaker = [like._replace(l2=l2) for l2 in penalties[first:]]
-        best, states = self._walk(weaker, some, [None] * n_folds, THIN_EVIDENCE)
+        best, states = self._walk(weaker, some, [None] * n_folds, NO_BETTER)
         if best == weaker[0]:
             stronger = [like._replace(l2=l2) for l2 in penalties[:first][::-1]]
-            best, reached = self._walk(stronger, some, states, THIN_EVIDENCE, best)
+            best, reached = self._walk(stronger, some, states, NO_BETTER, best)
             states = reached or states
         if n_folds < FOLDS:
             states = states + [self._fit(fold, best, None) for fold in range(n_folds, FOLDS)]

@@ -13,7 +13,7 @@ from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
 from unconfused.estimators.relabel.rounds import SMALLEST, Rounds, sure_classes
-from unconfused.estimators.relabel.weighted_mean import THIN_EVIDENCE
+from unconfused.estimators.relabel.weighted_mean import NO_BETTER
 from unconfused.solvers.likelihood import LikelihoodState
 
 AMBIGUOUS = 0.3
@@ -208,7 +208,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
             weaker = self._fit_targets(targets, folds, models)
             found = self._with_what_was_seen(self._logs(folds, weaker), seen)
             found = self._count_matrix(found, self._first_rows)
-            if total * (found.likelihood - judged.likelihood) <= THIN_EVIDENCE:
+            if total * (found.likelihood - judged.likelihood) <= NO_BETTER:
                 self.relaxed /= RELAXED_BY
                 break
             models, judged = weaker, found

@@ -8,9 +8,9 @@ from unconfused._typing import FloatArray
 
 SMALLEST = 1e-12
 
-THIN_EVIDENCE = float(np.log(20.0))
-"""Settings whose log-likelihoods of all held-out rows differ by less than this, odds of 20 to 1,
-are taken to be equally good."""
+NO_BETTER = 1.0
+"""A gain in the log-likelihood of all held-out rows that is not worth another penalty: what one
+more parameter must gain by Akaike's criterion."""
 
 
 def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
