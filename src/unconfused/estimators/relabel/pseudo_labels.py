@@ -202,7 +202,8 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         """
         if not self.may_relax or self.balanced or self._first_rows is None:
             return models, judged
-        total = float(judged.counted.sum())
+        weight = judged.seen.sample_weight  # of any scale
+        total = float(judged.counted.sum()) * np.count_nonzero(weight) / float(weight.sum())
         while self.relaxed > LEAST_PENALTY:
             self.relaxed *= RELAXED_BY
             weaker = self._fit_targets(targets, folds, models)
