@@ -175,7 +175,7 @@ class Search:
         best : the best of all
         reached : the fits of the best, none if it is still the one passed
         """
-        margin /= np.count_nonzero(which)  # weights of any scale mean the same
+        margin /= float(self.rows.weight[which].sum())
         lowest = least = np.inf if best is None else self.loss(best, which)
         best, reached, risen = best or candidates[0], list[LikelihoodState](), 0
         for candidate in candidates:
