@@ -18,6 +18,7 @@ from unconfused.estimators.automatic.average import Member, average, shares_of
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
     CLEAR_ENOUGH_TO_WARN,
+    ROWS_PER_ENTRY,
     guess_confusion,
     label_probabilities,
     warn_of_guess,
@@ -126,11 +127,13 @@ class Choice:
         """Test whether labels that were believed are noisy: guess C if asked to, or warn."""
         rows, probability = search.rows, label_probabilities(search)
         observed = self.data.labels.observed[rows.places]
-        if not self._may_guess:
+        few = len(observed) < ROWS_PER_ENTRY * probability.shape[1] ** 2
+        if few or not self._may_guess:
             noise = noise_evidence(probability, observed, rows.fold % 2 == 0, rows.weight)
-            if noise.is_clear(CLEAR_ENOUGH_TO_WARN):
+            if not self._may_guess and noise.is_clear(CLEAR_ENOUGH_TO_WARN):
                 warn_of_noise(noise)
-            return
+            if not self._may_guess or not noise.is_clear(CLEAR_ENOUGH_TO_USE):
+                return
         model, data = self.model, self.data
         guess = guess_confusion(rows, probability, observed, data.labels.classes)
         guessed = confusion_for(data, guess, model.classes)

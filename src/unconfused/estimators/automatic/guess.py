@@ -22,6 +22,10 @@ CLEAR_ENOUGH_TO_USE = 2.0
 used. With 500 to 1,200 rows of Digits, Reuters and Music they are -2.8 to 2.2 on clean labels and
 mostly above 4 with 10 % to 60 % of the labels wrong."""
 
+ROWS_PER_ENTRY = 5
+"""With fewer rows per entry of C, a guess is fitted too closely to the labels it is compared on: it
+must pass the cross-fitted test of `noise_evidence` as well. (Digits with 500 rows has 5.)"""
+
 CLEAR_ENOUGH_TO_WARN = 3.0
 """Standard errors of the evidence of noise above which a user who did not ask for a guess is
 warned. On clean Digits, Reuters and Music they are at most 0.5."""
