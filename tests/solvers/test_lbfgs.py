@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_clas
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, noise
 from unconfused._matrix import label_chances
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import moments as second_moments
+from unconfused.engines.local import engine as local_engine
 from unconfused.estimators import _likelihood_fits
 from unconfused.solvers import lbfgs, preconditioner
 from unconfused.solvers.lbfgs import descend
@@ -166,7 +166,7 @@ def test_a_dense_block_of_sparse_rows_is_squared_as_an_array(monkeypatch):
     engine = LocalEngine(sparse.csr_array(X), np.zeros(40, int), 1)
     moments = []
     for share in (0.1, 0.9):
-        monkeypatch.setattr(second_moments, "DENSE", share)
+        monkeypatch.setattr(local_engine, "DENSE", share)
         moments.append(engine.second_moment())
     np.testing.assert_allclose(moments[0], moments[1])
     np.testing.assert_allclose(moments[0][:6, :6], X.T @ X)

@@ -129,7 +129,7 @@ class UMAClassifier(LinearClassifier):
     confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
     labels_ : (S,), what its columns stand for, only if labels are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
-    n_iter_ : number of updates, those of all rounds included
+    n_iter_, relabel_ : number of updates, those of all rounds included, and number of rounds
     history_ : dict of arrays with one entry per update: `predicted` and `true` (indices of the pair
         in `classes_`), `norm` of the update vector, `noise` (expected norm of its sampling error),
         `significance` (estimated mass over its standard error), `step` (of the true class)
@@ -378,10 +378,10 @@ class UMAClassifier(LinearClassifier):
         with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
             n_rounds = 0 if resumed else self._n_rounds(data, state)
-            relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
+            made = relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
         self.confusion_ = unmixing.matrix if state.matrix is None else state.matrix
         self.class_prior_ = prior
-        self.n_iter_, self.stopped_ = state.n_updates, state.stopped
+        self.n_iter_, self.relabel_, self.stopped_ = state.n_updates, made, state.stopped
         self.means_at_ = state.means_at
         self.history_ = state.history()
         self.__dict__.pop("updates_", None)

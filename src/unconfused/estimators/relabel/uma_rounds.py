@@ -96,8 +96,10 @@ def relabel_rows(
     algorithm: UMA,
     state: UMAState,
     make_engine: MakeEngine,
-) -> None:
+) -> int:
     """Run UMA again, on pseudo-labels in place of the noisy labels; update `state` in place.
+
+    Return the number of rounds made.
 
     Pseudo-labels are taken as right, so every round is a run of the noise-free algorithm, and all
     rounds together may make as many updates as the first fit. Mistakes that remain are of rows
@@ -110,21 +112,22 @@ def relabel_rows(
     share = -(-algorithm.max_iter // max(n_rounds, 1))
     averaged = replace(algorithm, average=True, max_iter=share)
     if np.array_equal(unmixing.matrix, clean.matrix):
-        return  # labels are taken as right
-    for _ in range(n_rounds):
+        return 0  # labels are taken as right
+    for n_made in range(n_rounds):
         if state.stopped == INTERRUPTED:
-            return
+            return n_made
         weights = state.averaged() if algorithm.average else state.weights
         found = likeliest_classes(data, weights, unmixing)
         n_found = len(np.unique(found.classes[found.weight > 0]))
         if n_found < n_classes or not found.as_expected:
-            return  # a class without rows could not come back; mistakes on some rows would stay
+            return n_made  # a class without rows could not come back; mistakes would stay
         again = state.copy()
         again.start_again(np.zeros_like(weights))
         engine = make_engine(data.X, found.classes, n_classes, found.weight)
         again = averaged.run(engine, clean, 0.0, again)
         if again.stopped == INTERRUPTED:
             state.stopped = INTERRUPTED
-            return
+            return n_made
         again.start_again(again.averaged())
         vars(state).update(vars(again) | {"matrix": state.matrix})
+    return n_rounds
