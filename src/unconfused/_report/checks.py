@@ -201,8 +201,10 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
     everything = np.arange(len(train.observed))
 
     def answer(matrix: FloatArray) -> tuple[IntArray, float]:
-        # Each from the start: going on from one another they would stop at unequal depths.
-        judge = train.fit(make_judge(train, matrix), train.X, everything)
+        # Each from the start, as warm starts would stop at unequal depths, and without relabelling,
+        # as rounds accepted for one matrix and rejected for another would count as its effect.
+        learner = make_judge(train, matrix).set_params(relabel=0)
+        judge = train.fit(learner, train.X, everything)
         probability = judge.predict_proba(asked.X)
         wrong = bring_labels_in(asked, probability, matrix).wrong_share
         if not isinstance(train.final, UMAClassifier):
