@@ -103,9 +103,12 @@ class Choice:
         weight = FIRST_WEIGHT if counted and open_weight and fair else model.noisy_weight_
         penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
         by = rows.every if by_labels else rows.truth
-        best, search.fits = search.best_penalty(Candidate(model.l2_, weight), penalties, by)
+        best, fits = search.best_penalty(Candidate(model.l2_, weight), penalties, by)
+        # Where C is refined, the optimum depends on the start, and weights that suit the folds' C
+        # are a bad one.
+        search.fits = [] if counted else fits
         if open_weight and by_truth:
-            best = search.choose_weight(best, search.fits, penalties)
+            best = search.choose_weight(best, fits, penalties)
             if data.labels.other_labels is None:  # or there are no classes to believe
                 believed, _ = search.best_penalty(Candidate(best.l2, 1.0, True), penalties, by)
                 search.simple.append(believed)
@@ -151,7 +154,7 @@ class Choice:
 
         What each fold moves the weights by adds up to nothing: their mean is near the optimum.
         """
-        if self.search is None:
+        if self.search is None or not self.search.fits:
             return
         mean = np.mean([fit.weights for fit in self.search.fits], axis=0)
         here, there = (

@@ -198,13 +198,14 @@ class Search:
         self.matrices[candidate] = np.mean([fit.matrix for fit in fits], axis=0)
 
     def folds_of_all(self, labelled: BoolArray) -> tuple[list[BoolArray] | None, list[FloatArray]]:
-        """Return the rows of each fold, and the weights of its fit; None if rows are a sample.
+        """Return the rows of each fold, and the weights of its fit.
 
-        Rows with a label must be judged by. All others are dealt evenly.
+        None if the fits are no start for others, or were judged on a sample of the labelled rows.
+        Rows without a label are dealt evenly.
         """
         fold = np.full(len(labelled), -1)
         fold[self.rows.places] = self.rows.fold
-        if (labelled & (fold < 0)).any():
+        if not self.fits or (labelled & (fold < 0)).any():
             return None, []
         fold[fold < 0] = np.arange(np.count_nonzero(fold < 0)) % FOLDS
         return [fold == k for k in range(FOLDS)], [fit.weights for fit in self.fits]
