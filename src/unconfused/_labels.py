@@ -1,4 +1,4 @@
-"""Encoding of labels: classes, missing labels, and integer codes."""
+"""Labels and weights of rows: classes, missing labels, integer codes, sample weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._typing import ArrayLike, BoolArray, IntArray, Labels
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 
 MISSING = -1
 """Code of a missing label; codes of classes start at 0."""
@@ -375,3 +375,17 @@ def _look_up(labels: Labels, classes: Labels) -> tuple[IntArray, BoolArray]:
 def _sample(labels: Labels, most: int = 6) -> str:
     shown = ", ".join(repr(entry) for entry in labels[:most].tolist())
     return shown + (", ..." if len(labels) > most else "")
+
+
+def check_weight(
+    sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
+) -> FloatArray:
+    """Return weights as floats, 1 for every row if None; refuse negative and infinite ones."""
+    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must have one number per row, shape ({n_rows},); it has shape {weight.shape}."
+        )
+    if not np.all((weight >= 0) & np.isfinite(weight)):
+        raise ValueError(f"{name} must be finite and not negative.")
+    return weight

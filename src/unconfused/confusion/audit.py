@@ -11,6 +11,7 @@ import numpy as np
 from unconfused._labels import (
     MISSING,
     EncodedLabels,
+    check_weight,
     encode_labels,
     is_missing,
     label_array,
@@ -18,7 +19,6 @@ from unconfused._labels import (
 )
 from unconfused._matrix import ConfusionWarning
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
-from unconfused._weights import check_weight
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import (
     count_pairs,

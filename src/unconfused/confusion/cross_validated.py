@@ -14,10 +14,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from unconfused._labels import MISSING, encode_labels
+from unconfused._labels import MISSING, check_weight, encode_labels
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
-from unconfused._weights import check_weight
 from unconfused.confusion.estimate import (
     ConfusionEstimate,
     count_pairs,

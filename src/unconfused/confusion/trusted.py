@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from unconfused._labels import encode_labels
+from unconfused._labels import check_weight, encode_labels
 from unconfused._typing import ArrayLike
-from unconfused._weights import check_weight
 from unconfused.confusion.estimate import (
     ConfusionEstimate,
     count_pairs,

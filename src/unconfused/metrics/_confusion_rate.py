@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from unconfused._labels import MISSING, encode_labels, sorted_classes
+from unconfused._labels import MISSING, check_weight, encode_labels, sorted_classes
 from unconfused._matrix import check_confusion
 from unconfused._typing import ArrayLike, Labels
-from unconfused._weights import check_weight
 
 
 def confusion_rate(

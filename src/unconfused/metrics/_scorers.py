@@ -16,11 +16,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from unconfused._confusion_names import confusion_classes
-from unconfused._labels import MISSING, encode_labels, known_truth, label_array, sorted_classes
+from unconfused._labels import (
+    MISSING,
+    check_weight,
+    encode_labels,
+    known_truth,
+    label_array,
+    sorted_classes,
+)
 from unconfused._matrix import align_confusion
 from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
-from unconfused._weights import check_weight
 from unconfused.metrics._corrected import corrected_accuracy
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
