@@ -152,7 +152,7 @@ class Choice:
     def begin(self, settings: Likelihood, engine: Engine, state: LikelihoodState) -> None:
         """Start at the mean of the folds' fits (in place) if the objective is lower there.
 
-        What each fold moves the weights by adds up to nothing: their mean is near the optimum.
+        To first order, leaving out each fold in turn moves the weights by amounts that sum to zero.
         """
         if self.search is None or not self.search.fits:
             return

@@ -14,8 +14,9 @@ from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.confusion.estimation.balance import differs_from
 from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.engines.base import Engine
-from unconfused.estimators._array_input import to_numpy
+from unconfused.estimators._array_input import array_space, like, to_numpy
 from unconfused.estimators._noisy import NoisyData
+from unconfused.estimators._scores import class_scores
 from unconfused.estimators.relabel.evidence import Evidence, seen_through
 from unconfused.estimators.relabel.rounds import COUNTS
 from unconfused.solvers.uma.solver import UMA
@@ -53,7 +54,11 @@ def likeliest_classes(data: NoisyData, weights: FloatArray, unmixing: Unmixing) 
     """
     d = data.X.shape[1]
     intercept = weights.shape[1] > d
-    scores = to_numpy(data.X) @ weights[:, :d].T + (weights[:, d] if intercept else 0.0)
+    shift = weights[:, d] if intercept else np.zeros(len(weights))
+    # Scored on the rows' own device, in their precision: only scores are copied to the host.
+    dtype = None if array_space(data.X) is None else data.X.dtype
+    coef, shift = like(weights[:, :d], data.X, dtype), like(shift, data.X, dtype)
+    scores = to_numpy(class_scores(data.X, coef, shift)).astype(np.float64)
     logs = np.asarray(log_softmax(scores, axis=1))
     own = np.ones(len(logs)) if data.sample_weight is None else data.sample_weight
     # Weights on any scale count as the rows they belong to, as the calibration has a prior.
