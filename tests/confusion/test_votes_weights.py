@@ -6,7 +6,6 @@ import pytest
 from unconfused import UnconfusedLogisticRegression, confusion
 from unconfused.confusion import votes_from_long, votes_from_wide
 from unconfused.estimators.annotators.crowd import crowd_of
-from unconfused.estimators.dask.align import cut_votes
 
 
 @pytest.fixture
@@ -80,15 +79,6 @@ def test_long_votes_with_weights_and_duplicates():
     assert votes.weight.tolist() == [0.25, 0.75]
     assert votes.tally.tolist() == [[0.75, 0.25], [0, 0]]
     assert votes.take_items(np.array([1, 0])).item.tolist() == [1, 1]
-
-
-def test_blocks_keep_weights(crowd):
-    pytest.importorskip("dask")
-    _, _, labels, confidence = crowd
-    votes = votes_from_wide(labels, weight=confidence)
-    parts = cut_votes(np.array([100.0, 200.0]), votes)
-    assert [part.n_items for part in parts] == [100, 200]
-    np.testing.assert_array_equal(np.concatenate([part.weight for part in parts]), votes.weight)
 
 
 @pytest.mark.parametrize(

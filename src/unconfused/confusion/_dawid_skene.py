@@ -9,7 +9,7 @@ two maximises one function, which no iteration can lower.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,7 +22,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class Expectation:
-    """Sufficient statistics of the answers under a posterior; additive over blocks of items."""
+    """Sufficient statistics of the answers under a posterior."""
 
     counts: FloatArray
     """Expected answers by annotator, true class and label, (A, Q, Q)."""
@@ -34,24 +34,6 @@ class Expectation:
     n_items: int
     evidence: float = 0.0
     """Log-probability of all that is known."""
-
-    def __add__(self, other: Expectation) -> Expectation:
-        """Join the sums over two blocks of items."""
-        return Expectation(
-            self.counts + other.counts,
-            self.masses + other.masses,
-            self.n_informed + other.n_informed,
-            self.n_items + other.n_items,
-            self.evidence + other.evidence,
-        )
-
-
-class Answers(Protocol):
-    """Answers on items, wherever they are."""
-
-    def expect(self, matrices: FloatArray, prior: FloatArray) -> Expectation:
-        """Sum up the posterior that matrices (A, Q, Q) and class shares (Q,) give."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -139,7 +121,7 @@ class CrowdFit:
 
 
 def fit_crowd(
-    answers: Answers, start: Expectation, strength: float, max_iter: int, tol: float
+    answers: Crowd, start: Expectation, strength: float, max_iter: int, tol: float
 ) -> CrowdFit:
     """Fit the shared matrix, then one matrix per annotator from where that ended."""
     shared = maximise(answers, start, _shared_matrix, max_iter, tol)
@@ -175,7 +157,7 @@ def _shared_matrix(counts: FloatArray) -> tuple[FloatArray, float]:
 
 
 def maximise(
-    answers: Answers, expected: Expectation, matrices_of: Any, max_iter: int, tol: float
+    answers: Crowd, expected: Expectation, matrices_of: Any, max_iter: int, tol: float
 ) -> CrowdFit:
     """Alternate between the posterior and the matrices until the objective converges.
 

@@ -296,7 +296,7 @@ class SoftmaxClassifier(LinearClassifier):
         Lazy on Dask collections, as `predict` is.
         """
         if is_dask(X):
-            from unconfused.estimators.dask.posterior import lazy_label_posterior
+            from unconfused.estimators.dask.blocks import lazy_label_posterior
 
             lazily: FloatArray = lazy_label_posterior(self, X, y)
             return lazily

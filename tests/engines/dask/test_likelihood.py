@@ -1,17 +1,14 @@
-"""The likelihood on Dask collections: trusted rows held out, votes, posteriors of labels."""
+"""The likelihood on Dask collections: trusted rows held out, posteriors of labels."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from problems import make_problem
-from scipy import sparse
 
 from unconfused import (
     UnconfusedDiscriminantAnalysis,
     UnconfusedLogisticRegression,
-    confusion,
-    noise,
 )
 from unconfused.estimators.automatic.search import USUAL_PENALTY
 
@@ -138,111 +135,16 @@ def test_rows_left_out_are_no_rows():
         np.testing.assert_allclose(exact_norms(ours), exact_norms(theirs), atol=1e-13)
 
 
-# Votes
-
-
-@pytest.fixture(scope="module")
-def crowd():
+def test_votes_need_rows_in_memory():
     problem = make_problem(5, n=N, Q=3)
-    rates = enumerate((0.1, 0.3, 0.5))
-    votes = np.column_stack(
-        [
-            noise.corrupt_labels(problem.true, noise.symmetric(3, e), random_state=i)
-            for i, e in rates
-        ]
-    ).astype(float)
-    votes[np.random.RandomState(0).rand(*votes.shape) < 0.3] = np.nan
-    assert np.isnan(votes).all(axis=1).any()  # some rows have no vote
-    truth = np.where(np.arange(N) % 6 == 0, problem.true, np.nan)
-    return problem.X, votes, truth
-
-
-@pytest.mark.parametrize(
-    ("cut", "settings"),
-    [*((cut, {}) for cut in CUTS), (CUTS[1], {"refine": False}), (CUTS[2], {"noisy_weight": 0.3})],
-)
-def test_a_fit_to_votes_is_that_in_memory(crowd, cut, settings):
-    X, votes, truth = crowd
-    weight = np.random.RandomState(1).randint(0, 3, N).astype(float)
-    local = UnconfusedLogisticRegression(relabel=0, l2=1e-2, **settings).fit(
-        X, votes, truth, weight
-    )
-    ours = UnconfusedLogisticRegression(l2=1e-2, **settings).fit(
-        da.from_array(X, chunks=(cut, -1)),
-        da.from_array(votes, chunks=(cut, 2)),
-        da.from_array(truth, chunks=(cut,)),
-        weight,
-    )
-    assert_same(ours, local, "annotator_confusion_")
-    np.testing.assert_allclose(ours.history_["objective"], local.history_["objective"], atol=1e-9)
-    assert ours.annotators_.tolist() == [0, 1, 2]
-
-
-def test_all_rows_of_a_worker_may_count_nothing(crowd):
-    X, votes, truth = crowd
-    weight = (np.arange(N) < 40).astype(float)
-    local = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes, truth, weight)
-    lazily = da.from_array(X, chunks=(40, -1))
-    ours = UnconfusedLogisticRegression(l2=1e-2).fit(lazily, votes, truth, weight)
-    assert_same(ours, local, "annotator_confusion_")
-
-
-def forms_of(votes):
-    """Votes as people hold them, and whether their annotators have names."""
-    pd = pytest.importorskip("pandas")
-    item, annotator = np.nonzero(~np.isnan(votes))
-    long = (item, annotator, votes[item, annotator].astype(int))
-    frame = pd.DataFrame(votes, columns=["Ann", "Bob", "Carl"])
-    names = np.array(["x", "y", "z", None], dtype=object)
-    words = names[np.where(np.isnan(votes), 3, votes).astype(int)]
-    yield confusion.votes_from_long(*long, items=np.arange(len(votes)))
-    yield frame
-    yield words
-    yield words.tolist()
-    yield np.where(np.isnan(votes), -1, votes).astype(int)
-
-
-def test_votes_in_every_form(crowd):
-    X, votes, _ = crowd
-    lazily = da.from_array(X, chunks=(50, -1))
-    for form in forms_of(votes):
-        local = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, form)
-        ours = UnconfusedLogisticRegression(l2=1e-2).fit(lazily, form)
-        assert_same(ours, local, "annotator_confusion_")
-        assert ours.annotators_.tolist() == local.annotators_.tolist()
-        found = ours.label_posterior(lazily, form).compute()
-        np.testing.assert_allclose(found, local.label_posterior(X, form), atol=1e-9)
-
-
-def test_minus_one_is_missing_in_blocks_that_show_little_else():
-    problem = make_problem(6, n=N, Q=3)
-    order = np.argsort(problem.y, kind="stable")  # most blocks show one class, and -1
-    X, y = problem.X[order], problem.y[order]
-    votes = np.column_stack([y, np.where(np.arange(N) % 2, y, -1)])
-    local = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes)
-    lazily = da.from_array(X, chunks=(17, -1)), da.from_array(votes, chunks=(17, 1))
-    ours = UnconfusedLogisticRegression(l2=1e-2).fit(*lazily)
-    assert_same(ours, local, "annotator_confusion_")
-    posterior = ours.label_posterior(*lazily).compute()
-    np.testing.assert_allclose(posterior, local.label_posterior(X, votes), atol=1e-9)
-
-
-def test_votes_in_frames_and_sparse_rows(crowd):
-    pd = pytest.importorskip("pandas")
-    dd = pytest.importorskip("dask.dataframe", reason="needs the extra `dask`")
-    X, votes, _ = crowd
-    local = UnconfusedLogisticRegression(relabel=0, l2=1e-2).fit(X, votes)
-    table = pd.DataFrame(np.hstack([X, votes]), columns=list("abcdPQR"))
-    frame = dd.from_pandas(table, npartitions=3)
-    rows, answers = frame[list("abcd")], frame[list("PQR")]
-    ours = UnconfusedLogisticRegression(l2=1e-2).fit(rows, answers)
-    assert_same(ours, local, "annotator_confusion_")
-    assert ours.annotators_.tolist() == ["P", "Q", "R"]
-    posterior = ours.label_posterior(rows, answers).compute()
-    np.testing.assert_allclose(posterior, local.label_posterior(X, votes), atol=1e-9)
-    blocks = da.from_array(X, chunks=(50, -1)).map_blocks(sparse.csr_matrix)
-    ours = UnconfusedLogisticRegression(l2=1e-2).fit(blocks, votes)
-    assert_same(ours, local, "annotator_confusion_")
+    votes = np.column_stack([problem.y, problem.true])
+    X = da.from_array(problem.X, chunks=(CUTS[1], -1))
+    for form in (votes, da.from_array(votes, chunks=(CUTS[1], -1))):
+        with pytest.raises(ValueError, match=r"rows in memory.*from_annotators"):
+            UnconfusedLogisticRegression().fit(X, form)
+    model = UnconfusedLogisticRegression(l2=1e-2, relabel=0).fit(problem.X, votes)
+    with pytest.raises(ValueError, match="rows in memory"):
+        model.label_posterior(X, votes)
 
 
 # Posteriors of labels

@@ -20,7 +20,6 @@ from unconfused.solvers.preconditioner import preconditioner_of
 
 if TYPE_CHECKING:
     from unconfused.estimators.annotators.voted_rows import LocalVotes
-    from unconfused.estimators.dask.voted_parts import DaskVotes
 
 ROUNDS = 50
 """Maximum number of alternations between weights and matrices."""
@@ -152,7 +151,7 @@ class RowEvidence(NamedTuple):
     """Mean logarithm of these factors."""
 
 
-def dawid_skene_matrices(rows: LocalVotes | DaskVotes, prior_strength: float) -> FloatArray:
+def dawid_skene_matrices(rows: LocalVotes, prior_strength: float) -> FloatArray:
     """Return the annotators' matrices by Dawid and Skene's model, from votes alone, (A, Q, Q)."""
     strength = prior_strength * ANSWERS_OF_ALL
     found = fit_crowd(*rows.votes_alone(), strength, ROUNDS, 1e-6)
@@ -160,7 +159,7 @@ def dawid_skene_matrices(rows: LocalVotes | DaskVotes, prior_strength: float) ->
 
 
 def fit_votes(
-    rows: LocalVotes | DaskVotes,
+    rows: LocalVotes,
     matrices: FloatArray,
     settings: Likelihood,
     prior_strength: float,

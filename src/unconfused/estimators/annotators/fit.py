@@ -49,12 +49,12 @@ def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: A
     # An annotator's matrix already says how reliable an answer is.
     noisy = 1.0 if isinstance(model.noisy_weight, str) else float(model.noisy_weight)
     if is_dask(X):
-        from unconfused.estimators.dask.votes import check_dask_votes
-
-        rows: Any = check_dask_votes(model, X, y, y_true, sample_weight, noisy)
-    else:
-        rows = check_votes(model, X, y, y_true, sample_weight, noisy)
-    local = rows if isinstance(rows, LocalVotes) else None
+        raise ValueError(
+            "Votes of several annotators need rows in memory. On Dask collections, compute the "
+            "votes, which are small, and pass as y the `consensus` of "
+            "confusion.from_annotators(votes)."
+        )
+    rows = check_votes(model, X, y, y_true, sample_weight, noisy)
     model.classes_, model.annotators_, model.noisy_weight_ = rows.classes, rows.annotators, noisy
     strength, search = float(model.prior_strength), None
     matrices = dawid_skene_matrices(rows, strength)
@@ -64,22 +64,20 @@ def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: A
         engine = rows.evidence(matrices).engine
         unit = penalty_unit(engine)
         model.l2_ = USUAL_PENALTY * unit
-        if local is not None:
-            search = _choose_penalty(model, local, matrices, unit)
+        search = _choose_penalty(model, rows, matrices, unit)
     settings = Likelihood(
         model.l2_, 1.0, None, STEPS_PER_ROUND, float(model.tol), int(model.verbose)
     )
     # "auto" refines, too: the first matrices do not depend on the features.
     found = fit_votes(rows, matrices, settings, strength, refine=bool(model.refine))
-    if model.relabel and local is not None:
-        _relabel(model, local, found)
+    if model.relabel:
+        _relabel(model, rows, found)
     state = found.likelihood
     if search is not None:
         if state.calibration is None:
             search.calibrate(state)
         model.choice_ = search.table()
-    silent = None if local is None else local.silent
-    return FittedVotes(rows.X, state, *split_silence(found.matrices, silent))
+    return FittedVotes(rows.X, state, *split_silence(found.matrices, rows.silent))
 
 
 def _choose_penalty(

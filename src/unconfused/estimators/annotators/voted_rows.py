@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import refuse_other_order
 from unconfused._typing import BoolArray, FloatArray, Labels
-from unconfused.confusion._dawid_skene import TINY, Crowd, Expectation
+from unconfused.confusion._dawid_skene import Crowd, Expectation
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators.annotators.crowd import (
@@ -98,8 +98,7 @@ class LocalVotes:
         """Return the evidence of the votes through annotators' matrices, (A, Q, Q)."""
         evidence, scale = evidence_of(self.crowd, matrices)
         weights = self.engine.weights
-        total = max(float(weights.sum()), TINY)  # on a worker, all rows may have weight 0
-        return RowEvidence(self.engine, evidence, float(weights @ scale) / total)
+        return RowEvidence(self.engine, evidence, float(weights @ scale / weights.sum()))
 
     def counts(self, state: LikelihoodState, matrices: FloatArray) -> FloatArray:
         """Return expected answers by annotator, true class and label, (A, Q, Q)."""

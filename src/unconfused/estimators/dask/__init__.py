@@ -1,1 +1,1 @@
-"""Estimators on Dask collections: labels, votes and rows that live on workers."""
+"""Estimators on Dask collections: labels and rows that live on workers."""

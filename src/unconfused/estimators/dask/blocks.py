@@ -1,17 +1,22 @@
-"""Labels, votes and weights cut into the blocks that the rows are in."""
+"""Blocks of rows, labels and weights cut alike, and lazy posteriors of labels."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
+import uuid
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from unconfused._labels import label_array
 from unconfused._typing import FloatArray, Labels
-from unconfused.confusion.votes import Votes
-from unconfused.estimators.dask.lazy import as_dask_array, is_dask
+from unconfused.estimators.dask.lazy import (
+    as_dask_array,
+    as_matrix,
+    check_columns,
+    is_dask,
+    light_copy,
+)
 
 
 def row_blocks(X: Any) -> tuple[list[Any], FloatArray]:
@@ -33,33 +38,12 @@ def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
         column = column[:, 0] if not hasattr(column, "columns") else column.iloc[:, 0]
     if column.ndim != 1:
         raise ValueError(
-            f"{name} should have one value per row; this has shape {column.shape}. Only "
-            "UnconfusedLogisticRegression takes votes of several annotators, as y."
+            f"{name} should have one value per row; this has shape {column.shape}. Votes of "
+            "several annotators need rows in memory, and UnconfusedLogisticRegression."
         )
     if not lazy:
         return _cut_array(n_rows, column, name)
     return _cut_collection(n_rows, column, name)
-
-
-def cut_votes(n_rows: FloatArray, votes: Any) -> list[Any]:
-    """Cut votes, one column per annotator or a list of answers, as X is cut."""
-    if is_dask(votes):
-        whole = hasattr(votes, "columns") or votes.numblocks[1] == 1
-        return _cut_collection(n_rows, votes if whole else votes.rechunk({1: -1}), "y")
-    if not isinstance(votes, Votes):
-        if not hasattr(votes, "columns"):
-            return _cut_array(n_rows, label_array(votes), "y")
-        tables = _cut_array(n_rows, np.asarray(votes), "y")
-        return [type(votes)(table, columns=votes.columns) for table in tables]
-    items = _cut_array(n_rows, votes.items, "y")
-    edges = np.cumsum([0, *map(len, items)])
-    order = np.argsort(votes.item, kind="stable")
-    cuts = np.searchsorted(votes.item[order], edges)
-    answers = [order[start:stop] for start, stop in pairwise(cuts)]
-    return [
-        replace(votes.take(own), item=votes.item[own] - first, items=some)
-        for own, first, some in zip(answers, edges, items, strict=False)
-    ]
 
 
 def _cut_collection(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
@@ -102,3 +86,35 @@ def homes_of(rows: Any, n_blocks: int) -> list[str | None]:
     keys = list(flatten(rows.__dask_keys__()))
     found = [next(iter(holders.get(str(key), holders.get(key, ()))), None) for key in keys]
     return found if len(found) == n_blocks else [None] * n_blocks
+
+
+def lazy_label_posterior(model: Any, X: Any, y: Any) -> Any:
+    """Return a Dask array (n, Q), cut like X; `y` may be in memory or a Dask collection."""
+    import dask
+    import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
+
+    check_is_fitted(model)
+    check_columns(model, X, reset=False)
+    rows = as_dask_array(X)
+    n_rows = np.array(rows.chunks[0], dtype=np.float64)
+    labels = cut_like(n_rows, y, "y")
+    of_block = dask.delayed(_of_block, pure=False)
+    light = dask.delayed(light_copy(model), pure=False)
+    found = [
+        of_block(light, block, part)
+        for block, part in zip(rows.to_delayed().ravel(), labels, strict=True)
+    ]
+    # Not concatenated, which would drop empty blocks: the result is cut like X.
+    name = f"label-posterior-{uuid.uuid4().hex}"
+    tasks = {(name, place, 0): (np.asarray, block.key) for place, block in enumerate(found)}
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=found)
+    chunks = (rows.chunks[0], (len(model.classes_),))
+    return da.Array(graph, name, chunks, dtype=np.float64)
+
+
+def _of_block(model: Any, X: Any, y: Any) -> FloatArray:
+    if X.shape[0] == 0:
+        return np.empty((0, len(model.classes_)))
+    posterior: FloatArray = model.label_posterior(as_matrix(X), y)
+    return posterior
