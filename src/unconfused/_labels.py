@@ -79,7 +79,8 @@ def split_missing(
         raise ValueError(f"Input {name} contains infinity; labels must be classes.")
     if array.ndim != 1:
         raise ValueError(
-            f"{name} must be one-dimensional, one label per row; it has shape {array.shape}."
+            f"{name} must be one-dimensional, one label per row; it has shape {array.shape}. "
+            "Combine votes into one label first: confusion.from_annotators(votes).consensus."
         )
     missing = is_missing(array)
     if _names_a_value(missing_label):

@@ -87,6 +87,12 @@ def test_all_rows_trusted_is_the_plain_accuracy(given, folder):
     assert found["accuracy"]["value"] == pytest.approx(right(folder))
 
 
+def test_clean_labels_need_no_label_option(given, folder):
+    told = succeed_json(*given[:3], "--truth", "truth")
+    assert told["accuracy"]["value"] == pytest.approx(right(folder))
+    assert "--truth if they are right" in refused(*given[:3])
+
+
 def test_what_it_prints(given):
     told = succeed(*given, "--confusion", "C.csv", "--truth", "checked")
     assert "balanced accuracy" in told

@@ -10,6 +10,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from reports import HOSTILE, confused_digits, some_truth
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
@@ -201,3 +203,16 @@ def test_rows_show_their_columns_and_votes(tmp_path):
     assert "<bdi>no. 7</bdi>" in path.read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="row_columns has 3 rows"):
         unconfused.write_report(model, X, votes, tmp_path / "x.html", row_columns=other[:3])
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_report_on_texts(tmp_path, kind):
+    texts = [f"{'red hot' if k % 3 else 'blue cold'} number {k}" for k in range(60)]
+    labels = ["warm" if k % 3 else "cool" for k in range(60)]
+    labels[0] = "warm"
+    learner = UnconfusedLogisticRegression([[0.9, 0.1], [0.1, 0.9]], l2=1e-3, relabel=0)
+    model = make_pipeline(TfidfVectorizer(), learner).fit(texts, labels)
+    page = unconfused.write_report(
+        model, kind(texts), labels, tmp_path / "report.html", sensitivity=False
+    )
+    assert "blue cold number 0" in page.read_text(encoding="utf-8")

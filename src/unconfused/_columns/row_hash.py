@@ -30,7 +30,7 @@ def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
 
     Parameters
     ----------
-    rows : frame, array or sparse matrix
+    rows : frame, array, sparse matrix or list of texts
     leave_out : columns of a frame that are not hashed, such as the labels
 
     Examples
@@ -97,7 +97,11 @@ def _of_matrix(rows: Any) -> list[str]:
         rows = rows.tocsr()
         rows.sort_indices()
         return [_digest(_sparse_row(rows, place)) for place in range(rows.shape[0])]
-    dense = np.ascontiguousarray(np.asarray(rows, dtype=np.float64)) + 0.0  # -0 is 0
+    try:
+        dense = np.ascontiguousarray(np.asarray(rows, dtype=np.float64)) + 0.0  # -0 is 0
+    except (TypeError, ValueError):  # texts
+        lines = map(np.atleast_1d, np.asarray(rows, dtype=object))
+        return [_digest(json.dumps(_canonical(line)).encode()) for line in lines]
     return [_digest(row.tobytes()) for row in dense]
 
 

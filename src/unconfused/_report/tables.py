@@ -149,9 +149,13 @@ def _texts(column: Any) -> list[str]:
     cells = np.asarray(column, dtype=object)
     absent = is_missing(cells).tolist()
     return [
-        "" if missing else shorten(f"{c:.6g}" if isinstance(c, float) else str(c), LONGEST_CELL)
+        "" if missing else shorten(_cell(c), LONGEST_CELL)
         for c, missing in zip(cells.tolist(), absent, strict=True)
     ]
+
+
+def _cell(cell: Any) -> str:
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell).removesuffix(" 00:00:00")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils import _safe_indexing, indexable
 
 from unconfused._atomic import refuse_target
@@ -64,7 +65,7 @@ def write_report(
     path : where the file goes
     y_true : the truth where known, missing elsewhere
     row_names : a name for each row; by default the index of a frame, if it has one of its own
-    row_text : something to read for each row, such as the text that was labelled; cut if long
+    row_text : a text to show for each row, shortened if long; by default `X`, if it holds texts
     row_columns : frame with a line for each row: what it shows is put beside the suggestion (the
         first eight columns), and verdicts recognise rows by it. By default `X`, if it has columns
         with names
@@ -96,6 +97,8 @@ def write_report(
     True
     """
     refuse_target(Path(path), force=force)  # before the work, not after it
+    if row_text is None and np.ndim(X) == 1:
+        row_text = X
     data = gather(
         model,
         X,

@@ -48,8 +48,9 @@ def evaluate(
     data: opt.Data,
     *,
     label: Annotated[
-        str, typer.Option("--label", "-l", metavar="COLUMN", help="Column with the noisy labels.")
-    ],
+        str | None,
+        typer.Option("--label", "-l", metavar="COLUMN", help="Column with the noisy labels."),
+    ] = None,
     confusion: opt.Confusion = None,
     truth: Annotated[
         str | None,
@@ -74,12 +75,17 @@ def evaluate(
     The noise of the labels is taken out with the matrix of --confusion, and trusted rows (--truth)
     are used with their true class. With --truth alone only the trusted rows count; with neither,
     the matrix that was given to `fit`, or counted on its trusted rows. If the labels of the file
-    are clean, name their column with both --label and --truth.
+    are clean, name their column with --truth; no --label is needed.
     """
     from unconfused import load
     from unconfused.metrics import NoisyEvaluation
     from unconfused.persistence import read_header
 
+    label = truth if label is None else label
+    if label is None:
+        raise ValueError(
+            "Name the column with the labels by --label, or by --truth if they are right."
+        )
     known = LabelOptions(label, truth=truth, identity=identity)
     columns = [label] if known.truth is None else list(dict.fromkeys([label, known.truth]))
     if known.truth is not None and not is_nameless(data, reading):
