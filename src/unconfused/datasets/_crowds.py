@@ -51,7 +51,6 @@ class SuppliedSet:
         loader: Callable[..., Any],
         data_home: DataHome,
         parts: list[str],
-        *,
         as_frame: bool = False,
     ) -> tuple[dict[str, list[str]], dict[str, Any]]:
         """Return the columns of some parts, and the answers if training rows are among them."""
@@ -66,15 +65,10 @@ class SuppliedSet:
         # Parts may number their rows alike; only training rows, which come first, have answers.
         votes = self._votes(folder, tables[0]["id"], len(columns["id"])) if answered else {}
         if as_frame and votes:
-            pandas = import_pandas()
-            votes["answers"] = pandas.DataFrame(dict(votes["answers"]))
-            table, names = votes["votes"], votes["annotators"]
-            votes["votes"] = pandas.DataFrame(table, columns=names, dtype=object)
+            frame = import_pandas().DataFrame
+            votes["answers"] = frame(dict(votes["answers"]))
+            votes["votes"] = frame(votes["votes"], columns=votes["annotators"], dtype=object)
         return columns, votes
-
-    @property
-    def _answer_columns(self) -> list[str]:
-        return ["annotator", self.item, "label"]
 
     def _read(self, folder: Path, part: str, columns: list[str]) -> dict[str, list[str]]:
         table = TableFile(f"{part}.csv", self.checksums[part], len(columns))
@@ -82,7 +76,7 @@ class SuppliedSet:
 
     def _votes(self, folder: Path, items: list[str], n_rows: int) -> dict[str, Any]:
         """Return the answers as a table of votes, and in long form."""
-        who, what, said = self._read(folder, ANSWERS, self._answer_columns).values()
+        who, what, said = self._read(folder, ANSWERS, ["annotator", self.item, "label"]).values()
         row_of = {identifier: row for row, identifier in enumerate(items)}
         if unknown := sorted(set(what) - set(row_of)):
             raise ValueError(

@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import io
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,16 +68,16 @@ def about(loader: Callable[..., Any]) -> str:
 
 @dataclass(frozen=True)
 class TableFile:
-    """Expected content of a comma-separated file.
+    """A comma-separated file, and the SHA-256 of the copy that published results come from.
 
-    Without a number of rows, any number is accepted, and a file with another checksum is used with
-    a warning: people may have made it themselves. Otherwise it is an error.
+    Another copy is an error if it must be that one (`exact`), and else used with a warning: people
+    may have made it themselves.
     """
 
     name: str
     sha256: str
     n_columns: int
-    n_rows: int | None = None
+    exact: bool = False
 
 
 def find_data_home(data_home: DataHome = None) -> Path:
@@ -87,17 +86,8 @@ def find_data_home(data_home: DataHome = None) -> Path:
         return Path(data_home).expanduser()
     if os.environ.get(DATA_VARIABLE):
         return Path(os.environ[DATA_VARIABLE]).expanduser()
-    return _user_cache() / "unconfused"
-
-
-def _user_cache() -> Path:
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"])
-    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"])
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path.home() / ".cache"
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "unconfused"
 
 
 def parts_of(subset: Subset) -> list[str]:
@@ -128,10 +118,7 @@ def downloading(source: str, missing: str) -> Iterator[None]:
 
 
 def read_rows(folder: Path, table: TableFile) -> list[list[str]]:
-    """Read a comma-separated file; raise if it is damaged.
-
-    The shape is checked before the checksum because it makes the better message.
-    """
+    """Read a comma-separated file; raise if it is damaged."""
     path = folder / table.name
     content = path.read_bytes().replace(b"\r\n", b"\n")
     try:
@@ -140,14 +127,29 @@ def read_rows(folder: Path, table: TableFile) -> list[list[str]]:
         rows = [row for row in csv.reader(lines) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path} is not a comma-separated text file: {error}.") from error
-    _check_shape(path, rows, table)
-    _check_content(path, content, table)
+    for number, row in enumerate(rows, start=1):
+        if len(row) != table.n_columns:
+            raise ValueError(
+                f"{path} is damaged: row {number} has {len(row)} fields, expected "
+                f"{table.n_columns}."
+            )
+    found = hashlib.sha256(content).hexdigest()
+    if found == table.sha256:
+        return rows
+    differs = f"its SHA-256 is {found}, expected {table.sha256}"
+    if table.exact:
+        raise ValueError(f"{path} is damaged, or was cut short: {differs}. Download it again.")
+    warnings.warn(
+        f"{path} is not the copy of this file that published results come from: {differs}.",
+        UserWarning,
+        stacklevel=6,
+    )
     return rows
 
 
 def read_columns(folder: Path, table: TableFile, names: list[str]) -> dict[str, list[str]]:
     """Read a table whose header is known, column by column."""
-    header, *rows = read_rows(folder, table)
+    header, *rows = read_rows(folder, table) or [[]]
     if header != names:
         raise ValueError(
             f"{folder / table.name} has the columns {', '.join(header)}; expected "
@@ -156,39 +158,6 @@ def read_columns(folder: Path, table: TableFile, names: list[str]) -> dict[str, 
     if not rows:
         raise ValueError(f"{folder / table.name} is empty below its header.")
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-
-
-def _check_shape(path: Path, rows: list[list[str]], table: TableFile) -> None:
-    if not rows:
-        raise ValueError(f"{path} is empty; {table.n_columns} columns were expected.")
-    for number, row in enumerate(rows, start=1):
-        if len(row) != table.n_columns:
-            raise ValueError(
-                f"{path} is damaged: row {number} has {len(row)} fields, expected "
-                f"{table.n_columns}."
-            )
-    if table.n_rows is not None and len(rows) != table.n_rows:
-        raise ValueError(
-            f"{path} is damaged: it has {len(rows)} rows, expected {table.n_rows}."
-            " Was it cut short?"
-        )
-
-
-def _check_content(path: Path, content: bytes, table: TableFile) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found == table.sha256:
-        return
-    if table.n_rows is not None:
-        raise ValueError(
-            f"{path} is damaged: its SHA-256 is {found}, expected {table.sha256}. "
-            "Remove the file to have the set downloaded again."
-        )
-    warnings.warn(
-        f"{path} is not the copy of this file that published results come from: its SHA-256 is "
-        f"{found}, not {table.sha256}.",
-        UserWarning,
-        stacklevel=7,
-    )
 
 
 def as_numbers(where: Any, fields: NDArray[np.str_]) -> FloatArray:
