@@ -66,6 +66,12 @@ def label_array(labels: Any) -> Labels:
     return np.array(labels, dtype=object)
 
 
+def has_columns(labels: Any) -> bool:
+    """Return whether labels have two or more columns, as votes do."""
+    shape = labels.shape if hasattr(labels, "shape") else label_array(labels).shape
+    return len(shape) == 2 and shape[1] > 1
+
+
 def split_missing(
     labels: ArrayLike, name: str, missing_label: Any = "auto"
 ) -> tuple[Labels, BoolArray]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -79,6 +77,14 @@ class NoisyEvaluation:
     ----------
     classes : (Q,), the sorted classes: the order of scores by class
     n_noisy, n_trusted : rows (sum of weights) used with their noisy and with their true label
+    accuracy : share of correct predictions, as a `ScoreInterval`, like all scores
+    balanced_accuracy : mean recall of the classes that occur (macro-averaged recall)
+    precision : share of correct predictions among those of each class; 0 if it is never predicted
+    recall : share of the rows of each class that are predicted so; NaN for an absent class
+    f1 : harmonic mean of precision and recall of each class
+    macro_precision, macro_f1 : their means over the classes that occur or are predicted
+    confusion_matrix : shares of (true class, prediction): errors of the model, not of the labels
+    prevalence : share of each true class
 
     Examples
     --------
@@ -96,6 +102,16 @@ class NoisyEvaluation:
     >>> evaluation.recall.value.shape
     (2,)
     """
+
+    accuracy: ScoreInterval[float]
+    balanced_accuracy: ScoreInterval[float]
+    precision: ScoreInterval[FloatArray]
+    recall: ScoreInterval[FloatArray]
+    f1: ScoreInterval[FloatArray]
+    macro_precision: ScoreInterval[float]
+    macro_f1: ScoreInterval[float]
+    confusion_matrix: ScoreInterval[FloatArray]
+    prevalence: ScoreInterval[FloatArray]
 
     def __init__(
         self,
@@ -135,6 +151,7 @@ class NoisyEvaluation:
         self.n_trusted = float(self._joint.trusted.sum())
         if not self.n_noisy + self.n_trusted > 0:
             raise ValueError("There are no labelled rows (of positive weight) to score against.")
+        vars(self).update(self._scores())
 
     def _table(self, columns: IntArray, n_columns: int) -> JointTable:
         """Count labels and truths by column; a row with both is a trusted row."""
@@ -149,7 +166,6 @@ class NoisyEvaluation:
 
         return JointTable(count(self._observed, noisy), count(self._truth, trusted), self._unmixing)
 
-    @cached_property
     def _scores(self) -> dict[str, ScoreInterval[Any]]:
         table = self._joint.estimate
         value = _scores_of(table, table)
@@ -177,51 +193,6 @@ class NoisyEvaluation:
             return ScoreInterval(float(value), float(low), float(high))
         return ScoreInterval(value, low, high)
 
-    @property
-    def accuracy(self) -> ScoreInterval[float]:
-        """Share of correct predictions."""
-        return self._scores["accuracy"]
-
-    @property
-    def balanced_accuracy(self) -> ScoreInterval[float]:
-        """Mean recall of the classes that occur: macro-averaged recall."""
-        return self._scores["balanced_accuracy"]
-
-    @property
-    def precision(self) -> ScoreInterval[FloatArray]:
-        """Share of correct predictions among those of each class; 0 if it is never predicted."""
-        return self._scores["precision"]
-
-    @property
-    def macro_precision(self) -> ScoreInterval[float]:
-        """Mean precision of the classes that occur or are predicted."""
-        return self._scores["macro_precision"]
-
-    @property
-    def recall(self) -> ScoreInterval[FloatArray]:
-        """Share of the rows of each class that are predicted so; NaN for an absent class."""
-        return self._scores["recall"]
-
-    @property
-    def f1(self) -> ScoreInterval[FloatArray]:
-        """Harmonic mean of precision and recall of each class."""
-        return self._scores["f1"]
-
-    @property
-    def macro_f1(self) -> ScoreInterval[float]:
-        """Mean F1 of the classes that occur or are predicted."""
-        return self._scores["macro_f1"]
-
-    @property
-    def confusion_matrix(self) -> ScoreInterval[FloatArray]:
-        """Shares of (true class, prediction): the errors of the model, not of the labels."""
-        return self._scores["confusion_matrix"]
-
-    @property
-    def prevalence(self) -> ScoreInterval[FloatArray]:
-        """Share of each true class."""
-        return self._scores["prevalence"]
-
     def compare(self, other_predictions: ArrayLike) -> ScoreInterval[float]:
         """Return by how much these predictions are more accurate than others on the same rows.
 
@@ -245,9 +216,10 @@ class NoisyEvaluation:
         first, second = np.divmod(pairs[1:] - 1, size)
         places = np.arange(1, len(pairs))
         joint = self._table(columns[1:].astype(np.intp), len(pairs))
-        gain: Callable[[FloatArray], FloatArray] = lambda table: np.asarray(  # noqa: E731
-            (table[..., first, places] - table[..., second, places]).sum(axis=-1)
-        )
+
+        def gain(table: FloatArray) -> FloatArray:
+            return np.asarray((table[..., first, places] - table[..., second, places]).sum(axis=-1))
+
         draws = [gain(table) for table in joint.draws(self.n_draws, self.random_state)]
         return self._interval(gain(joint.estimate), np.concatenate(draws), lowest=-1.0)
 

@@ -6,7 +6,6 @@ rows whose truth is known, the other the observed labels and their confusion mat
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from unconfused._labels import (
     MISSING,
     check_weight,
     encode_labels,
+    has_columns,
     known_truth,
     label_array,
     sorted_classes,
@@ -28,6 +28,7 @@ from unconfused._matrix import align_confusion
 from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.metrics._corrected import corrected_accuracy
+from unconfused.metrics._labels_and_predictions import refuse_other_length
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 """Smaller ones are clipped in logarithms, as in scikit-learn: one row must not decide alone."""
@@ -35,14 +36,6 @@ SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 class _Scorer(BaseEstimator):
     """A callable built like an estimator, so that searches can clone it and route data to it."""
-
-    def __call__(self, estimator: Any, X: Rows, *labels: Any, **more: Any) -> float:
-        """Score a fitted model, as scikit-learn calls a scorer; see `score`."""
-        return self.score(estimator, X, *labels, **more)
-
-    @abstractmethod
-    def score(self, estimator: Any, X: Rows, *labels: Any, **more: Any) -> float:
-        """Score a fitted model."""
 
     def _accept_sample_weight(self) -> bool:
         # Searches over several scores ask this of each when they are given weights.
@@ -75,6 +68,8 @@ class TrustedScorer(_Scorer):
         values = self.measure(estimator, X, truth, ~missing)
         return _mean(values, sample_weight, ~missing, "known truth")
 
+    __call__ = score
+
     def _look_up(self, X: Rows, y: Any) -> Labels:
         """Find the truth of a fold by its row labels, which pandas carries along."""
         if self.y_true is None:
@@ -90,8 +85,6 @@ class TrustedScorer(_Scorer):
                 "The truth can be looked up by row label only: y_true must be a pandas Series, and "
                 "X or y pandas too. Otherwise use sklearn.set_config(enable_metadata_routing=True)."
             )
-        if not self.y_true.index.is_unique:
-            raise ValueError("y_true names a row twice in its index, so rows cannot be looked up.")
         return label_array(self.y_true.reindex(fold.index))
 
 
@@ -111,8 +104,7 @@ class ConfusionScorer(_Scorer):
         self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted model against observed labels; rows without one are left out."""
-        shape = y.shape if hasattr(y, "shape") else label_array(y).shape
-        if len(shape) == 2 and shape[1] > 1:
+        if has_columns(y):
             if self.measure is not _likelihood or self.confusion is not None:
                 raise ValueError(
                     "y holds votes of several annotators: only metrics.noisy_log_likelihood, with "
@@ -131,9 +123,17 @@ class ConfusionScorer(_Scorer):
         elif order is None:
             named = confusion_classes(confusion)
             order = _classes_of(estimator) if named is None else named
-        missing_label = getattr(last, "missing_label", "auto")
-        settings = {"classes": order, "sample_weight": sample_weight}
-        return self.measure(estimator, X, y, confusion, missing_label=missing_label, **settings)
+        return self.measure(
+            estimator,
+            X,
+            y,
+            confusion,
+            classes=order,
+            sample_weight=sample_weight,
+            missing_label=getattr(last, "missing_label", "auto"),
+        )
+
+    __call__ = score
 
 
 def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
@@ -273,16 +273,11 @@ def _probabilities(estimator: Any, X: Rows, classes: Labels, n_labels: int) -> F
             "an accuracy does without."
         )
     own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    _refuse_other_length(own, n_labels)
+    refuse_other_length(own, n_labels, "X")
     columns = encode_labels(_classes_of(estimator), classes=classes, missing_label=None).observed
     table = np.zeros((len(own), len(classes)))
     table[:, columns] = own
     return table
-
-
-def _refuse_other_length(predicted: Any, n_labels: int) -> None:
-    if len(predicted) != n_labels:
-        raise ValueError(f"X has {len(predicted)} rows but there are {n_labels} labels.")
 
 
 def _log(probability: FloatArray) -> FloatArray:
@@ -302,7 +297,7 @@ def _mean(values: FloatArray, sample_weight: ArrayLike | None, kept: BoolArray, 
 
 def _hits(estimator: Any, X: Rows, truth: Labels, known: BoolArray) -> FloatArray:
     predicted = label_array(estimator.predict(X))
-    _refuse_other_length(predicted, len(truth))
+    refuse_other_length(predicted, len(truth), "X")
     labels = encode_labels(predicted[known], truth[known], missing_label=None)
     return np.asarray(labels.observed == labels.truth, dtype=np.float64)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from unconfused._labels import label_array
+from unconfused._labels import has_columns
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._columns_as_votes import columns_as_votes, with_truth
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd, shrink
@@ -39,10 +39,7 @@ ANSWERS_OF_ALL = 5.0
 
 def are_votes(y: Any) -> bool:
     """Whether labels come from several annotators: a Votes object, or two or more columns."""
-    if isinstance(y, Votes):
-        return True
-    shape = y.shape if hasattr(y, "shape") else label_array(y).shape
-    return len(shape) == 2 and shape[1] > 1
+    return isinstance(y, Votes) or has_columns(y)
 
 
 def collect_votes(
