@@ -21,8 +21,7 @@ from unconfused.estimators._truth_score import one_column
 from unconfused.estimators.annotators.crowd import (
     answers_of,
     are_votes,
-    collect_votes,
-    refuse_other_annotators,
+    known_votes,
 )
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
@@ -185,10 +184,7 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
 
 
 def _checked_votes(final: Any, y: Any, y_true: Any) -> tuple[Votes, IntArray]:
-    if not hasattr(final, "annotator_confusion_"):
-        raise ValueError("y holds votes, but the model was fitted with one label per row.")
-    votes, truth = collect_votes(y, y_true, final.classes_, final.missing_label)
-    refuse_other_annotators(votes.annotators, final.annotators_)
+    votes, truth = known_votes(final, y, y_true)
     # Codes for labels here too, so that models fitted for the report all speak of codes.
     return replace(votes, classes=np.arange(len(final.classes_))), truth
 

@@ -320,11 +320,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 "confusion=None."
             )
         with blas_threads_for(X):
-            found = fit_model_to_votes(self, X, y, y_true, sample_weight)
-        self.annotator_confusion_ = found.matrices
-        if found.silence is not None:
-            self.annotator_silence_ = found.silence
-        self._publish(found.X, found.likelihood)
+            X, state = fit_model_to_votes(self, X, y, y_true, sample_weight)
+        self._publish(X, state)
         return self
 
     def _publish(self, X: Rows, state: LikelihoodState) -> None:

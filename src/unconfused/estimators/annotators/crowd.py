@@ -1,34 +1,21 @@
-"""Votes in the likelihood: one matrix per annotator, estimated together with the weights."""
+"""Votes, and what they say about the rows through one confusion matrix per annotator."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import has_columns
-from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from unconfused.confusion._columns_as_votes import columns_as_votes, with_truth
-from unconfused.confusion._dawid_skene import Crowd, fit_crowd, shrink
+from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd, shrink
 from unconfused.confusion.votes import Votes
-from unconfused.engines.base import Engine
 from unconfused.estimators._array_input import like, to_numpy
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.preconditioner import preconditioner_of
-
-if TYPE_CHECKING:
-    from unconfused.estimators.annotators.voted_rows import LocalVotes
 
 ROUNDS = 50
-"""Maximum number of alternations between weights and matrices."""
-
-STEPS_PER_ROUND = 20
-"""Steps of the weights in one iteration."""
-
-TOLERANCE = 1e-3
-"""Iterations end when no entry of a matrix changes by more than this."""
+"""Maximum number of iterations over the annotators' matrices."""
 
 SMALLEST = 1e-6
 """Smallest probability of an answer."""
@@ -49,33 +36,19 @@ def collect_votes(
     if not isinstance(y, Votes):
         y = columns_as_votes(y, classes=classes, missing_label=missing_label)
     votes, truth = with_truth(y, y_true, classes, missing_label)
-    refuse_one_class(votes.classes)
+    if len(votes.classes) < 2:
+        found = f"only one class ({votes.classes.tolist()})" if len(votes.classes) else "none"
+        raise ValueError(f"A classifier needs at least two classes; the votes show {found}.")
     return votes, truth
 
 
-def refuse_one_class(classes: Labels) -> None:
-    """Raise if votes show fewer than two classes."""
-    if len(classes) < 2:
-        shown = f"only one class ({classes.tolist()})" if len(classes) else "none"
-        raise ValueError(f"A classifier needs at least two classes; the votes show {shown}.")
-
-
-def refuse_other_annotators(given: Labels, known: Labels) -> None:
-    """Raise if votes are not by the annotators a model knows."""
-    if not np.array_equal(given, known):
+def refuse_nothing_to_learn(noisy_weight: float, trusted: bool) -> None:
+    """Raise if noisy rows have weight 0, and there are no trusted ones."""
+    if noisy_weight == 0 and not trusted:
         raise ValueError(
-            "These votes are not by the annotators the model was fitted with, in the same order: "
-            f"{given.tolist()[:6]} against {known.tolist()[:6]}."
+            "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
+            "truths as y_true, or raise noisy_weight."
         )
-
-
-@dataclass
-class CrowdState:
-    """Weights, one matrix per annotator, and the settings with their preconditioner."""
-
-    likelihood: LikelihoodState
-    matrices: FloatArray
-    settings: Likelihood
 
 
 def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -91,7 +64,9 @@ def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatAr
     return np.ascontiguousarray(evidence), scale
 
 
-def annotator_matrices(crowd: Crowd, posterior: FloatArray) -> FloatArray:
+def annotator_matrices(
+    crowd: Crowd, posterior: FloatArray, strength: float = ANSWERS_OF_ALL
+) -> FloatArray:
     """Estimate the annotators' matrices from a posterior, shrunk towards that of all, (A, Q, Q).
 
     `posterior` is that of the rows, times their weight.
@@ -99,7 +74,20 @@ def annotator_matrices(crowd: Crowd, posterior: FloatArray) -> FloatArray:
     counts = crowd.counts(posterior)
     pooled = counts.sum(axis=0) + 1.0 / crowd.n_classes
     pooled /= pooled.sum(axis=1, keepdims=True)
-    return np.maximum(shrink(counts, pooled, ANSWERS_OF_ALL), SMALLEST)
+    return np.maximum(shrink(counts, pooled, strength), SMALLEST)
+
+
+def fit_votes_alone(crowd: Crowd, strength: float = ANSWERS_OF_ALL) -> CrowdFit:
+    """Fit Dawid and Skene's model, which needs no features, from the majority vote on."""
+    return fit_crowd(crowd, crowd.summed(crowd.majority()), strength, ROUNDS, 1e-6)
+
+
+def training_crowd(votes: Votes, truth: IntArray) -> Crowd:
+    """Return votes as indicators, where the silence of rules is an answer; refuse none at all."""
+    crowd = crowd_of(votes, truth, votes.one_sided)
+    if not crowd.informed.any():
+        raise ValueError("No row has a vote or a known truth, so there is nothing to learn from.")
+    return crowd
 
 
 def crowd_of(votes: Votes, truth: IntArray, silent: BoolArray | None = None) -> Crowd:
@@ -137,86 +125,30 @@ def answers_of(model: Any, votes: Votes, truth: IntArray) -> tuple[Crowd, FloatA
     return crowd_of(votes, truth, silent), join_silence(model.annotator_confusion_, silence)
 
 
-class RowEvidence(NamedTuple):
-    """Input of a fit of the weights, for given matrices of the annotators."""
-
-    engine: Engine
-    evidence: FloatArray
-    """P(votes | true class) of each label code, (S, Q), up to a factor per code."""
-
-    offset: float
-    """Mean logarithm of these factors."""
-
-
-def dawid_skene_matrices(rows: LocalVotes, prior_strength: float) -> FloatArray:
-    """Return the annotators' matrices by Dawid and Skene's model, from votes alone, (A, Q, Q)."""
-    strength = prior_strength * ANSWERS_OF_ALL
-    found = fit_crowd(*rows.votes_alone(), strength, ROUNDS, 1e-6)
-    return np.maximum(found.matrices, SMALLEST)
-
-
-def fit_votes(
-    rows: LocalVotes,
-    matrices: FloatArray,
-    settings: Likelihood,
-    prior_strength: float,
-    *,
-    refine: bool = True,
-) -> CrowdState:
-    """Alternate between the weights given the matrices and the matrices given the weights.
-
-    Every iteration increases the likelihood of the votes; the matrix of an annotator with few
-    answers is shrunk towards that of all. Without `refine` the matrices stay as given.
-    """
-    n_classes, strength = len(rows.classes), prior_strength * ANSWERS_OF_ALL
-    state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
-    for turn in range(ROUNDS):
-        engine, evidence, offset = rows.evidence(matrices)
-        if settings.metric is None:
-            settings = replace(settings, metric=preconditioner_of(engine, n_classes, settings.l2))
-        done = len(state.objective)
-        state = settings.run(engine, state, evidence)
-        # With the factors included, objectives of different iterations are comparable.
-        state.objective[done:] = [value - offset for value in state.objective[done:]]
-        counts = rows.counts(state, matrices)
-        pooled = counts.sum(axis=0) + 1.0 / n_classes
-        spoken = pooled[:, :n_classes]  # without silence
-        state.matrix = spoken / spoken.sum(axis=1, keepdims=True)
-        if not refine:
-            if state.interrupted or not state.exhausted:
-                break
-            continue
-        before = matrices
-        centre = pooled / pooled.sum(axis=1, keepdims=True)
-        matrices = np.maximum(shrink(counts, centre, strength), SMALLEST)
-        converged = np.abs(matrices - before).max() < TOLERANCE
-        if state.interrupted or (converged and not state.exhausted):
-            break
-        state.exhausted = turn == ROUNDS - 1
-    return CrowdState(state, matrices, settings)
-
-
-def known_votes(model: Any, y: Any) -> tuple[Crowd, FloatArray]:
-    """Return votes of the annotators that a model was fitted with, and their matrices."""
-    votes, truth = collect_votes(y, None, model.classes_, model.missing_label)
-    refuse_other_annotators(votes.annotators, model.annotators_)
-    return answers_of(model, votes, truth)
+def known_votes(model: Any, y: Any, y_true: ArrayLike | None = None) -> tuple[Votes, IntArray]:
+    """Return votes of the annotators that a model was fitted with, and known truths."""
+    if not hasattr(model, "annotator_confusion_"):
+        raise ValueError("y holds votes, but the model was fitted with one label per row.")
+    votes, truth = collect_votes(y, y_true, model.classes_, model.missing_label)
+    if not np.array_equal(votes.annotators, model.annotators_):
+        raise ValueError(
+            "These votes are not by the annotators the model was fitted with, in the same order: "
+            f"{votes.annotators.tolist()[:6]} against {model.annotators_.tolist()[:6]}."
+        )
+    return votes, truth
 
 
 def log_vote_chances(model: Any, y: Any) -> tuple[FloatArray, BoolArray]:
     """Return log P(votes | true class) of each row, and which rows have any."""
-    crowd, matrices = known_votes(model, y)
+    crowd, matrices = answers_of(model, *known_votes(model, y))
     return crowd.log_joint(matrices, np.ones(crowd.n_classes)), crowd.informed
 
 
 def posterior_of_votes(model: Any, X: Any, y: Any) -> FloatArray:
     """Return P(true class | row, votes) under a model with a matrix per annotator, (n, Q)."""
+    crowd, matrices = answers_of(model, *known_votes(model, y))
     probabilities = model.predict_proba(X)
-    shares = to_numpy(probabilities)
-    if not hasattr(model, "annotator_confusion_"):
-        raise ValueError("y holds votes, but the model was fitted with one label per row.")
-    crowd, matrices = known_votes(model, y)
-    check_consistent_length(shares, crowd.truth)
-    joint = shares * evidence_of(crowd, matrices)[0]
+    check_consistent_length(probabilities, crowd.truth)
+    joint = to_numpy(probabilities) * evidence_of(crowd, matrices)[0]
     posterior: FloatArray = like(joint / joint.sum(axis=1, keepdims=True), probabilities)
     return posterior

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
+from unconfused._labels import refuse_other_order
 from unconfused._typing import BoolArray, FloatArray
+from unconfused.confusion._dawid_skene import Crowd
+from unconfused.confusion.votes import Votes
+from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.local.engine import LocalEngine
 from unconfused.estimators.annotators.crowd import (
-    STEPS_PER_ROUND,
-    CrowdState,
-    dawid_skene_matrices,
+    ANSWERS_OF_ALL,
+    ROUNDS,
+    SMALLEST,
+    annotator_matrices,
+    collect_votes,
     evidence_of,
-    fit_votes,
+    fit_votes_alone,
+    refuse_nothing_to_learn,
     split_silence,
+    training_crowd,
 )
-from unconfused.estimators.annotators.voted_rows import LocalVotes, check_votes
 from unconfused.estimators.automatic.held_out import fold_seed, voted_rows_to_judge_by
 from unconfused.estimators.automatic.search import (
     FEWEST_LABELS,
@@ -31,57 +40,125 @@ from unconfused.estimators.relabel.evidence import seen_in_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
+STEPS_PER_ROUND = 20
+"""Steps of the weights in one iteration."""
 
-class FittedVotes(NamedTuple):
-    """Checked rows, and the model fitted to them."""
+TOLERANCE = 1e-3
+"""Iterations end when no entry of a matrix changes by more than this."""
+
+
+@dataclass(frozen=True)
+class VotedRows:
+    """Rows with votes. Every row has its own label code; without a vote or truth it counts 0."""
 
     X: Any
-    likelihood: LikelihoodState
-    matrices: FloatArray
-    """One per annotator, (A, Q, Q)."""
-
-    silence: FloatArray | None
-    """Probability of no answer by annotator and true class, (A, Q); NaN where not modelled."""
+    votes: Votes
+    crowd: Crowd
+    engine: LocalEngine | ArrayEngine
+    sample_weight: FloatArray
 
 
-def fit_model_to_votes(model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> FittedVotes:
-    """Fit weights and a matrix per annotator; set the attributes for classes and settings."""
-    # An annotator's matrix already says how reliable an answer is.
-    noisy = 1.0 if isinstance(model.noisy_weight, str) else float(model.noisy_weight)
+def check_votes(
+    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
+) -> VotedRows:
+    """Check the input of `fit`; rows whose truth is not known have the weight `noisy_weight`."""
     if is_dask(X):
         raise ValueError(
             "Votes of several annotators need rows in memory. On Dask collections, compute the "
             "votes, which are small, and pass as y the `consensus` of "
             "confusion.from_annotators(votes)."
         )
+    refuse_other_order(y, y_true)
+    X = model._check_rows(X, reset=True)
+    votes, truth = collect_votes(y, y_true, model.classes, model.missing_label)
+    check_consistent_length(X, truth)
+    refuse_nothing_to_learn(noisy_weight, bool(np.any(truth >= 0)))
+    crowd, given = training_crowd(votes, truth), model._check_weight(sample_weight, X)
+    given = np.ones(len(truth)) if given is None else given
+    trust = np.where(truth >= 0, 1.0, np.where(crowd.informed, noisy_weight, 0.0))
+    return VotedRows(X, votes, crowd, _engine(model, X, trust * given), given)
+
+
+def fit_model_to_votes(
+    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
+) -> tuple[Any, LikelihoodState]:
+    """Fit weights and a matrix per annotator, and set its attributes; return the checked rows."""
+    # An annotator's matrix already says how reliable an answer is.
+    noisy = 1.0 if isinstance(model.noisy_weight, str) else float(model.noisy_weight)
     rows = check_votes(model, X, y, y_true, sample_weight, noisy)
-    model.classes_, model.annotators_, model.noisy_weight_ = rows.classes, rows.annotators, noisy
-    strength, search = float(model.prior_strength), None
-    matrices = dawid_skene_matrices(rows, strength)
+    model.classes_, model.annotators_ = rows.votes.classes, rows.votes.annotators
+    model.noisy_weight_ = noisy
+    counted = rows.engine.weights > 0
+    crowd = replace(
+        rows.crowd, indicators=rows.crowd.indicators[counted], truth=rows.crowd.truth[counted]
+    )
+    strength, search = model.prior_strength * ANSWERS_OF_ALL, None
+    matrices = np.maximum(fit_votes_alone(crowd, strength).matrices, SMALLEST)
     if not isinstance(model.l2, str):
         model.l2_ = float(model.l2)
     else:
-        engine = rows.evidence(matrices).engine
-        unit = penalty_unit(engine)
+        unit = penalty_unit(rows.engine)
         model.l2_ = USUAL_PENALTY * unit
         search = _choose_penalty(model, rows, matrices, unit)
     settings = Likelihood(
-        model.l2_, 1.0, None, STEPS_PER_ROUND, float(model.tol), int(model.verbose)
+        model.l2_,
+        1.0,
+        None,
+        STEPS_PER_ROUND,
+        float(model.tol),
+        int(model.verbose),
+        metric=preconditioner_of(rows.engine, len(rows.votes.classes), model.l2_),
     )
     # "auto" refines, too: the first matrices do not depend on the features.
-    found = fit_votes(rows, matrices, settings, strength, refine=bool(model.refine))
+    state, matrices = fit_votes(rows, matrices, settings, strength if model.refine else None)
     if model.relabel:
-        _relabel(model, rows, found)
-    state = found.likelihood
+        _relabel(model, rows, state, matrices, settings)
     if search is not None:
         if state.calibration is None:
             search.calibrate(state)
         model.choice_ = search.table()
-    return FittedVotes(rows.X, state, *split_silence(found.matrices, rows.silent))
+    model.annotator_confusion_, silence = split_silence(matrices, rows.votes.one_sided)
+    if silence is not None:
+        model.annotator_silence_ = silence
+    return rows.X, state
+
+
+def fit_votes(
+    rows: VotedRows, matrices: FloatArray, settings: Likelihood, strength: float | None
+) -> tuple[LikelihoodState, FloatArray]:
+    """Alternate between the weights given the matrices and the matrices given the weights.
+
+    Every iteration increases the likelihood of the votes; the matrix of an annotator with few
+    answers is shrunk towards that of all, by `strength`. Without it the matrices stay as given.
+    """
+    n_classes, weights = len(rows.votes.classes), rows.engine.weights
+    state = LikelihoodState(np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes))
+    for turn in range(ROUNDS):
+        evidence, scale = evidence_of(rows.crowd, matrices)
+        done = len(state.objective)
+        state = settings.run(rows.engine, state, evidence)
+        assert state.posterior is not None
+        # With the factors of the evidence, objectives of different iterations are comparable.
+        offset = float(weights @ scale / weights.sum())
+        state.objective[done:] = [value - offset for value in state.objective[done:]]
+        if strength is None:
+            if state.interrupted or not state.exhausted:
+                break
+            continue
+        before, matrices = matrices, annotator_matrices(rows.crowd, state.posterior, strength)
+        converged = np.abs(matrices - before).max() < TOLERANCE
+        if state.interrupted or (converged and not state.exhausted):
+            break
+        state.exhausted = turn == ROUNDS - 1
+    assert state.posterior is not None
+    # That of all answers, without silence.
+    spoken = rows.crowd.counts(state.posterior).sum(axis=0)[:, :n_classes] + 1.0 / n_classes
+    state.matrix = spoken / spoken.sum(axis=1, keepdims=True)
+    return state, matrices
 
 
 def _choose_penalty(
-    model: Any, rows: LocalVotes, matrices: FloatArray, unit: float
+    model: Any, rows: VotedRows, matrices: FloatArray, unit: float
 ) -> Search | None:
     """Choose the penalty by the likelihood of held-out votes; None with too few rows."""
     evidence, _ = evidence_of(rows.crowd, matrices)
@@ -93,12 +170,14 @@ def _choose_penalty(
     every = np.ones(len(held_out.truth), dtype=bool)
     if not held_out.enough(every, FEWEST_LABELS):
         return None
-    n_classes = len(rows.classes)
+    n_classes = len(rows.votes.classes)
     metric = preconditioner_of(rows.engine, n_classes, USUAL_PENALTY * unit)
 
     def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
         if state is None:
-            state = LikelihoodState(np.zeros((n_classes, rows.n_features)), np.eye(n_classes))
+            state = LikelihoodState(
+                np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes)
+            )
         settings = Likelihood(
             tried.l2, 1.0, None, int(model.max_iter), float(model.tol), metric=metric
         )
@@ -112,22 +191,30 @@ def _choose_penalty(
     return search
 
 
-def _engine_without(model: Any, rows: LocalVotes, held: BoolArray) -> Any:
+def _engine(model: Any, X: Any, weight: FloatArray) -> LocalEngine | ArrayEngine:
+    """Return an engine in which every row has a label code of its own."""
+    engine: LocalEngine | ArrayEngine = model._local_engine(
+        X, np.arange(len(weight)), len(weight), weight
+    )
+    return engine
+
+
+def _engine_without(model: Any, rows: VotedRows, held: BoolArray) -> LocalEngine | ArrayEngine:
     """Return an engine in which held-out rows have weight 0."""
-    kept = np.where(held, 0.0, rows.engine.weights)
-    return model._local_engine(rows.X, np.arange(len(kept)), len(kept), kept)
+    return _engine(model, rows.X, np.where(held, 0.0, rows.engine.weights))
 
 
-def _relabel(model: Any, rows: LocalVotes, found: CrowdState) -> None:
+def _relabel(
+    model: Any, rows: VotedRows, state: LikelihoodState, matrices: FloatArray, fitted: Likelihood
+) -> None:
     """Refit to the probable classes of the rows (in place)."""
-    evidence, _ = evidence_of(rows.crowd, found.matrices)
-    settings = replace(found.settings, max_iter=int(model.max_iter), verbose=0)
+    evidence, _ = evidence_of(rows.crowd, matrices)
+    settings = replace(fitted, max_iter=int(model.max_iter), verbose=0)
 
     def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
-        start = 0.0 * found.likelihood.weights if weights is None else weights
-        state = LikelihoodState(start, found.likelihood.matrix)
-        return settings.run(_engine_without(model, rows, held), state, evidence)
+        start = LikelihoodState(0.0 * state.weights if weights is None else weights, state.matrix)
+        return settings.run(_engine_without(model, rows, held), start, evidence)
 
     seen = seen_in_votes(evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight)
     seen = replace(seen, trust=np.where(rows.crowd.informed, seen.trust, 0.0))
-    model._relabel(rows.X, seen, found.likelihood, fit_without, metric=settings.metric)
+    model._relabel(rows.X, seen, state, fit_without, metric=settings.metric)

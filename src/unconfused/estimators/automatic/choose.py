@@ -13,7 +13,7 @@ from unconfused.confusion.estimate import count_pairs
 from unconfused.confusion.estimation.label_noise import noise_evidence
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
-from unconfused.estimators.annotators.voted_rows import refuse_no_rows
+from unconfused.estimators.annotators.crowd import refuse_nothing_to_learn
 from unconfused.estimators.automatic.average import Member, average, shares_of
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
@@ -81,7 +81,7 @@ class Choice:
         open_l2 = isinstance(model.l2, str) and not model._warm_started
         open_weight = isinstance(model.noisy_weight, str) and not model._warm_started
         if not isinstance(model.noisy_weight, str):
-            refuse_no_rows(float(model.noisy_weight), data.trusted)
+            refuse_nothing_to_learn(float(model.noisy_weight), data.trusted)
             model.noisy_weight_ = float(model.noisy_weight)
         elif open_weight:
             model.noisy_weight_ = 1.0

@@ -16,7 +16,7 @@ from unconfused._confusion_names import is_rectangular
 from unconfused._labels import refuse_other_order, split_missing
 from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
-from unconfused.confusion._dawid_skene import Crowd, fit_crowd
+from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.cross_validated import tested_once
 from unconfused.confusion.estimation.pooled import (
     FEW_COUNTS,
@@ -34,15 +34,13 @@ from unconfused.estimators._noisy import (
 )
 from unconfused.estimators._truth_score import one_column
 from unconfused.estimators.annotators.crowd import (
-    ANSWERS_OF_ALL,
-    ROUNDS,
     SMALLEST,
     annotator_matrices,
     are_votes,
     collect_votes,
-    crowd_of,
+    fit_votes_alone,
+    training_crowd,
 )
-from unconfused.estimators.annotators.voted_rows import refuse_no_votes
 from unconfused.estimators.relabel.evidence import Evidence, seen_in_votes, seen_through
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels, pseudo_labels
 from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_votes
@@ -181,15 +179,14 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
     if len(truth) != _num_samples(X):
         raise ValueError(f"X has {_num_samples(X)} rows but there are votes on {len(truth)}.")
     weight = None if sample_weight is None else checked_weight(sample_weight, len(truth))
-    crowd = crowd_of(votes, truth, votes.one_sided)
-    refuse_no_votes(crowd)
+    crowd = training_crowd(votes, truth)
     rules = bool(votes.one_sided.mean() > 0.5)
-    majority = crowd.summed(crowd.majority())
     if rules:
-        matrices = annotator_matrices(crowd, crowd.majority())
-        prior = majority.masses / majority.n_informed
+        majority = crowd.majority()
+        matrices = annotator_matrices(crowd, majority)
+        prior = majority[crowd.informed].mean(axis=0)
     else:
-        found = fit_crowd(crowd, majority, ANSWERS_OF_ALL, ROUNDS, 1e-6)
+        found = fit_votes_alone(crowd)
         matrices, prior = np.maximum(found.matrices, SMALLEST), found.prior
     seen = seen_in_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
     seen = replace(seen, trust=np.where(crowd.informed, 1.0, 0.0))
