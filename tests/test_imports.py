@@ -40,11 +40,6 @@ def test_a_fit_loads_neither_report_nor_other_commands(tmp_path, monkeypatch):
     pets_csv("pets.csv")
     code = (
         "import json, sys\n"
-        # CSV needs no pyarrow; it is hidden as if it were not installed.
-        "class Hidden:\n"
-        "    def find_spec(name, *_):\n"
-        "        if name.startswith('pyarrow'): raise ModuleNotFoundError(name)\n"
-        "sys.meta_path.insert(0, Hidden)\n"
         "from unconfused.cli.app import app\n"
         "app(sys.argv[1:], standalone_mode=False)\n"
         "print(json.dumps([name for name in sys.modules if name.startswith('unconfused.')]))"

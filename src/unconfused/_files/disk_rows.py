@@ -22,13 +22,9 @@ def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
 
 
 class DiskRows:
-    """Append blocks of rows, and get one memory-mapped matrix.
+    """Append blocks of rows, and get one memory-mapped matrix; its files have no names.
 
-    Parameters
-    ----------
-    folder : where the files go, which have no names
-    width : number of columns
-    n_nonzero : of a sparse matrix, how many entries there will be; None for a dense one
+    `n_nonzero` is how many entries a sparse matrix will have; None makes a dense one.
 
     Examples
     --------

@@ -188,32 +188,3 @@ def find_encoding(source: TableFile, chosen: str | None) -> str:
 def open_text(source: TableFile, encoding: str) -> TextIO:
     """Open a file for reading text, without newline translation: quoted cells keep theirs."""
     return io.TextIOWrapper(source.open(), encoding=encoding, newline="")
-
-
-def open_utf8(source: TableFile, encoding: str) -> BinaryIO:
-    """Open a file for reading its text as UTF-8 bytes."""
-    if encoding == "utf-8-sig":
-        return source.open()
-    recoded: Any = _Recoded(open_text(source, encoding))
-    return io.BufferedReader(recoded)
-
-
-class _Recoded(io.RawIOBase):
-    """Text, as a stream of UTF-8 bytes."""
-
-    def __init__(self, text: TextIO) -> None:
-        self._text, self._rest = text, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        if not self._rest:
-            self._rest = self._text.read(2**16).encode()
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
-
-    def close(self) -> None:
-        self._text.close()
-        super().close()

@@ -10,8 +10,7 @@ import numpy as np
 
 from unconfused._files.errors import DataFileError
 from unconfused._files.formats import TableFile, find_encoding, open_text
-from unconfused._files.plain import as_words, dates_of
-from unconfused._files.types import column_names
+from unconfused._files.types import as_words, column_names, dates_of
 
 NESTED = {dict, list}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import os
 from collections.abc import Collection, Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
-from unconfused._files.types import to_frame, typed
+from unconfused._files.types import to_frame
 from unconfused._text.extras import import_extra
 
 BATCH_ROWS = 2**16
@@ -25,28 +24,10 @@ def read_table(
     delimiter: str | None = None,
     as_text: Collection[str] = (),
 ) -> Any:
-    r"""Read a table.
+    r"""Read a table: a pandas frame, or `LabelledRows` where columns have no names.
 
-    CSV, TSV, JSON lines, Parquet and Arrow (Feather) give a pandas frame: numbers, text, truth
-    values and dates. svmlight and NPZ give `LabelledRows`, as their columns have no names. Text
-    may be packed with gzip or bzip2.
-
-    Parameters
-    ----------
-    path : the file; its ending says the format
-    format : the format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, svmlight
-        or npz
-    encoding : of text; None for UTF-8, or what a byte order mark says
-    delimiter : between the cells of CSV and TSV; None for a comma or a tab
-    as_text : columns to leave as they are written in a text file (codes such as 007)
-
-    Returns
-    -------
-    pandas DataFrame or LabelledRows
-
-    Raises
-    ------
-    DataFileError : with a message that says what is wrong and what to do
+    Columns `as_text` stay as they are written (codes such as 007). A file that cannot be read
+    raises a DataFileError, which says what is wrong and what to do.
 
     Examples
     --------
@@ -76,28 +57,10 @@ def iter_tables(
     delimiter: str | None = None,
     as_text: Collection[str] = (),
 ) -> Iterator[Any]:
-    r"""Read a table in chunks, for files larger than memory.
+    """Yield a table in frames of `rows` rows each, their index that of the rows in the file.
 
     The types of a text file's columns are found part by part: a column may be numbers in one and
-    text in another. svmlight and NPZ cannot be read in parts.
-
-    Parameters
-    ----------
-    path, format, encoding, delimiter, as_text : as for `read_table`
-    rows : how many rows each frame has; the last may have fewer
-
-    Yields
-    ------
-    pandas DataFrames, their index that of the rows in the file
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "pets.csv"
-    >>> _ = path.write_text("size,kind\n3,cat\n7,dog\n5,cat\n")
-    >>> [len(part) for part in iter_tables(path, rows=2)]
-    [2, 1]
+    text in another.
     """
     if rows < 1:
         raise DataFileError(f"A part must have at least one row; rows={rows}.")
@@ -119,8 +82,9 @@ def _frames(
     as_text: Collection[str],
 ) -> Iterator[Any]:
     """Yield frames of `rows` rows each, None for one frame; at least one, or an error."""
-    has_arrow = _need_packages(source)
-    is_text = source.format in ("csv", "tsv")
+    import_extra("pandas", "data", "Reading tables")
+    if source.format in ("parquet", "arrow"):
+        import_extra("pyarrow", "files", f"Reading {source.name}")
     with reading(source.path, source.name):
         if source.format == "jsonl":
             from unconfused._files.jsonlines import frame_of, iter_records
@@ -130,16 +94,15 @@ def _frames(
             yield frame_of(part, as_text)
             while part := list(itertools.islice(records, rows)):
                 yield frame_of(part, as_text)
-        elif not has_arrow:
-            from unconfused._files.plain import iter_plain
-
-            yield from iter_plain(source, encoding, delimiter, rows, as_text)
+        elif source.format in ("parquet", "arrow"):
+            yield from map(to_frame, _regrouped(_columnar(source), rows))
         else:
-            from unconfused._files.delimited import iter_delimited
+            from unconfused._files.delimited import iter_delimited, read_delimited
 
-            tables = iter_delimited(source, encoding, delimiter) if is_text else _columnar(source)
-            for table in _regrouped(tables, rows):
-                yield to_frame(typed(table, as_text) if is_text else table)
+            if rows is None:
+                yield read_delimited(source, encoding, delimiter, as_text)
+            else:
+                yield from iter_delimited(source, encoding, delimiter, rows, as_text)
 
 
 def _regrouped(tables: Iterator[Any], rows: int | None) -> Iterator[Any]:
@@ -157,18 +120,6 @@ def _regrouped(tables: Iterator[Any], rows: int | None) -> Iterator[Any]:
             waiting, yielded = waiting.slice(rows), True
     if waiting.num_rows or not yielded:
         yield waiting
-
-
-def _need_packages(source: TableFile) -> bool:
-    """Return whether pyarrow is there; raise if the format cannot be read without it."""
-    import_extra("pandas", "data", "Reading tables")
-    if source.format not in ("parquet", "arrow"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module("pyarrow")
-            return True
-        return False
-    import_extra("pyarrow", "files", f"Reading {source.name}")
-    return True
 
 
 def _columnar(source: TableFile) -> Iterator[Any]:

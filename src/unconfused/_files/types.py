@@ -1,11 +1,13 @@
-"""Type inference for text columns, column names, escaped formulas; conversion to pandas."""
+"""Types of columns, their names, escaped formulas."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Collection
 from typing import Any
+
+import numpy as np
 
 from unconfused._files.errors import DataFileError
 
@@ -15,8 +17,6 @@ BEGINNINGS = r"=+\-@\t\r\n＝＋－＠"
 FORMULA = re.compile(rf"'*[{BEGINNINGS}]")
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-ESCAPED = rf"^'('*[{BEGINNINGS}])"
 
 
 def escape_cell(text: str) -> str:
@@ -53,23 +53,15 @@ def escape_frame(frame: Any) -> Any:
     return escaped
 
 
-def unescape_column(column: Any) -> Any:
-    """Return an Arrow column of text as it was before `escape_cell`."""
-    import pyarrow.compute as pc
-
-    if not pc.any(pc.starts_with(column, "'")).as_py():
-        return column
-    return pc.replace_substring_regex(column, ESCAPED, r"\1")
-
-
 MISSING = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "#NA"]
 )  # fmt: skip
 """Cells that mark a missing value."""
 
-PROBE = 64
-
-INFINITE = r"(?i)^[+-]?inf(inity)?$"
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
+DAY, TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?"
+DATE = re.compile(f"{DAY}({TIME})?", re.ASCII)
+ZONED = re.compile(rf"{DAY}{TIME}(Z|[+-]\d\d(:?\d\d)?)", re.ASCII)
 
 LINE_END = re.compile(r"\s*[\r\n]+\s*")
 
@@ -95,76 +87,93 @@ def column_names(names: list[str]) -> list[str]:
     return clean
 
 
-def typed(table: Any, as_text: Collection[str] = ()) -> Any:
-    """Convert text columns to the narrowest type that fits all cells, except `as_text`."""
-    import pyarrow as pa
+def typed_cells(cells: list[str], name: str, as_text: bool) -> Any:
+    """Return a column of text in the narrowest type that fits all cells.
 
-    columns = [
-        _typed_column(table.column(name), name, name in as_text) for name in table.column_names
-    ]
-    return pa.table(columns, names=table.column_names)
+    Examples
+    --------
+    >>> typed_cells(["1", "NA", "3"], "size", False).tolist()
+    [1.0, nan, 3.0]
+    >>> typed_cells(["007", "12"], "code", True).tolist()
+    ['007', '12']
+    """
+    import pandas as pd
 
-
-def _typed_column(column: Any, name: str, as_text: bool) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_string(column.type):
-        return column
-    bare = pc.utf8_trim_whitespace(column)
-    missing = pc.is_in(bare, value_set=pa.array(sorted(MISSING)))
-    bare = pc.if_else(missing, pa.scalar(None, pa.string()), bare)
+    bare: list[str | None] = [*map(str.strip, cells)]
+    if not MISSING.isdisjoint(bare):
+        bare = [None if cell in MISSING else cell for cell in bare]
     found = None if as_text else _narrowed(bare, name)
     if found is not None:
-        return found
-    if pc.any(pc.match_substring(column, "\0")).as_py():
+        return pd.Series(found)
+    if any("\0" in cell for cell in cells):
         raise DataFileError(f"the column {name!r} holds NUL characters: this is not text.")
-    return pc.if_else(missing, pa.scalar(None, pa.string()), unescape_column(column))
+    return as_words(
+        [None if b is None else unescape_cell(c) for b, c in zip(bare, cells, strict=True)]
+    )
 
 
-def _narrowed(text: Any, name: str) -> Any:
+def as_words(texts: list[str | None]) -> Any:
+    """Return a column of text, as pandas keeps it."""
+    import pandas as pd
+
+    return pd.Series(texts, dtype="str" if int(pd.__version__.split(".")[0]) >= 3 else object)
+
+
+def _narrowed(bare: list[str | None], name: str) -> Any:
     """Return the cells as numbers, booleans or dates; None if they are neither."""
-    import pyarrow as pa
+    there = [*filter(None, bare)]
+    text = "".join(there)
+    if text.isascii() and "_" not in text:  # what else Python takes for numbers
+        with contextlib.suppress(OverflowError, ValueError):
+            if len(there) == len(bare):
+                return np.array(list(map(int, there)), dtype=np.int64)
+        try:
+            numbers = np.array([np.nan if cell is None else float(cell) for cell in bare])
+        except ValueError:
+            pass
+        else:
+            _refuse_overflow(numbers, bare, name)
+            return numbers
+    if all(cell.lower() in TRUTH for cell in there):
+        found = [None if cell is None else TRUTH[cell.lower()] for cell in bare]
+        return np.array(found, dtype=object if None in found else bool)
+    return dates_of(bare)
 
-    if text.null_count == len(text):
-        return text.cast(pa.float64())
-    for kind in (pa.int64(), pa.float64(), pa.bool_()):
-        found = _cast(text, kind)
-        if found is not None:
-            if pa.types.is_floating(kind):
-                _refuse_overflow(found, text, name)
-            return found
-    return as_dates(text)
+
+def _refuse_overflow(numbers: Any, bare: list[str | None], name: str) -> None:
+    for place in np.flatnonzero(np.isinf(numbers)):
+        if "inf" not in (text := str(bare[place])).lower():
+            raise DataFileError(
+                f"the column {name!r} holds {text[:40]}, which is beyond the largest number "
+                "(1.8e308)."
+            )
 
 
-def as_dates(text: Any) -> Any:
+def dates_of(bare: list[str | None]) -> Any:
     """Return cells that are all dates (2024-05-31, with or without a time) as such; else None."""
-    import pyarrow as pa
+    import pandas as pd
 
-    found = _cast(text, pa.timestamp("us"))
-    return _cast(text, pa.timestamp("us", "UTC")) if found is None else found
-
-
-def _cast(text: Any, kind: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        # Arrow words an error for every cell before it gives up: let few cells fail first.
-        text.slice(0, PROBE).cast(kind)
-        return text.cast(kind)
-    except pa.ArrowInvalid:
-        return None
+    there = [cell for cell in bare if cell is not None]
+    for pattern, utc in ((DATE, False), (ZONED, True)):
+        if there and all(map(pattern.fullmatch, there)):
+            try:
+                found = pd.to_datetime(pd.Series(bare, dtype=object), format="ISO8601", utc=utc)
+            except ValueError:  # the 30th of February
+                return None
+            return found.astype("datetime64[us, UTC]" if utc else "datetime64[us]")
+    return None
 
 
-def _refuse_overflow(numbers: Any, text: Any, name: str) -> None:
-    import pyarrow.compute as pc
-
-    too_large = pc.and_(pc.is_inf(numbers), pc.invert(pc.match_substring_regex(text, INFINITE)))
-    if pc.any(too_large).as_py():
-        first = text.filter(too_large)[0].as_py()
-        raise DataFileError(
-            f"the column {name!r} holds {first[:40]}, which is beyond the largest number (1.8e308)."
-        )
+def kinds_of(column: Any) -> set[str]:
+    """Return what the cells of a column are; nothing if there are none."""
+    kind = column.dtype.kind
+    if not column.notna().any():
+        return set()
+    if kind == "M":
+        return {"dates" if column.dt.tz is None else "dates with a zone"}
+    if kind in "iuf":
+        return {"numbers"}
+    return {"truth" if kind == "b" or column.dropna().map(type).eq(bool).all() else "words"}
 
 
 def to_frame(table: Any) -> Any:

@@ -24,23 +24,10 @@ Append = Callable[[Any], None]
 def write_table(
     frame: Any, path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
 ) -> Path:
-    r"""Write a frame, without its index, in the format of the extension.
+    r"""Write a frame, without its index, in the format of the extension; whole, or not at all.
 
-    Parameters
-    ----------
-    frame : pandas DataFrame
-    path : a .csv, .tsv, .jsonl, .parquet or .arrow file; text also with .gz or .bz2
-    force : whether to replace an existing file
-    escape : in CSV and TSV, whether to put an apostrophe before text that a spreadsheet would take
-        for a formula; `read_table` removes it
-
-    Returns
-    -------
-    The path. The file is written completely or not at all.
-
-    Raises
-    ------
-    DataFileError : with a message that says what is wrong and what to do
+    With `escape`, an apostrophe goes before text in CSV and TSV that a spreadsheet would take for a
+    formula; `read_table` removes it.
 
     Examples
     --------
@@ -66,24 +53,9 @@ def write_table(
 def open_table(
     path: str | os.PathLike[str], *, force: bool = False, escape: bool = False
 ) -> Iterator[Append]:
-    r"""Yield a function that appends frames, all of the same columns, to a file.
+    """Yield a function that appends frames, all of the same columns, to a file.
 
     The file appears when the block ends; if the block fails, nothing is left behind.
-
-    Parameters
-    ----------
-    path, force, escape : as for `write_table`
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> path = Path(tempfile.mkdtemp()) / "pets.csv"
-    >>> with open_table(path) as append:
-    ...     append(pd.DataFrame({"size": [3]}))
-    ...     append(pd.DataFrame({"size": [7]}))
-    >>> path.read_text()
-    'size\n3\n7\n'
     """
     target = check_table_target(path, force=force)
     found, packing = find_format(target)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from unconfused._atomic import whole_file
-from unconfused._files.errors import DataFileError
+from unconfused._files.delimited import iter_rows
+from unconfused._files.errors import DataFileError, reading
+from unconfused._files.formats import find_encoding, find_source, open_text
 from unconfused._files.types import escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
 
@@ -93,17 +95,9 @@ def write_matrix(
 
 
 def _cells(path: Path) -> list[list[str]]:
-    if path.is_dir():
-        raise DataFileError(f"{path} is a folder; name a file in it.")
-    if not path.exists():
-        raise DataFileError(f"There is no file {path}.")
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            # Strict: a quote that is not closed must not take in the lines after it.
-            cells = csv.reader(stream, delimiter=_delimiter(path), strict=True)
-            rows = [row for row in cells if any(row)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataFileError(f"{path} cannot be read as a matrix in CSV ({error}).") from None
+    source = find_source(path, "csv")
+    with reading(path, "CSV"), open_text(source, find_encoding(source, None)) as stream:
+        rows = [row for row in iter_rows(stream, _delimiter(path)) if any(row)]
     if not rows:
         raise DataFileError(f"{path} is empty.")
     widths = {len(row) for row in rows}

@@ -18,6 +18,7 @@ from unconfused._files.disk_rows import DiskRows, scratch_file
 from unconfused._files.errors import DataFileError
 from unconfused._files.formats import LabelledRows, find_source
 from unconfused._files.sparse import iter_svmlight, plain_labels
+from unconfused._files.types import kinds_of
 from unconfused._typing import IntArray
 from unconfused.cli.input.label_columns import code_labels
 from unconfused.cli.input.open_task import (
@@ -128,7 +129,7 @@ class FirstPass:
         sorts: dict[str, set[str]] = {}
         for part in parts(as_text):
             for name in part.columns:
-                sorts.setdefault(str(name), set()).update(_sort(part[name]))
+                sorts.setdefault(str(name), set()).update(kinds_of(part[name]))
             for name in wanted:
                 if name in part.columns:
                     if name not in coded:
@@ -141,18 +142,6 @@ class FirstPass:
         parts.names = list(sorts)
         self.labels = pd.DataFrame({name: one.series() for name, one in coded.items()})
         self.words = [name for name, found in sorts.items() if len(found) > 1 or "words" in found]
-
-
-def _sort(column: Any) -> set[str]:
-    """Return the kind of the cells; empty if there are none."""
-    kind = column.dtype.kind
-    if not column.notna().any():
-        return set()
-    if kind == "M":
-        return {"dates" if column.dt.tz is None else "dates with a zone"}
-    if kind in "iuf":
-        return {"numbers"}
-    return {"truth" if kind == "b" or column.dropna().map(type).eq(bool).all() else "words"}
 
 
 SAMPLE = 50_000
