@@ -158,3 +158,18 @@ def test_words_of_a_model_as_good_as_its_labels():
     same = CheckedAccuracy(100, (0.8, 0.71, 0.87), (0.79, 0.7, 0.86), 0.01, 0.04)
     assert "Neither is clearly better" in accuracy_words(same)
     assert "the labels" not in accuracy_words(CheckedAccuracy(50, (0.8, 0.7, 0.9), None))
+    some = CheckedAccuracy(100, (0.9, 0.8, 0.95), (0.8, 0.7, 0.9), 0.1, 0.04, labelled=60)
+    assert "the labels of the 60 that have one 80 %" in accuracy_words(some)
+
+
+@pytest.mark.slow
+def test_a_ranking_without_probabilities_does_not_name_them_so():
+    rng = np.random.RandomState(0)
+    rows = pd.DataFrame(rng.standard_normal((300, 3)), columns=["a", "b", "c"])
+    # Mistakes follow the features, so a matrix explains nothing.
+    rows["y"] = np.where(rows["a"] - 0.3 * rows["b"] + 0.2 * rng.standard_normal(300) > 0, "u", "v")
+    rows.to_csv("rows.csv", index=False)
+    given = ("-o", "check.csv", "--report", "r.html", "--learner", "logistic", *SETTINGS)
+    printed = succeed("audit", "rows.csv", "--label", "y", *given)
+    assert "probability_wrong" not in printed and "Report: r.html" in printed
+    assert pd.read_csv("check.csv").columns.tolist() == ["row", "label", "suggested", "suspicion"]

@@ -113,6 +113,8 @@ def test_trusted_rows():
     assert not {one.row for one in data.rows} & set(np.flatnonzero(y_true >= 0).tolist())
     assert any("drawn from the counts" in one.name for one in data.sensitivity.scenarios)
     assert data.convergence.weights and "y_true=y_true" in data.code
+    drawn = [one.wrong for one in data.sensitivity.scenarios if "drawn" in one.name]
+    assert abs(np.mean(drawn) - data.sensitivity.baseline) < 0.02
 
 
 def test_an_estimate_keeps_its_intervals_in_any_order():

@@ -77,7 +77,8 @@ def _compared(case: Case, known: IntArray, model_right: BoolArray) -> CheckedAcc
         return CheckedAccuracy(len(known), _share(model_right), None)
     gains = model_right[both].astype(float) - labels_right
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
-    return CheckedAccuracy(len(known), _share(model_right), _share(labels_right), gain, error)
+    shares = _share(model_right), _share(labels_right)
+    return CheckedAccuracy(len(known), *shares, gain, error, len(gains))
 
 
 def _share(right: BoolArray) -> tuple[float, float, float]:
@@ -109,7 +110,12 @@ def accuracy_words(found: CheckedAccuracy | None) -> str:
     if found.labels is None:
         return f"{said}."
     share, low, high = found.labels
-    said += f", the labels {percent(share)} ({percent_range(low, high)})."
+    some = (
+        "the labels"
+        if found.labelled in (None, found.rows)
+        else (f"the labels of the {found.labelled:,} that have one")
+    )
+    said += f", {some} {percent(share)} ({percent_range(low, high)})."
     if found.gain < -CLEARLY * found.gain_error:
         return (
             f"{said} The labels are better than the model: do not replace them by its "

@@ -155,11 +155,14 @@ def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
         yield "nearly all labels correct", scale_noise(source.judging, 0.05)
     elif source.counts is not None:
         rng = np.random.RandomState(seed)
+        # One even answer per class: more would put mistakes where none were seen. Around the matrix
+        # in use, as a refined one differs from the counts by more than chance.
+        counts = source.counts + 1.0 / len(source.counts)
+        refined = source.judging - counts / counts.sum(axis=1, keepdims=True)
         for draw in range(1, DRAWS + 1):
-            # One even answer per class: more would put mistakes where none were seen.
-            even = 1.0 / len(source.counts)
-            rows = [rng.dirichlet(counts + even) for counts in source.counts]
-            yield f"matrix drawn from the counts ({draw})", np.array(rows)
+            drawn = np.clip(refined + [rng.dirichlet(row) for row in counts], 0.0, None)
+            name = f"matrix drawn from the counts ({draw})"
+            yield name, drawn / drawn.sum(axis=1, keepdims=True)
 
 
 def measure_sensitivity(

@@ -29,8 +29,8 @@ class Headline:
 class CheckedAccuracy:
     """How often the model and the labels are right on checked rows the model has not seen.
 
-    `labels` is None if no checked row has one. `gain`: by how much the model is right more often
-    than the labels, on rows that have both, with its standard error.
+    `labelled` of the rows have a label; `labels` is None if none does. `gain`: by how much the
+    model is right more often than the labels, on rows that have both, with its standard error.
     """
 
     rows: int
@@ -38,6 +38,7 @@ class CheckedAccuracy:
     labels: Interval | None
     gain: float = 0.0
     gain_error: float = 0.0
+    labelled: int | None = None
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,9 @@ class ReportData:
     """All that a report shows.
 
     `n_wrong` labels are expected to be wrong. `class_values` are the classes as they are written in
-    files, not cut. `rows_words` says how the rows were ranked, `notes` are warnings of the
-    computations behind the report.
+    files, not cut. `rows_words` says how the rows were ranked, and `are_probabilities` whether the
+    numbers they are ranked by are probabilities. `notes` are warnings of the computations behind
+    the report.
     """
 
     title: str
@@ -203,6 +205,7 @@ class ReportData:
     mix: list[ClassShare]
     rows: list[SuspectRow]
     rows_words: str
+    are_probabilities: bool
     n_ranked: int
     convergence: Convergence
     reliability: Reliability | None

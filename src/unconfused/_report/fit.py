@@ -118,10 +118,9 @@ def _weights_tried(final: Any) -> list[tuple[float, float]]:
     choice = getattr(final, "choice_", None)
     if choice is None or len(np.unique(choice["noisy_weight"])) < 2:
         return []
-    least: dict[float, float] = {}
-    for weight, loss in zip(choice["noisy_weight"].tolist(), choice["loss"].tolist(), strict=True):
-        least[weight] = min(loss, least.get(weight, loss))
-    return sorted(least.items())
+    through = choice["believed"] == 0.0
+    weights, losses = choice["noisy_weight"][through], choice["loss"][through]
+    return [(one, losses[weights == one].min()) for one in np.unique(weights).tolist()]
 
 
 def _spread(n_points: int) -> IntArray:

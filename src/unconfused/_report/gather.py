@@ -84,6 +84,7 @@ def gather(
         mix=mix_of(judged),
         rows=rows_of(judged, listing),
         rows_words=_rows_words(judged, source, cross_fit),
+        are_probabilities=judged.believed is None,
         n_ranked=int((case.labelled & ~case.trusted).sum()),
         convergence=convergence_of(case.final),
         reliability=reliability_of(source, judged, seed, cross_fit),

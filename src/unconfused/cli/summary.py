@@ -307,7 +307,7 @@ def _class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
             Text(names[t]),
             f"{right[t]:.2f}",
             _interval(low, high, t, t),
-            Text(names[k]),
+            Text(names[k] if found.matrix[t, k] > 0 else "none seen"),
             f"{found.matrix[t, k]:.2f}",
             _interval(low, high, t, k),
             f"{found.counts[t].sum():,.0f}",

@@ -37,6 +37,9 @@ MOST_SHOWN = 1000
 COLUMNS = ("row", "label", "suggested", "probability_wrong")
 """Columns of the output, besides that of --id."""
 
+NO_PROBABILITY = "suspicion"
+"""The last of them where rows are ranked by self-confidence."""
+
 
 def audit(
     data: opt.Data,
@@ -99,7 +102,8 @@ def audit(
 
     OUTPUT has the columns `row` (row number in DATA, from 0), the column of --id if given,
     `label`, `suggested` and `probability_wrong`, and is sorted by the latter. Probabilities are
-    out-of-fold: no label is scored by a model fitted to it. Trusted rows are not listed.
+    out-of-fold: no label is scored by a model fitted to it. Where nothing supports a probability,
+    rows are ranked by self-confidence, and the column is `suspicion`. Trusted rows are not listed.
     """
     from unconfused._files.write import check_table_target, write_table
 
@@ -107,8 +111,8 @@ def audit(
     labels.refuse_other_labels()
     identity = labels.identity
     kept = [one for one in reading.names(data, keep) if one != identity]
-    refuse_clash("--id", [identity] if identity else [], COLUMNS)
-    refuse_clash("--keep", kept, COLUMNS)
+    refuse_clash("--id", [identity] if identity else [], (*COLUMNS, NO_PROBABILITY))
+    refuse_clash("--keep", kept, (*COLUMNS, NO_PROBABILITY))
     _refuse_unknown(data, reading, kept)
     refuse_same_target(data, output, report)
     if report is not None:
@@ -132,13 +136,14 @@ def audit(
 
         done = FittedTask(source)
         page = done.judge_rows(top, kept, details=report is not None)
-        rows = done.frame_of(page, COLUMNS, kept)
+        columns = COLUMNS if page.are_probabilities else (*COLUMNS[:-1], NO_PROBABILITY)
+        rows = done.frame_of(page, columns, kept)
     write_table(rows, output, force=force, escape=escape)
     if report is not None:
         from unconfused._report.html.page import write_page
 
         write_page(replace(page, rows=page.rows[:MOST_SHOWN]), report, force=force)
-    _tell(page, rows, output, done.notes, as_json)
+    _tell(page, rows, output, report, done.notes, as_json)
 
 
 def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
@@ -154,7 +159,14 @@ def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
         require_columns(Parts(data, reading).first_row(), kept)
 
 
-def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: bool) -> None:
+def _tell(
+    page: ReportData,
+    rows: Any,
+    output: Path,
+    report: Path | None,
+    notes: list[str],
+    as_json: bool,
+) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -186,4 +198,6 @@ def _tell(page: ReportData, rows: Any, output: Path, notes: list[str], as_json: 
         table.add_row(*(Text(printable(shorten(str(cell)))) for cell in cells), percent(wrong))
     out.print(table)
     out.print(f"Rows: {output} ({len(rows):,} rows)")
+    if report is not None:
+        out.print(f"Report: {report}")
     say_notes(notes)
