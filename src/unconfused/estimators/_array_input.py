@@ -85,6 +85,14 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(getattr(dtype, "is_numeric", bool)()) or str(dtype) == "Boolean"
 
 
+def without_duplicates(X: Any) -> Any:
+    """Add up entries of sparse rows that are stored in parts: they would be squared in parts."""
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def float_types(X: Any) -> list[Any]:
     """Return the types of rows that are used as they are, the more precise one first."""
     space = array_space(X)

@@ -6,12 +6,10 @@ import os
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order, split_missing
+from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
@@ -29,6 +27,7 @@ from unconfused.estimators._array_input import (
     refuse_other_than_numbers,
     refuse_unusable,
     to_numpy,
+    without_duplicates,
 )
 from unconfused.estimators._card import with_card
 from unconfused.estimators._noisy import (
@@ -39,7 +38,7 @@ from unconfused.estimators._noisy import (
     without_label,
 )
 from unconfused.estimators._scores import class_scores, fits_into
-from unconfused.estimators._truth_score import one_column, score_by_truth
+from unconfused.estimators._truth_score import checked_labels, one_column, score_by_truth
 from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
 from unconfused.solvers.costs import class_costs
 
@@ -93,24 +92,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         except (TypeError, ValueError):
             refuse_other_than_numbers(X)
             raise
-        if issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()  # an entry stored in two parts would be squared in two parts
-        return X
-
-    def _check_labels(self, y: Any, X: Rows) -> Labels:
-        """Return the observed labels as one column, one per row of X."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        labels = one_column(y)
-        check_consistent_length(X, labels)
-        missing_label = getattr(self, "missing_label", None)
-        present, missing = split_missing(labels, "y", missing_label)
-        check_classification_targets(present[~missing])
-        return labels
+        return without_duplicates(X)
 
     def _check_data(
         self,
@@ -128,7 +110,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
         refuse_other_order(y, y_true)
         X = self._check_rows(X, reset=reset)
-        observed = self._check_labels(y, X)
+        observed = checked_labels(self, y, X)
         labels = encode_noisy(
             observed, to_numpy(y_true), self.confusion, classes, self.missing_label
         )
@@ -289,17 +271,13 @@ class SoftmaxClassifier(LinearClassifier):
             logs: FloatArray = (np if space is None else space.xp).log(shares)
         return logs
 
+    @lazy_on_dask
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong.
         Lazy on Dask collections, as `predict` is.
         """
-        if is_dask(X):
-            from unconfused.estimators.dask.blocks import lazy_label_posterior
-
-            lazily: FloatArray = lazy_label_posterior(self, X, y)
-            return lazily
         scores = self._scores(X)
         names = getattr(self, "labels_", self.classes_)
         labels = encode_labels(one_column(y), classes=names, missing_label=self.missing_label)

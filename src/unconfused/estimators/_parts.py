@@ -32,9 +32,14 @@ def with_parameters(estimator: Any, **parameters: Any) -> Any:
 
 
 def fit_with(estimator: Any, X: Rows, y: Labels, **arguments: Any) -> Any:
-    """Fit, with further arguments (unless None) for the estimator or a pipeline's last step."""
+    """Fit, with further arguments for the estimator or a pipeline's last step.
+
+    Those that are None are left out, and so are weights if it takes none.
+    """
     prefix = final_step(estimator)[1]
     given = {prefix + key: value for key, value in arguments.items() if value is not None}
+    if not takes_in_fit(estimator, "sample_weight"):
+        given.pop(f"{prefix}sample_weight", None)
     # A pipeline takes arguments by the name of the step only while it does not route metadata.
     in_pipeline = prefix and given
     with config_context(enable_metadata_routing=False) if in_pipeline else nullcontext():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import known_truth, label_array, refuse_other_order, split_missing
@@ -34,6 +35,20 @@ def one_column(labels: Any) -> Labels:
             "row (multi-label), use sklearn.multioutput.MultiOutputClassifier around this one."
         )
     return array
+
+
+def checked_labels(estimator: Any, y: Any, X: Any) -> Labels:
+    """Return the observed labels of the rows X, one column of classes."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    labels = one_column(y)
+    check_consistent_length(X, labels)
+    present, missing = split_missing(labels, "y", getattr(estimator, "missing_label", None))
+    check_classification_targets(present[~missing])
+    return labels
 
 
 def score_by_truth(

@@ -13,6 +13,7 @@ from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, IntArray, Rows
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
+from unconfused.estimators._truth_score import checked_labels
 from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
 from unconfused.steps import STEPS, StepRule
 
@@ -147,8 +148,7 @@ class UltraconservativeClassifier(LinearClassifier):
         return self
 
     def _encode(self, y: Any, X: Rows, classes: ArrayLike | None) -> IntArray:
-        observed = self._check_labels(y, X)
-        labels = encode_labels(observed, classes=classes, missing_label=None)
+        labels = encode_labels(checked_labels(self, y, X), classes=classes, missing_label=None)
         if np.any(labels.observed < 0):
             raise ValueError(
                 "y holds missing labels; this classifier learns from complete, clean labels. "

@@ -1,4 +1,4 @@
-"""Lazy predictions for Dask collections, a block at a time."""
+"""Dask collections: what they are, how labels are cut like rows, lazy predictions by block."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unconfused._labels import label_array
+from unconfused._typing import FloatArray, Labels
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -22,30 +25,40 @@ def is_dask(X: Any) -> bool:
 
 
 def lazy_on_dask(method: Method) -> Method:
-    """Make a method of a fitted model, rows in and one result per row out, lazy on Dask rows."""
+    """Make a method of a fitted model lazy on Dask rows: rows, and perhaps labels, in; rows out."""
 
     @wraps(method)
-    def by_block(self: Any, X: Any) -> Any:
-        return _map_rows(self, method, X) if is_dask(X) else method(self, X)
+    def by_block(self: Any, X: Any, *labels: Any, **named: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *labels, **named)
+        return _map_rows(self, method, X, [*labels, *named.values()])
 
     return cast(Method, by_block)
 
 
-def _map_rows(model: Any, method: Callable[..., Any], X: Any) -> Any:
+def _map_rows(model: Any, method: Callable[..., Any], X: Any, labels: list[Any]) -> Any:
     check_is_fitted(model)
     check_columns(model, X, reset=False)
-    rows = as_dask_array(X)
-    light = light_copy(model)
-    sample = method(light, np.zeros((1, rows.shape[1]), dtype=rows.dtype))
+    rows = X.to_dask_array() if hasattr(X, "columns") else X
+    rows = rows if rows.numblocks[1] == 1 else rows.rechunk({1: -1})  # blocks hold whole rows
+    columns = [_stacked(cut_like(np.array(rows.chunks[0], float), one, "y")) for one in labels]
+    light = copy.copy(model)
+    for name in NOT_FOR_PREDICTING:
+        vars(light).pop(name, None)
+    no_label = np.array([None])
+    sample = method(
+        light, np.zeros((1, rows.shape[1]), dtype=rows.dtype), *[no_label for _ in labels]
+    )
     shape = sample.shape[1:]
 
-    def of_block(block: Any) -> Any:
+    def of_block(block: Any, *parts: Any) -> Any:
         if block.shape[0] == 0:
             return np.empty((0, *shape), dtype=sample.dtype)
-        return method(light, as_matrix(block))
+        return method(light, as_matrix(block), *(part[:, 0] for part in parts))
 
     return rows.map_blocks(
         of_block,
+        *columns,
         dtype=sample.dtype,
         drop_axis=[] if shape else 1,
         chunks=(rows.chunks[0], *((length,) for length in shape)),
@@ -53,12 +66,17 @@ def _map_rows(model: Any, method: Callable[..., Any], X: Any) -> Any:
     )
 
 
-def light_copy(model: Any) -> Any:
-    """Return a fitted model without what its predictions do not depend on."""
-    light = copy.copy(model)
-    for name in NOT_FOR_PREDICTING:
-        vars(light).pop(name, None)
-    return light
+def _stacked(parts: list[Any]) -> Any:
+    """Return delayed parts of a column as the blocks of a Dask array, (n, 1)."""
+    import dask.array as da
+    from dask import delayed
+
+    def as_column(part: Any) -> Labels:
+        return label_array(part).astype(object).reshape(-1, 1)
+
+    # Of unknown lengths: Dask would drop empty blocks, and rows and labels be cut differently.
+    blocks = [da.from_delayed(delayed(as_column)(one), (np.nan, 1), object) for one in parts]
+    return da.concatenate(blocks)
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -75,14 +93,41 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     validate_data(estimator, meta, reset=reset, skip_check_array=True)
 
 
-def as_dask_array(X: Any) -> Any:
-    """Return a Dask array whose blocks hold whole rows."""
-    rows = X.to_dask_array() if hasattr(X, "columns") else X
-    return rows if rows.numblocks[1] == 1 else rows.rechunk({1: -1})
+def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
+    """Cut labels or weights into blocks of these lengths (NaN if not known), as X is cut."""
+    if column is None:
+        return [None] * len(n_rows)
+    lazy = is_dask(column)
+    column = column if lazy else label_array(column)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0] if not hasattr(column, "columns") else column.iloc[:, 0]
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} should have one value per row; this has shape {column.shape}. Votes of "
+            "several annotators need rows in memory, and UnconfusedLogisticRegression."
+        )
+    lengths = getattr(column, "chunks", ((np.nan,),))[0] if lazy else (len(column),)
+    known = not np.isnan([*lengths, *n_rows]).any()
+    if known and sum(lengths) != n_rows.sum():
+        raise ValueError(f"{name} has {sum(lengths)} rows but X has {int(n_rows.sum())}.")
+    if not lazy:
+        if not known:
+            raise ValueError(
+                f"{name} is in memory but the lengths of X's blocks are not known: call "
+                f"X.compute_chunk_sizes() first, or pass {name} as a Dask collection cut like X."
+            )
+        return np.split(column, np.cumsum(n_rows[:-1]).astype(int))
+    if known:
+        column = column.rechunk({0: tuple(int(n) for n in n_rows)})
+    blocks: list[Any] = np.ravel(np.array(column.to_delayed(), dtype=object)).tolist()
+    if len(blocks) != len(n_rows):
+        raise ValueError(
+            f"{name} has {len(blocks)} blocks but X has {len(n_rows)}, and not all their lengths "
+            "are known. Call compute_chunk_sizes() on the arrays, or repartition the frames alike."
+        )
+    return blocks
 
 
 def as_matrix(block: Any) -> Any:
     """Return a block of rows as scikit-learn knows them (blocks of `sparse` become CSR)."""
-    if hasattr(block, "tocsr"):
-        return block.tocsr()
-    return block
+    return block.tocsr() if hasattr(block, "tocsr") else block

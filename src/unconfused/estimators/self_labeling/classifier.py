@@ -14,10 +14,9 @@ from sklearn.svm import SVC
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unconfused._labels import encode_labels, split_missing
+from unconfused._labels import encode_labels
 from unconfused._pipelines import final_step
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, Labels
@@ -25,7 +24,7 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.estimators._all_at_once import all_at_once
 from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators._parts import seeded
-from unconfused.estimators._truth_score import accuracy_where_known, one_column
+from unconfused.estimators._truth_score import accuracy_where_known, checked_labels
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 from unconfused.estimators.self_labeling.rounds import Labeler, Learner, Round, Rounds
@@ -249,17 +248,9 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = {key: np.array([one[key] for one in history]) for key in history[0]}
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> PartlyLabelled:
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
         validate_data(self, X, skip_check_array=True)
         (X,) = indexable(X)
-        labels = one_column(y)
-        check_consistent_length(X, labels)
-        present, missing = split_missing(labels, "y", self.missing_label)
-        check_classification_targets(present[~missing])
+        labels = checked_labels(self, y, X)
         encoded = encode_labels(labels, missing_label=self.missing_label)
         weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))
         data = PartlyLabelled(X, encoded.observed, encoded.classes, weight)

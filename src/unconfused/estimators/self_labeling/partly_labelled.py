@@ -78,14 +78,11 @@ class PartlyLabelled:
         else:
             splits = list(check_cv(cv, codes, classifier=True).split(codes, codes))
             _refuse_bad_splits(splits, codes, self.classes)
-        places = np.arange(len(known))
-        return [(known[places[train]], known[places[test]]) for train, test in splits]
+        return [(known[train], known[test]) for train, test in splits]
 
 
 def _refuse_bad_splits(splits: list[Split], codes: IntArray, classes: Labels) -> None:
-    tested = np.zeros(len(codes), dtype=np.intp)
     for train, test in splits:
-        tested[test] += 1
         if np.isin(train, test).any():
             raise ValueError("cv has a split whose training and test rows overlap.")
         unseen = np.setdiff1d(np.arange(len(classes)), codes[train])
@@ -93,5 +90,6 @@ def _refuse_bad_splits(splits: list[Split], codes: IntArray, classes: Labels) ->
             raise ValueError(
                 f"cv has a split without a training row of {name_classes(classes[unseen])}."
             )
-    if np.any(tested > 1) or not len(splits):
-        raise ValueError("cv must test no labelled row more than once; these splits do.")
+    tested = np.concatenate([codes[:0], *(test for _, test in splits)])
+    if not len(tested) or len(np.unique(tested)) < len(tested):
+        raise ValueError("cv must test labelled rows, and none of them more than once.")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
@@ -59,18 +60,12 @@ class Labeler:
 
     def fit(self, view: PartlyLabelled) -> Any:
         """Train a copy on the known labels."""
-        copy, weight = with_parameters(self.estimator), view.weight
-        if not takes_in_fit(copy, "sample_weight"):
-            weight = None
-        if self.transductive:
-            return fit_with(copy, view.X, view.truth, sample_weight=weight)
-        rows = view.known
-        return fit_with(
-            copy,
-            _safe_indexing(view.X, rows),
-            view.classes[view.truth[rows]],
-            sample_weight=None if weight is None else weight[rows],
-        )
+        copy, X, y, weight = clone(self.estimator), view.X, view.truth, view.weight
+        if not self.transductive:
+            rows = view.known
+            X, y = _safe_indexing(X, rows), view.classes[y[rows]]
+            weight = None if weight is None else weight[rows]
+        return fit_with(copy, X, y, sample_weight=weight)
 
     def label(self, fitted: Any, X: Rows, classes: Labels) -> IntArray:
         """Label rows with a fitted copy."""
@@ -120,13 +115,8 @@ class Learner:
         return self._fit(with_parameters(self.estimator, **settings), view, labels)
 
     def _fit(self, copy: Any, view: PartlyLabelled, labels: IntArray) -> Any:
-        return fit_with(
-            copy,
-            view.X,
-            view.classes[labels],
-            y_true=view.known_labels() if self.use_known_labels else None,
-            sample_weight=view.weight if takes_in_fit(self.estimator, "sample_weight") else None,
-        )
+        truth = view.known_labels() if self.use_known_labels else None
+        return fit_with(copy, view.X, view.classes[labels], y_true=truth, sample_weight=view.weight)
 
     def probabilities(
         self,
@@ -157,22 +147,6 @@ class Learner:
         return np.array(found)
 
 
-class FoldLabels:
-    """Labels by the labeller of each fold: of its test rows and, computed if needed, of all rows.
-
-    Labelling all rows in every fold can take far longer than learning.
-    """
-
-    def __init__(self, tested: list[IntArray], label_all: Callable[[], list[IntArray]]) -> None:
-        self.tested = tested
-        self._label_all = label_all
-
-    @cached_property
-    def everywhere(self) -> list[IntArray]:
-        """Labels of all rows, one array per fold."""
-        return self._label_all()
-
-
 @dataclass
 class Round:
     """Result of a round."""
@@ -180,8 +154,10 @@ class Round:
     labels: IntArray
     estimate: ConfusionEstimate
     fitted: Any
-    fold_labels: FoldLabels
     learner: Learner
+    labels_by_fold: Callable[[], list[IntArray]]
+    """Labels of all rows by the labeller of each fold, computed on the first call: labelling all
+    rows in every fold can take far longer than learning."""
 
 
 @dataclass(frozen=True)
@@ -197,109 +173,91 @@ class Rounds:
     smoothing: float
     n_jobs: int | None
 
+    @cached_property
+    def _views(self) -> list[PartlyLabelled]:
+        """The data as each fold sees it."""
+        return [self.data.with_labels_of(train) for train, _ in self.splits]
+
+    @cached_property
+    def _tests(self) -> list[Rows]:
+        return [_safe_indexing(self.data.X, test) for _, test in self.splits]
+
+    @cached_property
+    def _tested(self) -> tuple[IntArray, FloatArray | None]:
+        """Truth and weight of all test rows, fold by fold."""
+        rows, weight = np.concatenate([test for _, test in self.splits]), self.data.weight
+        return self.data.truth[rows], None if weight is None else weight[rows]
+
     def first(self) -> tuple[Any, Round]:
         """Label with the labeller that has the lowest cross-validated error, and learn."""
-        views, data = self._views(), self.data
-        tests = [_safe_indexing(data.X, test) for _, test in self.splits]
-        tasks = [
-            (labeler, view, rows)
-            for labeler in self.labelers
-            for view, rows in zip(views, tests, strict=True)
-        ]
+        data = self.data
+        folds = list(zip(self._views, self._tests, strict=True))
+        tasks = [(labeler, *fold) for labeler in self.labelers for fold in folds]
         fits = self._each(_fit_and_label, tasks)
-        by_labeler = [fits[at : at + len(views)] for at in range(0, len(fits), len(views))]
-        hits = [np.trace(self._count([one for _, one in fold]).counts) for fold in by_labeler]
-        best = int(np.argmax(hits))
-        labeler, folds = self.labelers[best], by_labeler[best]
+        by_labeler = [fits[at : at + len(folds)] for at in range(0, len(fits), len(folds))]
+        estimates = [self._count([labels for _, labels in of_one]) for of_one in by_labeler]
+        best = int(np.argmax([np.trace(one.counts) for one in estimates]))
+        labeler, models = self.labelers[best], [fitted for fitted, _ in by_labeler[best]]
 
-        def label_all() -> list[IntArray]:
-            return self._each(labeler.label, [(one, data.X, data.classes) for one, _ in folds])
+        @cache
+        def everywhere() -> list[IntArray]:
+            return self._each(labeler.label, [(one, data.X, data.classes) for one in models])
 
-        fold_labels = FoldLabels([labels for _, labels in folds], label_all)
-        if len(self.splits) == 1:  # the labeller learns from the training rows only
-            return folds[0][0], self._learn(fold_labels.everywhere[0], fold_labels, self.learners)
-        fitted, labels = _fit_and_label(labeler, data, data.X)
-        return fitted, self._learn(labels, fold_labels, self.learners)
+        if len(folds) == 1:  # the labeller learns from the training rows only
+            fitted, labels = models[0], everywhere()[0]
+        else:
+            fitted, labels = _fit_and_label(labeler, data, data.X)
+        return fitted, self._learn(labels, estimates[best], everywhere, self.learners)
 
     def next(self, last: Round) -> Round:
         """Label with the learner of the last round, and learn again."""
         labels = predicted_codes(last.fitted, self.data.X, self.data.classes)
+        folds = zip(self._views, last.labels_by_fold(), strict=True)
         everywhere = self._each(
-            _learn_and_label,
-            [
-                (last.learner, view, labels_of_fold, last.estimate)
-                for view, labels_of_fold in zip(
-                    self._views(), last.fold_labels.everywhere, strict=True
-                )
-            ],
+            _learn_and_label, [(last.learner, *fold, last.estimate) for fold in folds]
         )
         tested = [one[test] for one, (_, test) in zip(everywhere, self.splits, strict=True)]
         candidates = [replace(last.learner, noisy_weight=None)]
-        return self._learn(labels, FoldLabels(tested, lambda: everywhere), candidates)
+        return self._learn(labels, self._count(tested), lambda: everywhere, candidates)
 
-    def _views(self) -> list[PartlyLabelled]:
-        return [self.data.with_labels_of(train) for train, _ in self.splits]
-
-    def _learn(self, labels: IntArray, fold_labels: FoldLabels, learners: list[Learner]) -> Round:
-        estimate = self._count(fold_labels.tested)
-        learner = self._choose(learners, fold_labels, estimate)
-        through = estimate
-        if learner.use_known_labels and self.data.all_known:
-            # No label goes through C, which may be singular.
-            through = ConfusionEstimate.from_counts(np.eye(len(estimate.classes)), estimate.classes)
-        fitted = learner.fit(self.data, labels, through)
-        return Round(labels, estimate, fitted, fold_labels, learner)
-
-    def _count(self, tested: list[IntArray]) -> ConfusionEstimate:
-        """Count the mistakes on the test rows."""
-        tests = np.concatenate([test for _, test in self.splits])
-        classes, weight = self.data.classes, self.data.weight
-        counts = count_pairs(
-            self.data.truth[tests],
-            np.concatenate(tested),
-            len(classes),
-            None if weight is None else weight[tests],
-        )
-        return pooled_estimate(counts, classes, self.smoothing)
-
-    def _choose(
-        self, learners: list[Learner], fold_labels: FoldLabels, estimate: ConfusionEstimate
-    ) -> Learner:
+    def _learn(
+        self,
+        labels: IntArray,
+        estimate: ConfusionEstimate,
+        labels_by_fold: Callable[[], list[IntArray]],
+        learners: list[Learner],
+    ) -> Round:
         """Choose the learner, then the weight of noisy labels, by the log-loss of held-out labels.
 
         The learner's own search for the weight would be biased: the labeller was trained on the
         rows it holds out.
         """
-        learner, all_known = learners[0], self.data.all_known
+
+        def losses(one: Learner, weights: Sequence[float | None]) -> list[float]:
+            folds = zip(self._views, labels_by_fold(), self._tests, strict=True)
+            tasks = [(weights, view, own, estimate, test) for view, own, test in folds]
+            tables = np.concatenate(self._each(one.probabilities, tasks), axis=1)
+            return [calibrated_log_loss(table, *self._tested) for table in tables]
+
+        learner, all_known, through = learners[0], self.data.all_known, estimate
         if len(learners) > 1:
             at = 0.0 if all_known else WEIGHT_FOR_COMPARING
-            losses = [
-                self._losses(one, [at if one.needs_weight else None], fold_labels, estimate)[0]
-                for one in learners
-            ]
-            learner = learners[int(np.argmin(losses))]
-        if not learner.needs_weight or all_known:
-            return learner
-        by_weight = self._losses(learner, NOISY_WEIGHTS, fold_labels, estimate)
-        return replace(learner, noisy_weight=NOISY_WEIGHTS[int(np.argmin(by_weight))])
+            compared = [losses(one, [at if one.needs_weight else None])[0] for one in learners]
+            learner = learners[int(np.argmin(compared))]
+        if learner.needs_weight and not all_known:
+            best = int(np.argmin(losses(learner, NOISY_WEIGHTS)))
+            learner = replace(learner, noisy_weight=NOISY_WEIGHTS[best])
+        if learner.use_known_labels and all_known:
+            # No label goes through C, which may be singular.
+            through = ConfusionEstimate.from_counts(np.eye(len(estimate.classes)), estimate.classes)
+        fitted = learner.fit(self.data, labels, through)
+        return Round(labels, estimate, fitted, learner, labels_by_fold)
 
-    def _losses(
-        self,
-        learner: Learner,
-        weights: Sequence[float | None],
-        fold_labels: FoldLabels,
-        estimate: ConfusionEstimate,
-    ) -> list[float]:
-        """Return the held-out log-loss for every weight."""
-        folds = zip(self._views(), fold_labels.everywhere, self.splits, strict=True)
-        tasks = [
-            (weights, view, labels, estimate, _safe_indexing(self.data.X, test))
-            for view, labels, (_, test) in folds
-        ]
-        tests = np.concatenate([test for _, test in self.splits])
-        weight = None if self.data.weight is None else self.data.weight[tests]
-        tables = np.concatenate(self._each(learner.probabilities, tasks), axis=1)
-        return [calibrated_log_loss(one, self.data.truth[tests], weight) for one in tables]
+    def _count(self, tested: list[IntArray]) -> ConfusionEstimate:
+        """Count the mistakes on the test rows."""
+        (truth, weight), classes = self._tested, self.data.classes
+        counts = count_pairs(truth, np.concatenate(tested), len(classes), weight)
+        return pooled_estimate(counts, classes, self.smoothing)
 
     def _each(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         done: list[Any] = Parallel(n_jobs=self.n_jobs)(delayed(function)(*task) for task in tasks)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_consistent_length
+from sklearn.utils.validation import _num_samples
 
 from unconfused._confusion_names import is_rectangular
-from unconfused._labels import refuse_other_order, split_missing
+from unconfused._labels import refuse_other_order
 from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Crowd
@@ -32,7 +31,7 @@ from unconfused.estimators._noisy import (
     is_open,
     refuse_rows_without_label,
 )
-from unconfused.estimators._truth_score import one_column
+from unconfused.estimators._truth_score import checked_labels
 from unconfused.estimators.annotators.crowd import (
     SMALLEST,
     annotator_matrices,
@@ -93,11 +92,6 @@ class Task:
 
 def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Task:
     """Check what was passed to `fit` of an estimator with these settings."""
-    if y is None:
-        raise ValueError(
-            f"This {type(settings).__name__} estimator requires y to be passed, but the target y "
-            "is None."
-        )
     tags = get_tags(settings.estimator)
     name, kind = type(settings.estimator).__name__, tags.estimator_type
     # Some classifiers, such as StackingClassifier, have `predict` only once they are fitted.
@@ -111,11 +105,7 @@ def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) ->
     refuse_other_order(y, y_true)
     if are_votes(y):
         return task_of_votes(settings, X, y, y_true, sample_weight)
-    observed = one_column(y)
-    check_consistent_length(X, observed)
-    present, missing = split_missing(observed, "y", settings.missing_label)
-    check_classification_targets(present[~missing])
-    return task_of_labels(settings, X, observed, y_true, sample_weight)
+    return task_of_labels(settings, X, checked_labels(settings, y, X), y_true, sample_weight)
 
 
 def given_splits(cv: Any, codes: IntArray) -> list[BoolArray] | None:
