@@ -22,8 +22,6 @@ from sklearn.utils._array_api import (
 
 from unconfused.engines.array_api.namespace import ArraySpace
 
-LAYOUTS = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr")
-
 
 def array_space(X: Any) -> ArraySpace | None:
     """Return namespace and device of an array of another library; None for NumPy and SciPy."""
@@ -37,12 +35,18 @@ def array_space(X: Any) -> ArraySpace | None:
     return ArraySpace(xp, device, partial(_convert_to_numpy, xp=xp))
 
 
+def namespace(X: Any) -> Any:
+    """Return the array API namespace of an array: NumPy, or that of another library."""
+    space = array_space(X)
+    return np if space is None else space.xp
+
+
 def refuse_unusable(X: Any) -> None:
     """Raise if an array of another library cannot be used: sparse, or on an unreachable device."""
     if isinstance(X, np.ndarray) or issparse(X):
         return
     kind = type(X).__module__.partition(".")[0]
-    if str(getattr(X, "layout", "")) in LAYOUTS or kind == "cupyx":
+    if str(getattr(X, "layout", "")).startswith("torch.sparse") or kind == "cupyx":
         raise TypeError(
             f"X is a sparse array of {kind}, which is not supported. Pass a dense one "
             "(`X.to_dense()` or `X.toarray()`), or a SciPy CSR matrix."

@@ -23,6 +23,7 @@ from unconfused.estimators._array_input import (
     array_space,
     float_types,
     like,
+    namespace,
     refuse_other_namespace,
     refuse_other_than_numbers,
     refuse_unusable,
@@ -114,7 +115,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         labels = encode_noisy(
             observed, to_numpy(y_true), self.confusion, classes, self.missing_label
         )
-        weight, bare = self._check_weight(sample_weight, X), without_label(labels)
+        weight, bare = checked_weight(sample_weight, X.shape[0]), without_label(labels)
         if not bare.any():
             return NoisyData(X, labels, weight)
         counted = np.ones(len(bare)) if weight is None else weight
@@ -129,11 +130,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.pop("labels_", None)
         if labels.other_labels is not None:
             self.labels_ = labels.other_labels
-
-    def _check_weight(self, sample_weight: Any, X: Rows) -> FloatArray | None:
-        if sample_weight is None:
-            return None
-        return checked_weight(sample_weight, X.shape[0])
 
     def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
         """Wrap rows, label codes and weights for the solvers."""
@@ -210,18 +206,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Labels:
         """Predict the class of every row; on a tie, the lowest."""
         scores = self.decision_function(X)
-        space = array_space(scores)
-        if space is None:
-            best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-            return np.asarray(self.classes_[best])
-        two = scores.ndim == 1
-        best = (
-            space.xp.astype(scores > 0, space.xp.int64) if two else space.xp.argmax(scores, axis=1)
-        )
-        if self.classes_.dtype.kind not in "iufb":  # only NumPy has arrays of strings
-            return np.asarray(self.classes_[space.to_host(best)])
-        predicted: Labels = space.xp.take(like(self.classes_, scores), best, axis=0)
-        return predicted
+        best = scores > 0 if scores.ndim == 1 else namespace(scores).argmax(scores, axis=1)
+        return self._classes_at(to_numpy(best).astype(np.intp), scores)
+
+    def _classes_at(self, codes: IntArray, scores: Any) -> Labels:
+        """Return classes as an array like the scores; strings, which only NumPy has, as NumPy's."""
+        predicted = np.asarray(self.classes_[codes])
+        found: Labels = like(predicted, scores) if predicted.dtype.kind in "iufb" else predicted
+        return found
 
 
 class SoftmaxClassifier(LinearClassifier):
@@ -237,28 +229,19 @@ class SoftmaxClassifier(LinearClassifier):
             return super().predict(X)
         shares = self.predict_proba(X)
         costs = class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes)
-        space = array_space(shares)
-        expected = to_numpy(shares) @ costs
-        best = expected.argmin(axis=1)
-        predicted = np.asarray(self.classes_[best])
-        if space is None or predicted.dtype.kind not in "iufb":  # only NumPy has arrays of strings
-            return predicted
-        found: Labels = like(predicted, shares)
-        return found
+        return self._classes_at((to_numpy(shares) @ costs).argmin(axis=1), shares)
 
     @lazy_on_dask
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every true class for every row, (n, Q)."""
         scores = self._scores(X)
-        space = array_space(scores)
-        found: FloatArray = softmax(np if space is None else space.xp, scores)[1]
+        found: FloatArray = softmax(namespace(scores), scores)[1]
         return found
 
     def _scores(self, X: Any) -> Any:
         """Return the score of every class for every row, (n, Q), in float64 where there is one."""
         scores = self.decision_function(X)
-        space = array_space(scores)
-        xp: Any = np if space is None else space.xp
+        space, xp = array_space(scores), namespace(scores)
         scores = np.asarray(scores, dtype=np.float64) if space is None else space.exact(scores)
         return xp.stack([xp.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
 
@@ -266,9 +249,8 @@ class SoftmaxClassifier(LinearClassifier):
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`."""
         shares = self.predict_proba(X)
-        space = array_space(shares)
         with np.errstate(divide="ignore"):
-            logs: FloatArray = (np if space is None else space.xp).log(shares)
+            logs: FloatArray = namespace(shares).log(shares)
         return logs
 
     @lazy_on_dask

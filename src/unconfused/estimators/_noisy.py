@@ -213,8 +213,10 @@ def refuse_extreme_weights(total: float) -> None:
         )
 
 
-def checked_weight(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return weights as NumPy's floats, one per row and none negative, whatever the rows are."""
+def checked_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """Return weights, unless None, as NumPy's floats: one per row, none negative."""
+    if sample_weight is None:
+        return None
     weight: FloatArray = _check_sample_weight(
         to_numpy(sample_weight), np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
     )

@@ -14,26 +14,28 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.extmath import safe_sparse_dot
 
-from unconfused._typing import FloatArray, IntArray
-from unconfused.estimators._array_input import array_space, like, rows_at, to_numpy
+from unconfused._typing import FloatArray
+from unconfused.estimators._array_input import like, namespace, rows_at, to_numpy
 
 
 def class_scores(X: Any, coef: Any, intercept: Any) -> Any:
     """Return ``X @ coef.T + intercept``, (n, rows of coef)."""
+    xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         scores = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
-    space = array_space(X)
-    if space is None:
-        scores = np.asarray(scores)
-        rows = _rows_out_of_range(X, scores, coef, intercept)
-    elif _all_in_range(scores, intercept, space.xp):  # no more than that crosses to the host
+        all_finite = bool(xp.isfinite(xp.sum(scores)))
+    # Beside an intercept, differences of tiny scores are rounded away anyhow.
+    has_intercept = bool(xp.any(intercept != 0))
+    if all_finite and has_intercept:
         return scores
-    else:
-        scores, coef, intercept = map(to_numpy, (scores, coef, intercept))
-        rows = _rows_out_of_range(X, scores, coef, intercept)
-    if len(rows):
-        scores[rows] = _scaled_scores(to_numpy(rows_at(X, rows)), coef, intercept, scores.dtype)
-    return scores if space is None else like(scores, X, X.dtype)
+    lowest = 0.0 if has_intercept else _smallest(np.finfo(to_numpy(intercept).dtype))
+    sizes = to_numpy(xp.max(xp.abs(scores), axis=1))
+    rows = np.flatnonzero(~((sizes >= lowest) & np.isfinite(sizes)))
+    if not len(rows):
+        return scores
+    host, coef, intercept = map(to_numpy, (scores, coef, intercept))
+    host[rows] = _scaled_scores(to_numpy(rows_at(X, rows)), coef, intercept, host.dtype)
+    return like(host, X, scores.dtype)
 
 
 def fits_into(weights: FloatArray, dtype: Any) -> bool:
@@ -50,37 +52,6 @@ def _smallest(info: Any) -> float:
 def _largest(info: Any) -> float:
     """Return a number whose double, with either sign, can still be written."""
     return float(info.max) / 4
-
-
-def _rows_out_of_range(
-    X: Any, scores: FloatArray, coef: FloatArray, intercept: FloatArray
-) -> IntArray:
-    """Return the rows with a score that is not finite or, through the origin, only tiny ones."""
-    rows: IntArray = np.zeros(0, dtype=np.intp)
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(np.vdot(scores, scores))  # the fastest way to see that all are
-    if not finite:
-        rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-    if intercept.any():  # beside it, tiny differences are rounded away anyhow
-        return rows
-    smallest = _smallest(np.finfo(scores.dtype))
-    # Few rows are left after a look at one class, and one by which rows are not all scored 0.
-    widest = int(np.abs(coef).max(axis=1).argmax())
-    tiny = np.flatnonzero(np.abs(scores[:, widest]) < smallest)
-    if issparse(X):  # an empty row has the score it should have
-        tiny = tiny[X.indptr[tiny] < X.indptr[tiny + 1]]
-    if not len(tiny):
-        return rows
-    return np.union1d(rows, tiny[np.abs(scores[tiny]).max(axis=1) < smallest])
-
-
-def _all_in_range(scores: Any, intercept: Any, xp: Any) -> bool:
-    if not bool(xp.isfinite(xp.sum(scores))):
-        return False
-    if bool(xp.any(intercept != 0)):
-        return True
-    sizes = xp.max(xp.abs(scores), axis=1)
-    return bool(xp.min(sizes) >= _smallest(xp.finfo(scores.dtype)))
 
 
 def _scaled_scores(X: Any, coef: FloatArray, intercept: FloatArray, dtype: Any) -> FloatArray:

@@ -14,6 +14,7 @@ from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.votes import Votes
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.local.engine import LocalEngine
+from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators.annotators.crowd import (
     ANSWERS_OF_ALL,
     ROUNDS,
@@ -73,7 +74,7 @@ def check_votes(
     votes, truth = collect_votes(y, y_true, model.classes, model.missing_label)
     check_consistent_length(X, truth)
     refuse_nothing_to_learn(noisy_weight, bool(np.any(truth >= 0)))
-    crowd, given = training_crowd(votes, truth), model._check_weight(sample_weight, X)
+    crowd, given = training_crowd(votes, truth), checked_weight(sample_weight, len(truth))
     given = np.ones(len(truth)) if given is None else given
     trust = np.where(truth >= 0, 1.0, np.where(crowd.informed, noisy_weight, 0.0))
     return VotedRows(X, votes, crowd, _engine(model, X, trust * given), given)

@@ -252,7 +252,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         (X,) = indexable(X)
         labels = checked_labels(self, y, X)
         encoded = encode_labels(labels, missing_label=self.missing_label)
-        weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))
+        weight = checked_weight(sample_weight, len(labels))
         data = PartlyLabelled(X, encoded.observed, encoded.classes, weight)
         data.refuse_too_few()
         return data

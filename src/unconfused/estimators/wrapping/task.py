@@ -130,7 +130,7 @@ def task_of_labels(
         )
     labels = encode_noisy(observed, y_true, confusion, settings.classes, settings.missing_label)
     refuse_rows_without_label(labels)
-    weight = None if sample_weight is None else checked_weight(sample_weight, _num_samples(X))
+    weight = checked_weight(sample_weight, _num_samples(X))
     data = NoisyData(X, labels, weight)
     known = confusion_for(data, confusion, settings.classes)
     matrix, counts = known.matrix, known.counts
@@ -168,7 +168,7 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
         )
     if len(truth) != _num_samples(X):
         raise ValueError(f"X has {_num_samples(X)} rows but there are votes on {len(truth)}.")
-    weight = None if sample_weight is None else checked_weight(sample_weight, len(truth))
+    weight = checked_weight(sample_weight, len(truth))
     crowd = training_crowd(votes, truth)
     rules = bool(votes.one_sided.mean() > 0.5)
     if rules:
