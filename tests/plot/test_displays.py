@@ -98,9 +98,10 @@ def test_convergence_of_uma(uma):
     assert display.ax_.get_yscale() == "log"
     pairs = list(zip(uma.history_["predicted"], uma.history_["true"], strict=True))
     most = max(set(pairs), key=pairs.count)
-    marks = display.ax_.lines[2].get_xdata()
+    beside = display.figure_.axes[1]
+    marks = beside.lines[0].get_xdata()
     assert len(marks) == pairs.count(most)
-    written = [text.get_text() for text in display.ax_.texts]
+    written = [text.get_text() for text in beside.get_yticklabels()]
     assert written == display.pairs_ and len(written) == 6
     display.figure_.canvas.draw()
     bottom = display.ax_.get_ylim()[0]
@@ -136,11 +137,11 @@ def test_reliability_against_labels_and_truth(logistic):
     came = np.eye(10)[seen].astype(bool)
     assert against_labels.line_.get_ydata()[1] == pytest.approx(came[inside].mean())
     assert against_labels.line_.get_xdata()[1] == pytest.approx(chances[inside].mean())
-    assert against_labels.ax_.get_ylabel() == "share label seen"
+    assert against_labels.ax_.get_ylabel() == "share with this label"
     truth = np.where(np.arange(len(true)) % 2 == 0, true, -1)
     against_truth = ReliabilityDisplay.from_estimator(logistic, rows, seen, y_true=truth)
     assert against_truth.curve.count.sum() == 10 * np.sum(truth >= 0)
-    assert against_truth.ax_.get_ylabel() == "share truly so"
+    assert against_truth.ax_.get_ylabel() == "share of this class"
 
 
 def test_reliability_refuses(uma):

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray, Labels
-from unconfused.plot._style import BLUE, ORANGE, drawing
+from unconfused.plot._style import BLUE, ORANGE, Display, fitted_step
 
 NUMBERS_UP_TO = 15
 """Classes up to which every cell has room for its number."""
 
 
-class ConfusionEstimateDisplay:
+class ConfusionEstimateDisplay(Display):
     """Heat map of a confusion matrix: blue where labels are right, orange where they are wrong.
 
     Make it with `from_estimate` or `from_estimator`.
@@ -53,6 +51,8 @@ class ConfusionEstimateDisplay:
         self.matrix = np.asarray(matrix, dtype=np.float64)
         self.classes = np.arange(len(self.matrix)) if classes is None else np.asarray(classes)
         self.interval = interval
+        side = float(np.clip(0.55 * len(self.matrix), 3.6, 9.0))
+        self.size = (side + 0.9, side + 0.6)
 
     @classmethod
     def from_estimate(cls, estimate: Any, *, level: float = 0.95, ax: Any = None) -> Self:
@@ -66,10 +66,7 @@ class ConfusionEstimateDisplay:
 
         `estimator` may be a pipeline that ends in one of our learners.
         """
-        final, _ = final_step(estimator)
-        check_is_fitted(final)
-        if not hasattr(final, "confusion_"):
-            raise ValueError(f"{type(final).__name__} has no confusion matrix to draw.")
+        final = fitted_step(estimator, "confusion_", "has no confusion matrix to draw")
         given = final.confusion
         interval = None
         if hasattr(given, "interval") and hasattr(given, "counts"):
@@ -79,18 +76,19 @@ class ConfusionEstimateDisplay:
             interval = low[np.ix_(order, order)], high[np.ix_(order, order)]
         return cls(final.confusion_, classes=final.classes_, interval=interval).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Plot on `ax`, or on new axes."""
-        n_classes = len(self.matrix)
-        side = float(np.clip(0.55 * n_classes, 3.6, 9.0))
-        with drawing(ax, (side + 0.9, side + 0.6)) as axes:
-            self.ax_, self.figure_ = axes, axes.figure
-            self.image_ = axes.imshow(_colours(self.matrix))
-            self.text_ = np.full(self.matrix.shape, None, dtype=object)
-            if n_classes <= NUMBERS_UP_TO:
-                self._write_numbers()
-            self._name_axes(n_classes)
-        return self
+    def _draw(self, axes: Any) -> None:
+        self.image_ = axes.imshow(_colours(self.matrix))
+        self.text_ = np.full(self.matrix.shape, None, dtype=object)
+        if len(self.matrix) <= NUMBERS_UP_TO:
+            self._write_numbers()
+        shown = np.arange(0, len(self.matrix), max(1, len(self.matrix) // 30))
+        names = [str(name)[:16] for name in self.classes[shown].tolist()]
+        turned = {"rotation": 45, "ha": "right"} if max(map(len, names)) > 3 else {}
+        axes.set_xticks(shown, names, **turned)
+        axes.set_yticks(shown, names)
+        axes.set(xlabel="label we saw", ylabel="true class", title="How labels go wrong, %")
+        axes.tick_params(length=0)
+        axes.spines[:].set(visible=True, color="#BBBBBB")
 
     def _write_numbers(self) -> None:
         for (row, column), share in np.ndenumerate(self.matrix):
@@ -110,17 +108,6 @@ class ConfusionEstimateDisplay:
                 linespacing=1.1,
                 color="white" if share > 0.7 and row == column else "black",
             )
-
-    def _name_axes(self, n_classes: int) -> None:
-        shown = np.arange(0, n_classes, max(1, n_classes // 30))
-        names = [str(name)[:16] for name in self.classes[shown].tolist()]
-        turned = {"rotation": 45, "ha": "right"} if max(map(len, names)) > 3 else {}
-        self.ax_.set_xticks(shown, names, **turned)
-        self.ax_.set_yticks(shown, names)
-        self.ax_.set(xlabel="label we saw", ylabel="true class", title="How labels go wrong, %")
-        self.ax_.tick_params(length=0)
-        for side in self.ax_.spines.values():
-            side.set(visible=True, color="#BBBBBB")
 
 
 def _colours(matrix: FloatArray) -> FloatArray:

@@ -11,12 +11,12 @@ from unconfused._matrix import align_confusion
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.metrics._reliability import ReliabilityCurve, reliability_curve
-from unconfused.plot._style import BLUE, GREY, drawing
+from unconfused.plot._style import BLUE, GREY, Display
 
 Against = Literal["truth", "labels"]
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Reliability curve: observed frequencies by predicted probability, with 95 % intervals.
 
     Make it with `from_estimator` or `from_predictions`.
@@ -114,32 +114,18 @@ class ReliabilityDisplay:
         curve = reliability_curve(chances[known], outcome[known], n_bins)
         return cls(curve, against=against).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Plot on `ax`, or on new axes."""
+    def _draw(self, axes: Any) -> None:
         curve = self.curve
-        with drawing(ax, (4.6, 4.4)) as axes:
-            self.ax_, self.figure_ = axes, axes.figure
-            axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.4)
-            # An interval may leave out its own point, by a prior's hair.
-            below = np.maximum(curve.observed - curve.low, 0.0)
-            above = np.maximum(curve.high - curve.observed, 0.0)
-            drawn = axes.errorbar(
-                curve.predicted,
-                curve.observed,
-                [below, above],
-                fmt="o",
-                color=BLUE,
-                markersize=6,
-                elinewidth=1.4,
-            )
-            self.line_ = drawn.lines[0]
-            seen = "truly so" if self.against == "truth" else "label seen"
-            axes.set(
-                xlim=(-0.02, 1.02),
-                ylim=(-0.02, 1.02),
-                aspect="equal",
-                xlabel="predicted chance",
-                ylabel=f"share {seen}",
-                title=f"Off by {100 * curve.gap:.1f} points on average",
-            )
-        return self
+        axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.4)
+        # An interval may leave out its own point, by a prior's hair.
+        ends = np.maximum([curve.observed - curve.low, curve.high - curve.observed], 0.0)
+        drawn = axes.errorbar(curve.predicted, curve.observed, ends, fmt="o", color=BLUE)
+        self.line_ = drawn.lines[0]
+        axes.set(
+            xlim=(-0.02, 1.02),
+            ylim=(-0.02, 1.02),
+            aspect="equal",
+            xlabel="predicted probability",
+            ylabel="share of this class" if self.against == "truth" else "share with this label",
+            title=f"Off by {100 * curve.gap:.1f} points on average",
+        )

@@ -1,4 +1,4 @@
-"""What all figures share: colours, type, and where matplotlib comes from.
+"""What all figures share: colours, type, axes.
 
 Colours are from Okabe and Ito's palette, which readers with any common colour vision can tell
 apart; nothing is said by colour alone.
@@ -6,10 +6,11 @@ apart; nothing is said by colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
+from sklearn.utils.validation import check_is_fitted
+
+from unconfused._pipelines import final_step
 from unconfused._text.extras import pip_install
 
 GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
@@ -30,17 +31,37 @@ STYLE: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def drawing(ax: Any, size: tuple[float, float] = (5.2, 4.2)) -> Iterator[Any]:
-    """Give axes to draw on, the user's or new ones, in our style while it lasts."""
-    try:
-        import matplotlib as mpl
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(f"Figures need matplotlib: {pip_install('plot')}") from error
-    with mpl.rc_context(STYLE):
-        if ax is None:
-            _, ax = plt.subplots(figsize=size, layout="constrained")
-        else:  # axes the user made know nothing of our style
-            ax.spines[["top", "right"]].set_visible(False)
-        yield ax
+class Display:
+    """A figure that can be plotted on given axes, or on new ones."""
+
+    size = (4.6, 4.4)
+    ax_: Any
+    figure_: Any
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Plot on `ax`, or on new axes."""
+        try:
+            import matplotlib as mpl
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(f"Figures need matplotlib: {pip_install('plot')}") from error
+        with mpl.rc_context(STYLE):
+            if ax is None:
+                _, ax = plt.subplots(figsize=self.size, layout="constrained")
+            else:  # axes the user made know nothing of our style
+                ax.spines[["top", "right"]].set_visible(False)
+            self.ax_, self.figure_ = ax, ax.figure
+            self._draw(ax)
+        return self
+
+    def _draw(self, axes: Any) -> None:
+        raise NotImplementedError
+
+
+def fitted_step(estimator: Any, attribute: str, problem: str) -> Any:
+    """Return a fitted model, or the last step of a pipeline; raise if it lacks what is drawn."""
+    final, _ = final_step(estimator)
+    check_is_fitted(final)
+    if not hasattr(final, attribute):
+        raise ValueError(f"{type(final).__name__} {problem}.")
+    return final
