@@ -361,8 +361,8 @@ class UMAClassifier(LinearClassifier):
         costs = class_costs(self.class_weight, data.labels.classes, prior, self._order)
         algorithm = UMA.with_costs(
             costs,
-            selection=_named(self.selection, SELECTIONS),
-            step=_named(self.step, STEPS),
+            selection=named(self.selection, SELECTIONS),
+            step=named(self.step, STEPS),
             tol=None if isinstance(self.tol, str) else float(self.tol),
             max_iter=max_iter,
             average=self.average,
@@ -395,6 +395,6 @@ class UMAClassifier(LinearClassifier):
             raise FitInterrupted
 
 
-def _named(choice: Any, table: Any) -> Any:
+def named(choice: Any, table: Any) -> Any:
     """Return the built-in object with this name, or a custom one unchanged."""
     return table[choice] if isinstance(choice, str) else choice

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
+from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
@@ -21,6 +21,7 @@ from unconfused.estimators._array_input import array_space
 from unconfused.estimators._base import LinearClassifier
 from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
+from unconfused.estimators.uma import UMAClassifier, named
 from unconfused.kernels import median_gamma
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
@@ -29,6 +30,11 @@ from unconfused.solvers.uma.state import INTERRUPTED, UMAState
 from unconfused.steps import STEPS, StepRule
 
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
+
+AS_IN_UMA = (
+    "confusion", "selection", "step", "alpha", "average", "tol", "fit_intercept", "class_weight",
+    "classes", "missing_label", "random_state", "verbose",
+)  # fmt: skip
 
 
 class KernelUMAClassifier(LinearClassifier):
@@ -59,38 +65,13 @@ class KernelUMAClassifier(LinearClassifier):
         (`unconfused.kernels.median_gamma`); None: 1 / number of features.
     degree, coef0 : float
         Parameters of the kernels "poly" and "sigmoid".
-    selection : {"error", "confusion", "random"} or callable
-        Which pair to update next: the one that confuses the most rows, the largest share of its
-        true class, or a random one. See `unconfused.selection`.
-    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa"} or \
-            callable
-        How an update is distributed over the classes. See `unconfused.steps`.
-    alpha : float
-        Minimum margin of a prediction; other rows are ignored.
     init : {"zero", "means"}
         Initial weights: 0, or the unmixed class means in feature space.
-    average : bool
-        Whether to use the average of the weights over all updates instead of the last ones.
     max_iter : int
         Maximum number of updates.
-    tol : float or "auto"
-        Training stops when no update vector has a norm above `tol`. "auto" stops when no pair is
-        statistically significant; if training started at zero and the unmixed class means have a
-        lower estimated error, it restarts from them.
-    fit_intercept : bool
-        Whether to fit an intercept.
-    class_weight : "balanced", dict, array-like of shape (Q, Q), or None
-        Cost of a mistake by *true* class: equal total weight for all classes, a weight per class,
-        or a matrix with the cost of each prediction (columns) for each true class (rows).
-    classes : array-like or None
-        All classes, if some may be missing from the labels; also the order of a plain `confusion`.
-    missing_label : "auto" or a value
-        Value that marks a missing label in `y` and `y_true`, besides None and NaN. "auto" means -1
-        where that is unambiguous.
-    random_state : int, RandomState or None
-        Seed of ``selection="random"``.
-    verbose : int
-        Verbosity of progress messages.
+    selection, step, alpha, average, tol, fit_intercept, class_weight, classes, missing_label, \
+            random_state, verbose
+        As in `UMAClassifier`.
 
     Attributes
     ----------
@@ -127,24 +108,13 @@ class KernelUMAClassifier(LinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "confusion": "no_validation",
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [StrOptions({"scale", "median"}), Interval(Real, 0, None, closed="neither"), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Real],
-        "selection": [StrOptions(set(SELECTIONS)), callable],
-        "step": [StrOptions(set(STEPS)), callable],
-        "alpha": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"zero", "means"})],
-        "average": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "fit_intercept": ["boolean"],
-        "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
-        "classes": ["array-like", None],
-        "missing_label": "no_validation",
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **{name: UMAClassifier._parameter_constraints[name] for name in AS_IN_UMA},
     }
 
     dual_coef_: FloatArray
@@ -236,10 +206,8 @@ class KernelUMAClassifier(LinearClassifier):
         state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
         algorithm = UMA.with_costs(
             class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes),
-            selection=SELECTIONS[self.selection]
-            if isinstance(self.selection, str)
-            else self.selection,
-            step=STEPS[self.step] if isinstance(self.step, str) else self.step,
+            selection=named(self.selection, SELECTIONS),
+            step=named(self.step, STEPS),
             tol=None if isinstance(self.tol, str) else float(self.tol),
             max_iter=self.max_iter,
             average=self.average,
@@ -273,14 +241,9 @@ class KernelUMAClassifier(LinearClassifier):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _kernel_engine(self, data: NoisyData) -> KernelEngine:
-        X = data.X
-
-        def gram(rows: IntArray) -> FloatArray:
-            return self._kernel_values(X[rows], self.X_fit_)
-
         return KernelEngine(
-            gram,
-            self._diagonal(X),
+            lambda rows: self._kernel_values(data.X[rows], self.X_fit_),
+            self._diagonal(data.X),
             data.codes,
             data.n_codes,
             data.sample_weight,
@@ -292,8 +255,7 @@ class KernelUMAClassifier(LinearClassifier):
         if others is None:
             return np.asarray(rows, dtype=np.float64)
         settings = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        if callable(self.kernel):
-            return np.asarray(pairwise_kernels(rows, others, metric=self.kernel))
+        settings = {} if callable(self.kernel) else settings
         values = pairwise_kernels(rows, others, metric=self.kernel, filter_params=True, **settings)
         return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
 
