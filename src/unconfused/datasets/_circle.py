@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +18,9 @@ SMALLEST_SHARE = 0.1
 
 MOST_PROBLEMS = 1000
 """Number of sets of weight vectors tried before the margin is declared too large."""
+
+Label = Callable[[FloatArray, FloatArray], tuple[IntArray, BoolArray]]
+"""The classes of points by weight vectors, and which points satisfy the margin."""
 
 # Evenly spaced points on which the regions are measured.
 _GRID_SIZE = 2048
@@ -74,12 +79,24 @@ def make_circle(
     _check_arguments(n_samples, n_classes, margin)
     if margin_of not in ("distance", "score"):
         raise ValueError(f"margin_of must be 'distance' or 'score'; got {margin_of!r}.")
-    rng, measured = make_random_state(random_state), (margin, margin_of == "distance")
+    rng = make_random_state(random_state)
+    label = partial(_label, margin=margin, is_distance=margin_of == "distance")
     if weights is None:
-        vectors = _draw_weights(10 if n_classes is None else n_classes, *measured, rng)
+        vectors = _draw_weights(10 if n_classes is None else n_classes, label, rng)
     else:
         vectors = _check_weights(weights, n_classes)
-    X, y = _draw_points(n_samples, vectors, *measured, rng)
+    if (share := float(_kept_per_class(vectors, label).sum())) == 0:
+        raise ValueError(
+            f"No point satisfies margin {margin} with these weights; use a smaller one."
+        )
+    X, y = np.empty((0, 2)), np.empty(0, dtype=np.intp)
+    while len(X) < n_samples:
+        # Slightly more than the expected number, so that one round is usually enough.
+        size = int(1.1 * (n_samples - len(X)) / share) + 16
+        points = _on_circle(rng.uniform(0.0, 2 * np.pi, size=size))
+        classes, kept = label(points, vectors)
+        X, y = np.vstack([X, points[kept]]), np.concatenate([y, classes[kept]])
+    X, y = X[:n_samples], y[:n_samples]
     return (X, y, vectors) if return_weights else (X, y)
 
 
@@ -101,47 +118,23 @@ def _label(
     return best, ahead.min(axis=1) >= margin
 
 
-def _kept_per_class(weights: FloatArray, margin: float, is_distance: bool) -> FloatArray:
+def _kept_per_class(weights: FloatArray, label: Label) -> FloatArray:
     """Return the share of the circle that satisfies the margin, by class."""
     grid = _on_circle(np.linspace(0.0, 2 * np.pi, _GRID_SIZE, endpoint=False))
-    classes, kept = _label(grid, weights, margin, is_distance)
+    classes, kept = label(grid, weights)
     return np.bincount(classes[kept], minlength=len(weights)) / _GRID_SIZE
 
 
-def _draw_weights(
-    n_classes: int, margin: float, is_distance: bool, rng: np.random.RandomState
-) -> FloatArray:
+def _draw_weights(n_classes: int, label: Label, rng: np.random.RandomState) -> FloatArray:
     for _ in range(MOST_PROBLEMS):
         weights = _on_circle(rng.uniform(0.0, 2 * np.pi, size=n_classes))
-        kept = _kept_per_class(weights, margin, is_distance)
+        kept = _kept_per_class(weights, label)
         if kept.min() > 0 and kept.min() >= SMALLEST_SHARE * kept.mean():
             return weights
     raise ValueError(
-        f"None of {MOST_PROBLEMS} random problems had room for {n_classes} classes at margin "
-        f"{margin}; use a smaller margin or fewer classes, or pass `weights`."
+        f"None of {MOST_PROBLEMS} random problems had room for {n_classes} classes at this margin; "
+        "use a smaller margin or fewer classes, or pass `weights`."
     )
-
-
-def _draw_points(
-    n_samples: int,
-    weights: FloatArray,
-    margin: float,
-    is_distance: bool,
-    rng: np.random.RandomState,
-) -> tuple[FloatArray, IntArray]:
-    kept_part = float(_kept_per_class(weights, margin, is_distance).sum())
-    if kept_part == 0:
-        raise ValueError(
-            f"No point satisfies margin {margin} with these weights; use a smaller one."
-        )
-    X, y = np.empty((0, 2)), np.empty(0, dtype=np.intp)
-    while len(X) < n_samples:
-        # Slightly more than the expected number, so that one round is usually enough.
-        size = int(1.1 * (n_samples - len(X)) / kept_part) + 16
-        points = _on_circle(rng.uniform(0.0, 2 * np.pi, size=size))
-        classes, kept = _label(points, weights, margin, is_distance)
-        X, y = np.vstack([X, points[kept]]), np.concatenate([y, classes[kept]])
-    return X[:n_samples], y[:n_samples]
 
 
 def _check_arguments(n_samples: int, n_classes: int | None, margin: float) -> None:

@@ -76,23 +76,22 @@ def fetch_reuters(
     # Which classes are large is decided on the training rows, whatever is asked for.
     needed = wanted if n_largest is None else sorted({"train", *wanted}, reverse=True)
     missing = what_is_missing(folder, [FILES[part] for part in needed])
-    names = _read_classes(folder / CLASSES_FILE) if missing is None else None
-    parts = {
-        part: _read_part(folder / FILES[part], names)
-        if missing is None
-        else _download_part(part, folder, download_if_missing, missing)
-        for part in needed
-    }
+    if missing is None:
+        names = _read_classes(folder / CLASSES_FILE)
+        parts = {part: _read_part(folder / FILES[part], names) for part in needed}
+    else:
+        names = None
+        parts = {part: _download(part, folder, download_if_missing, missing) for part in needed}
     classes = np.unique(names or np.concatenate([labels for _, labels in parts.values()]))
     if n_largest is not None:
         classes = largest_classes(parts["train"][1], n_largest)
-    kept = [np.isin(parts[part][1], classes) for part in wanted]
-    data = [parts[part][0][rows] for part, rows in zip(wanted, kept, strict=True)]
-    target = [parts[part][1][rows] for part, rows in zip(wanted, kept, strict=True)]
+    data = sparse.vstack([parts[part][0] for part in wanted], format="csr")
+    target = np.concatenate([parts[part][1] for part in wanted])
+    kept = np.isin(target, classes)
     return hand_over(
         fetch_reuters,
-        sparse.vstack(data, format="csr"),
-        np.concatenate(target),
+        data[kept],
+        target[kept],
         target_names=classes,
         return_X_y=return_X_y,
     )
@@ -182,7 +181,7 @@ def _read_part(path: Path, names: list[str] | None) -> tuple[Rows, Labels]:
     return data, np.array(names)[numbers]
 
 
-def _download_part(part: str, folder: Path, download: bool, missing: str) -> tuple[Rows, Labels]:
+def _download(part: str, folder: Path, download: bool, missing: str) -> tuple[Rows, Labels]:
     with downloading("the home of RCV1-v2", missing):
         try:
             corpus = fetch_rcv1(
