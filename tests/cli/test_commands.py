@@ -27,9 +27,9 @@ def outcome() -> digits_demo.Outcome:
     learners = digits_demo.make_learners(noise.pairwise(10, 0.4))
     for place, learner in enumerate(learners):
         learner.errors, learner.seconds = [0.1 * place, 0.1 * place + 0.02], [1.0, 2.0]
-    confusion, rates = noise.pairwise(10, 0.4), (0.0, 0.2, 0.4)
-    curves = [digits_demo.ErrorCurve(one, rates, np.full((2, 3), 0.5)) for one in learners[1:3]]
-    return digits_demo.Outcome("pairwise", 3, confusion, learners, confusion, curves)
+    shape = (2, len(digits_demo.RATES))
+    curves = {name: np.full(shape, 0.5) for name in digits_demo.CURVES}
+    return digits_demo.Outcome("pairwise", 3, learners, noise.pairwise(10, 0.4), curves)
 
 
 @pytest.fixture
@@ -243,6 +243,8 @@ def test_demo_for_real():
     assert found.best(digits_demo.ESTIMATED).mean < believed
     assert len({(one.name, one.given) for one in found.learners}) == len(found.learners)
     assert np.abs(found.estimate - found.confusion).max() < 0.2
-    for curve in found.curves:
-        assert curve.errors.shape == (1, len(curve.rates))
-        assert curve.errors[0, -1] == curve.learner.mean
+    assert list(found.curves) == list(digits_demo.CURVES)
+    for one in found.learners:
+        if one.name in found.curves:
+            errors = found.curves[one.name]
+            assert errors.shape == (1, len(digits_demo.RATES)) and errors[0, -1] == one.mean

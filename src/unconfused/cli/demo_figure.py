@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unconfused._atomic import whole_file
-from unconfused.cli.digits_demo import BELIEVED, CLEAN, ESTIMATED, Learner, Outcome
+from unconfused.cli.digits_demo import BELIEVED, CLEAN, ESTIMATED, RATES, Learner, Outcome
 from unconfused.plot import BLUE, GREY, ORANGE, STYLE
 
 
@@ -83,20 +83,18 @@ def _draw_errors(axes: Any, learners: list[Learner]) -> None:
 
 def _draw_curves(axes: Any, outcome: Outcome) -> None:
     """Draw the mean error over the share of wrong labels, the range over runs shaded."""
-    for curve in outcome.curves:
-        wrong, percent, colour = (
-            100 * np.array(curve.rates),
-            100 * curve.errors,
-            _colour(curve.learner),
-        )
-        look = {"color": colour, "linewidth": 2, "marker": "o", "markersize": 4}
-        axes.plot(wrong, percent.mean(axis=0), label=curve.learner.name, **look)
-        low, high = percent.min(axis=0), percent.max(axis=0)
-        axes.fill_between(wrong, low, high, color=colour, alpha=0.15, lw=0)
+    wrong, highest = 100 * np.array(RATES), 0.0
+    for one in outcome.learners:
+        if one.name in outcome.curves:
+            percent, colour = 100 * outcome.curves[one.name], _colour(one)
+            look = {"color": colour, "linewidth": 2, "marker": "o", "markersize": 4}
+            axes.plot(wrong, percent.mean(axis=0), label=one.name, **look)
+            low, high = percent.min(axis=0), percent.max(axis=0)
+            axes.fill_between(wrong, low, high, color=colour, alpha=0.15, lw=0)
+            highest = max(highest, float(high.max()))
     # No labels at the curves: where noise does no harm, they lie upon one another.
     axes.legend(frameon=False, loc="upper left", labelcolor="linecolor")
-    highest = max(float(curve.errors.max()) for curve in outcome.curves)
-    axes.set_ylim(0, max(135 * highest, 1.0))
+    axes.set_ylim(0, max(1.35 * highest, 1.0))
     axes.set(
         xlabel="wrong labels in training, %",
         ylabel="error on clean test labels, %",

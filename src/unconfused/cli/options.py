@@ -17,35 +17,17 @@ CHANCE = "Randomness"
 TABLE_FILES = ".csv, .tsv, .jsonl, .parquet or .arrow"
 
 
-class Learner(StrEnum):
-    """Which learner is at the end of the pipeline."""
+Learner = StrEnum("Learner", ["auto", "logistic", "trees", "uma"])
+"""Which learner is at the end of the pipeline."""
 
-    auto = "auto"
-    logistic = "logistic"
-    trees = "trees"
-    uma = "uma"
+AuditLearner = StrEnum("AuditLearner", ["auto", "logistic", "trees"])
+"""Which learner scores the labels."""
 
+Predicts = StrEnum("Predicts", {"label": "label", "true_class": "class"})
+"""What probabilities are of."""
 
-class AuditLearner(StrEnum):
-    """Which learner scores the labels."""
-
-    auto = "auto"
-    logistic = "logistic"
-    trees = "trees"
-
-
-class Predicts(StrEnum):
-    """What probabilities are of."""
-
-    label = "label"
-    true_class = "class"
-
-
-class Duplicates(StrEnum):
-    """What to do when an annotator answers twice on an item."""
-
-    error = "error"
-    last = "last"
+Duplicates = StrEnum("Duplicates", ["error", "last"])
+"""What to do when an annotator answers twice on an item."""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
     assert known.label is not None
     checked = checked_in(table, known)
+    assert checked is not None
     settled = checked.known
     labels = np.array(label_texts(table[known.label]), dtype=object)
     new = np.where(settled, checked.y_true, labels)

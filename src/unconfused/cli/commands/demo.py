@@ -28,11 +28,8 @@ EXAMPLES = [
 ]
 
 
-class Noise(StrEnum):
-    """How the demo corrupts the labels."""
-
-    pairwise = "pairwise"
-    symmetric = "symmetric"
+Noise = StrEnum("Noise", ["pairwise", "symmetric"])
+"""How the demo corrupts the labels."""
 
 
 def demo(

@@ -142,6 +142,7 @@ def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any
 
     named = [one for one in (known.label, known.identity) if one is not None]
     checked = checked_in(reading.table(data, named), known)
+    assert checked is not None
     say_notes(checked.notes)
     even = checked.representative & (checked.drawn_by == "random")
     if not even.any():

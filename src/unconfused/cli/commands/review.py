@@ -31,14 +31,8 @@ EXAMPLES = [
 ]
 
 
-class By(StrEnum):
-    """How rows are drawn."""
-
-    mix = "mix"
-    suspicion = "suspicion"
-    confusion = "confusion"
-    gain = "gain"
-    random = "random"
+By = StrEnum("By", ["mix", "suspicion", "confusion", "gain", "random"])
+"""How rows are drawn."""
 
 
 def review(

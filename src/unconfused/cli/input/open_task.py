@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import typer
@@ -21,11 +21,11 @@ from unconfused.cli.input.label_columns import (
     refuse_measurements,
     refuse_strangers,
 )
-from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.task import Kind, Task, kept_rows, make_task, narrow, truth_of
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
+    from unconfused._typing import Labels
     from unconfused.cli.input.label_options import LabelOptions, ReadOptions
     from unconfused.cli.input.stream import Parts
     from unconfused.review.checked import CheckedRows
@@ -37,7 +37,7 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     if isinstance(table, LabelledRows):
         return task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
-    return task_of_table(path, table, known, reading, _checked_in(table, known))
+    return task_of_table(path, table, known, reading, checked_in(table, known))
 
 
 def refuse_unknown_columns(path: Path, table: Any, known: LabelOptions) -> None:
@@ -59,14 +59,16 @@ def task_of_table(
     table: Any,
     known: LabelOptions,
     reading: ReadOptions,
-    checked: CheckedRows | None = None,
+    checked: CheckedRows | None,
 ) -> Task:
     """Return the task of a table with column names, with verdicts on its rows."""
     if known.votes is not None:
-        return task_of_votes(path, table, known, reading, checked)
+        return _task_of_votes(path, table, known, reading, checked)
     if known.annotators:
-        return task_of_annotators(table, known, checked)
-    return _with_matrix(_task_of_labels(table, known, checked), known)
+        return _task_of_annotators(table, known, checked)
+    if known.label in (known.truth, known.identity):
+        raise typer.BadParameter(f"{known.label!r} cannot be both the label column and another.")
+    return _task_of_labels(table, table[known.label], known, checked)
 
 
 def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
@@ -78,58 +80,52 @@ def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
         )
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    return _with_matrix(_labelled(rows.X, rows.y, known, _checked_in(rows, known)), known)
+    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known))
 
 
-def _checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
-    """Return the verdicts of --truth on these rows, if it names a verdict file."""
-    if known.verdicts is None:
-        return None
-    return checked_in(rows, known)
+def _labels_of(
+    columns: list[Any], table: Any, known: LabelOptions, checked: CheckedRows | None
+) -> tuple[Labels | None, list[Labels], Labels | None]:
+    """Return the classes that are named, columns of labels, and the truth, all of one type."""
+    given, truth = known.class_names(), truth_of(table, known, checked)
+    classes, *labels = common_labels([given, *columns, *truth], known.missing)
+    if not given and known.confusion is None:
+        refuse_alike(labels)
+    y_true = labels.pop() if truth else None
+    return classes if given else None, labels, y_true
 
 
-def _task_of_labels(table: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
-    assert known.label is not None
-    if known.label in (known.truth, known.identity):
-        raise typer.BadParameter(f"{known.label!r} cannot be both the label column and another.")
-    named = [one for one in (known.label, known.truth, known.identity) if one is not None]
-    return _labelled(table, table[known.label], known, checked, reserved=named)
-
-
-def _labelled(
-    rows: Any, labels: Any, known: LabelOptions, checked: CheckedRows | None, **more: Any
+def _task_of_labels(
+    table: Any, labels: Any, known: LabelOptions, checked: CheckedRows | None
 ) -> Task:
     """Return the task of rows with one label each; the truth is a column's, or of verdicts."""
-    y, *truth = common_labels([labels, *truth_of(rows, known, checked)], known.missing)
-    y_true = truth[0] if truth else None
+    classes, (y,), y_true = _labels_of([labels], table, known, checked)
     refuse_measurements(y, known.label or "y")
     if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
-    if known.confusion is None and known.classes is None:
-        refuse_alike([y, *truth])
-        if y_true is not None:
-            refuse_strangers(y, y_true)
+    if classes is None and known.confusion is None and y_true is not None:
+        refuse_strangers(y, y_true)
     kept = kept_rows(present_labels(y), y_true)
     kind: Kind = "assumed" if known.trust_labels else "nothing"
-    kind = kind if y_true is None else "trusted"
-    return make_task(kind, rows, kept, narrow(y[kept]), y_true, checked, **more)
+    reserved = [one for one in (known.label, known.truth, known.identity) if one is not None]
+    task = make_task(
+        kind if y_true is None else "trusted", table, kept, narrow(y[kept]), y_true, checked,
+        classes=classes, reserved=reserved,
+    )  # fmt: skip
+    return task if known.confusion is None else _with_matrix(task, known.confusion)
 
 
-def _with_matrix(task: Task, known: LabelOptions) -> Task:
-    """Add the matrix of --confusion and the classes of --classes."""
-    given = known.class_names()
-    truth = [] if task.y_true is None else [task.y_true]
-    if known.confusion is None:
-        if not given:
-            return task
-        y, classes, *truth = common_labels([task.y, given, *truth])
-        return replace(task, y=y, classes=classes, y_true=truth[0] if truth else None)
+def _with_matrix(task: Task, path: Path) -> Task:
+    """Add the matrix of --confusion."""
     from unconfused.cli.input.matrix_file import labelled, read_matrix
 
-    matrix, *names = read_matrix(known.confusion, other_labels=True)
-    y, classes, rows, columns, *truth = common_labels([task.y, given, *names, *truth])
+    matrix, *names = read_matrix(path, other_labels=True)
+    given, truth = task.classes, [] if task.y_true is None else [task.y_true]
+    y, classes, rows, columns, *truth = common_labels(
+        [task.y, [] if given is None else given, *names, *truth]
+    )
     others = [name for name in names[1] if name not in names[0]]
-    said = [f"Labels that are not classes, by {known.confusion}: {', '.join(others[:6])}."]
+    said = [f"Labels that are not classes, by {path}: {', '.join(others[:6])}."]
     return replace(
         task,
         kind="given",
@@ -137,16 +133,17 @@ def _with_matrix(task: Task, known: LabelOptions) -> Task:
         y=y,
         y_true=truth[0] if truth else None,
         confusion=labelled(matrix, rows, columns) if len(rows) else matrix,
-        classes=classes if given else None,
+        classes=None if given is None else classes,
     )
 
 
-def checked_in(rows: Any, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a table, or in a file without column names."""
+def checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
+    """Find the rows of the verdicts of --truth, if it names a file of them."""
+    if known.verdicts is None:
+        return None
     from unconfused.review.checked import match_verdicts
     from unconfused.review.verdicts import read_verdicts
 
-    assert known.verdicts is not None
     verdicts = read_verdicts(known.verdicts)
     if isinstance(rows, LabelledRows):
         return match_verdicts(verdicts, rows.X, _texts(rows.y, rows.X.shape[0]))
@@ -193,64 +190,53 @@ FIRST = 3
 """Number of unmatched items listed in an error."""
 
 
-def task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | None = None) -> Task:
+def _task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | None) -> Task:
     """Return a task whose votes are columns of the table, one per annotator."""
     columns = known.annotators
     if len(columns) < 2:
         raise typer.BadParameter("--annotators needs two columns or more; for one, use --label.")
     others = [n for n in (known.label, known.truth, known.identity) if n is not None]
-    require_columns(table, [*columns, *others])
-    given, truth = known.class_names(), truth_of(table, known, checked)
+    require_columns(table, others)
     answers = [table[name] for name in columns]
-    classes, *labels = common_labels([given, *answers, *truth], known.missing)
-    if not given:
-        refuse_alike(labels)
-    y_true = labels.pop() if truth else None
+    classes, labels, y_true = _labels_of(answers, table, known, checked)
     votes = np.stack([one.astype(object) for one in labels], axis=1)
-    answered = np.logical_or.reduce([present_labels(one) for one in labels])
-    kept = kept_rows(answered, y_true)
-    named = classes if given else None
-    y = votes_from_wide(votes[kept], classes=named, annotators=columns, missing_label=None)
+    kept = kept_rows(np.logical_or.reduce([present_labels(one) for one in labels]), y_true)
+    y = votes_from_wide(votes[kept], classes=classes, annotators=columns, missing_label=None)
     reserved = [*dict.fromkeys([*columns, *others])]
-    return make_task("votes", table, kept, y, y_true, checked, classes=named, reserved=reserved)
+    return make_task("votes", table, kept, y, y_true, checked, classes=classes, reserved=reserved)
 
 
-def task_of_votes(
+def _task_of_votes(
     path: Path,
     table: Any,
     known: LabelOptions,
     reading: ReadOptions,
-    checked: CheckedRows | None = None,
+    checked: CheckedRows | None,
 ) -> Task:
     """Return a task whose votes are in a file of their own, one per line."""
     item, annotator, label = _read_answers(known, reading)
     named = known.identity or (known.item if known.item in table.columns else None)
     items = _match_items(path, table, named, item, known)
-    given, truth = known.class_names(), truth_of(table, known, checked)
-    classes, labels, *truth = common_labels([given, label, *truth], known.missing)
-    if not given:
-        refuse_alike([labels, *truth])
-    y_true = truth[0] if truth else None
+    classes, (labels,), y_true = _labels_of([label], table, known, checked)
     answered = {one for one, there in zip(item, present_labels(labels), strict=True) if there}
     kept = kept_rows(np.array([one in answered for one in items], dtype=bool), y_true)
     wanted = [items[place] for place in kept.tolist()]
-    there = set(wanted)
+    there, duplicates = set(wanted), cast(Any, known.duplicates.value)
     used = [number for number, one in enumerate(item) if one in there]
     votes = votes_from_long(
         [item[one] for one in used],
         [annotator[one] for one in used],
         labels[used],
         items=wanted,
-        classes=classes if given else None,
-        duplicates=known.duplicates.value,
+        classes=classes,
+        duplicates=duplicates,
         missing_label=None,
     )
     others = dict.fromkeys([known.label, known.truth, known.identity, named])
+    reserved = [str(name) for name in others if name in table.columns]
     return make_task(
-        "votes", table, kept, votes, y_true, checked,
-        classes=classes if given else None,
-        reserved=[str(name) for name in others if name in table.columns],
-    )  # fmt: skip
+        "votes", table, kept, votes, y_true, checked, classes=classes, reserved=reserved
+    )
 
 
 def _read_answers(known: LabelOptions, reading: ReadOptions) -> tuple[list[str], list[str], Any]:

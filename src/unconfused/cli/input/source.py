@@ -80,9 +80,9 @@ class TaskSource:
         """Read the labels only where that suffices to count them; else also plan a fit."""
         if not self._is_streamed():
             return self._whole(), None
-        from unconfused.cli.input.stream import Stream
+        from unconfused.cli.input.stream import open_labels
 
-        task = Stream(self).open_labels()
+        task = open_labels(self)
         return self._open_stream() if task is None else (task, None)
 
     def parts(self) -> Parts:
@@ -102,10 +102,10 @@ class TaskSource:
         return not whole and found.path.stat().st_size > STREAM_ABOVE
 
     def _open_stream(self) -> tuple[Task, Plan]:
-        from unconfused.cli.input.stream import Stream
+        from unconfused.cli.input.stream import open_stream
 
         self.stage.more(PASSES)
-        return Stream(self).open()
+        return open_stream(self)
 
     def _whole(self) -> Task:
         from unconfused.cli.input.open_task import open_task

@@ -92,56 +92,36 @@ class Parts:
         return self._reading.parts(self.path, rows, as_text)
 
 
-class CodedColumn:
-    """A column of labels as integer codes, collected chunk by chunk."""
+def first_pass(parts: Parts, wanted: list[str], as_text: list[str]) -> tuple[Any, list[str]]:
+    """Return the columns asked for that are there, coded, and those to be read as text from now on.
 
-    def __init__(self) -> None:
-        self._codes: list[Any] = []
-        self._texts: dict[str, int] = {}
-
-    def add(self, column: Any) -> None:
-        """Add a chunk."""
-        codes, texts = code_labels(column)
-        new = [self._texts.setdefault(text, len(self._texts)) for text in texts]
-        self._codes.append(np.array([*new, -1], dtype=np.int32)[codes])
-
-    def series(self) -> Any:
-        """Return the column as a pandas categorical."""
-        import pandas as pd
-
-        found = pd.Categorical.from_codes(np.concatenate(self._codes), pd.Index(list(self._texts)))
-        return pd.Series(found)
-
-
-class FirstPass:
-    """The result of the first pass.
-
-    Attributes
-    ----------
-    labels : a frame of the columns asked for that are there, all rows
-    words : columns that must be read as text, as not all their parts are numbers or dates
+    The latter are columns of which not all parts are numbers, or dates.
     """
+    import pandas as pd
+    from pandas.api.types import union_categoricals
 
-    def __init__(self, parts: Parts, wanted: list[str], as_text: list[str]) -> None:
-        import pandas as pd
+    coded: dict[str, list[Any]] = {}
+    kinds: dict[str, set[str]] = {}
+    for part in parts(as_text):
+        for name in part.columns:
+            kinds.setdefault(str(name), set()).update(kinds_of(part[name]))
+        for name in wanted:
+            if name in part.columns and name not in coded:
+                coded[name] = [_categorical([None] * parts.n_rows)]
+            if name in coded:  # a line of JSON may lack a name that others have
+                coded[name].append(_categorical(part.get(name, [None] * len(part))))
+        parts.n_rows += len(part)
+    parts.names = list(kinds)
+    labels = {name: pd.Series(union_categoricals(column)) for name, column in coded.items()}
+    words = [name for name, found in kinds.items() if len(found) > 1 or "words" in found]
+    return pd.DataFrame(labels), words
 
-        coded: dict[str, CodedColumn] = {}
-        sorts: dict[str, set[str]] = {}
-        for part in parts(as_text):
-            for name in part.columns:
-                sorts.setdefault(str(name), set()).update(kinds_of(part[name]))
-            for name in wanted:
-                if name in part.columns:
-                    if name not in coded:
-                        coded[name] = CodedColumn()
-                        coded[name].add([None] * parts.n_rows)
-                    coded[name].add(part[name])
-                elif name in coded:
-                    coded[name].add([None] * len(part))
-            parts.n_rows += len(part)
-        parts.names = list(sorts)
-        self.labels = pd.DataFrame({name: one.series() for name, one in coded.items()})
-        self.words = [name for name, found in sorts.items() if len(found) > 1 or "words" in found]
+
+def _categorical(column: Any) -> Any:
+    import pandas as pd
+
+    codes, texts = code_labels(column)
+    return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
 
 
 SAMPLE = 50_000
@@ -151,140 +131,138 @@ ENTRIES = 2**22
 """Entries of a sparse matrix scaled at a time."""
 
 
-class Stream:
-    """A file to stream; its features go to temporary files, removed when its source is closed."""
+def open_stream(source: TaskSource) -> tuple[Task, Plan]:
+    """Read a file in chunks; its features go to files that are removed when `source` is closed."""
+    if _format_of(source) == "svmlight":
+        return _open_svmlight(source)
+    refuse_as_is(source.settings)
+    parts = Parts(source.data, source.reading, source.stage.rows)
+    task, words = _labels(source, parts)
+    source.stage("Looking at the columns")
+    kept = np.zeros(parts.n_rows, dtype=bool)
+    kept[task.place] = True
+    return task, _features(source, parts, kept, task, words)
 
-    def __init__(self, source: TaskSource) -> None:
-        self.path, self.known, self.reading = source.data, source.known, source.reading
-        self.settings, self.scratch, self.files = source.settings, source.scratch, source.files
-        self.stage = source.stage
-        self.format = find_source(self.path, self.reading.format).format
 
-    def open(self) -> tuple[Task, Plan]:
-        """Read the file in chunks."""
-        if self.format == "svmlight":
-            return self._open_svmlight()
-        refuse_as_is(self.settings)
-        parts = Parts(self.path, self.reading, self.stage.rows)
-        task, words = self._labels(parts)
-        self.stage("Looking at the columns")
-        kept = np.zeros(parts.n_rows, dtype=bool)
-        kept[task.place] = True
-        return task, self._features(parts, kept, task, words)
+def open_labels(source: TaskSource) -> Task | None:
+    """Read the labels only; None if the features are needed too."""
+    known = source.known
+    counted = known.truth or known.verdicts or known.annotators or known.votes
+    if not counted or _format_of(source) == "svmlight":
+        return None
+    return _labels(source, Parts(source.data, source.reading, source.stage.rows))[0]
 
-    def open_labels(self) -> Task | None:
-        """Read the labels only; None if the features are needed too."""
-        known = self.known
-        counted = known.truth or known.verdicts or known.annotators or known.votes
-        if not counted or self.format == "svmlight":
-            return None
-        return self._labels(Parts(self.path, self.reading, self.stage.rows))[0]
 
-    def _labels(self, parts: Parts) -> tuple[Task, list[str]]:
-        """Read the label columns; also return the columns to be read as text."""
-        import pandas as pd
+def _format_of(source: TaskSource) -> str:
+    return find_source(source.data, source.reading.format).format
 
-        known, chosen = self.known, [*self.settings.text, *self.settings.categories]
-        if self.format != "jsonl":
-            # A line of JSON may lack a name that others have; elsewhere the first row tells all.
-            self._refuse_names(parts.first_row())
-        self.stage(f"Reading the labels of {self.path.name}")
-        names = known.columns()
-        # Names of rows are many, and needed here only to find the answers that belong to them.
-        wanted = [n for n in names if known.votes is not None or n != known.identity]
-        first = FirstPass(parts, wanted, [*names, *chosen])
-        self._refuse_names(pd.DataFrame(columns=parts.names))
-        checked = None
-        if known.verdicts is not None:
-            labels = None if known.label is None else first.labels.get(known.label)
-            checked = checked_in_parts(parts, labels, known)
-        if known.votes is not None:
-            task = task_of_table(self.path, first.labels, known, self.reading, checked)
-        else:
-            nameless = replace(known, identity=None)
-            task = task_of_table(self.path, first.labels, nameless, self.reading, checked)
-            identity = [] if known.identity is None else [known.identity]
-            task = replace(task, reserved=[*task.reserved, *identity])
-        return task, [*names, *chosen, *first.words]
 
-    def _refuse_names(self, table: Any) -> None:
-        refuse_unknown_columns(self.path, table, self.known)
-        settings = self.settings
-        named = [*settings.text, *settings.categories, *settings.numbers, *settings.ignore]
-        require_columns(table, named)
+def _labels(source: TaskSource, parts: Parts) -> tuple[Task, list[str]]:
+    """Read the label columns; also return the columns to be read as text."""
+    import pandas as pd
 
-    def _features(self, parts: Parts, kept: Any, task: Task, words: list[str]) -> Plan:
-        import pandas as pd
+    known, settings = source.known, source.settings
+    as_text = [*known.columns(), *settings.text, *settings.categories]
+    if _format_of(source) != "jsonl":
+        # A line of JSON may lack a name that others have; elsewhere the first row tells all.
+        _refuse_names(source, parts.first_row())
+    source.stage(f"Reading the labels of {source.data.name}")
+    # Names of rows are many, and needed here only to find the answers that belong to them.
+    wanted = [n for n in known.columns() if known.votes is not None or n != known.identity]
+    labels, words = first_pass(parts, wanted, as_text)
+    _refuse_names(source, pd.DataFrame(columns=parts.names))
+    checked = None
+    if known.verdicts is not None:
+        given = None if known.label is None else labels.get(known.label)
+        checked = checked_in_parts(parts, given, known)
+    nameless = known if known.votes is not None else replace(known, identity=None)
+    task = task_of_table(source.data, labels, nameless, source.reading, checked)
+    if nameless.identity != known.identity:
+        task.reserved.append(str(known.identity))
+    return task, [*as_text, *words]
 
-        settings = self.settings
-        with scratch_file(self.scratch) as file:
-            columns = ColumnsInBlocks(
-                pd.DataFrame(columns=parts.names),
-                file,
-                reserved=[*task.reserved, *settings.ignore],
-                text=settings.text,
-                categories=settings.categories,
-                numbers=settings.numbers,
-            )
-            for part in parts(words, kept):
-                columns.add(part)
-            transformer, plan = columns.finish()
-        self.stage("Making features")
-        model = Pipeline([("columns", transformer), ("learner", make_learner(task, settings))])
-        n_nonzero = columns.n_nonzero(plan) if transformer.sparse_output_ else None
-        width = len(transformer.get_feature_names_out())
-        rows = self.files.enter_context(DiskRows(self.scratch, width, n_nonzero))
-        shown = [name for name in (self.known.identity, *plan.text[:1]) if name is not None]
-        chosen, cells, begun = self._sample(len(task.place)), [], 0
-        for part in parts([*columns_as_text(model), *shown], kept):
-            rows.append(transformer.transform(prepare_frame(model, part)))
-            here = chosen[(chosen >= begun) & (chosen < begun + len(part))] - begun
-            cells.append(part[shown].iloc[here])
-            begun += len(part)
-        return Plan(model, rows.matrix(), plan, Sample(chosen, pd.concat(cells)))
 
-    def _sample(self, n_rows: int) -> IntArray:
-        if n_rows <= SAMPLE:
-            return np.arange(n_rows)
-        rng = np.random.RandomState(self.settings.seed)
-        return np.sort(rng.choice(n_rows, SAMPLE, replace=False))
+def _refuse_names(source: TaskSource, table: Any) -> None:
+    refuse_unknown_columns(source.data, table, source.known)
+    settings = source.settings
+    named = [*settings.text, *settings.categories, *settings.numbers, *settings.ignore]
+    require_columns(table, named)
 
-    def _open_svmlight(self) -> tuple[Task, Plan]:
-        refuse_column_options(self.settings)
-        source = find_source(self.path, self.reading.format)
-        self.stage(f"Reading the labels of {self.path.name}")
-        labels, lowest, highest, n_nonzero = [], 1, -1, 0
-        for X, y in iter_svmlight(source):
-            labels.append(y)
-            if X.nnz:
-                lowest, highest = min(lowest, X.indices.min()), max(highest, X.indices.max())
-            n_nonzero += X.nnz
-            self.stage.rows(len(y))
-        if not labels:
-            raise DataFileError(f"{self.path}: it holds no rows.")
-        y = plain_labels(np.concatenate(labels))
-        task = task_of_rows(self.path, LabelledRows(np.empty((len(y), 0)), y), self.known)
-        kept = np.zeros(len(y), dtype=bool)
-        kept[task.place] = True
-        self.stage("Making features")
-        counts_from = 1 if lowest > 0 and n_nonzero else 0
-        width = int(highest) + 1 - counts_from
-        rows = self.files.enter_context(DiskRows(self.scratch, width, n_nonzero))
-        columns, begun = SparseColumns(width), 0
-        for X, y in iter_svmlight(source):
-            shape = (X.shape[0], width)
-            X = sparse.csr_matrix((X.data, X.indices - counts_from, X.indptr), shape=shape)
-            X = X[kept[begun : begun + len(y)]]
-            columns.add(X)
-            rows.append(X)
-            begun += len(y)
-            self.stage.rows(len(y))
-        scaler = as_they_are().fit(X) if self.settings.as_is else columns.scaler()
-        matrix = rows.matrix()
-        if hasattr(scaler, "scale_"):
-            _scale(matrix, scaler.scale_)
-        model = Pipeline([("scale", scaler), ("learner", make_learner(task, self.settings))])
-        return task, Plan(model, matrix, None, Sample(self._sample(len(task.place)), None))
+
+def _features(source: TaskSource, parts: Parts, kept: Any, task: Task, words: list[str]) -> Plan:
+    import pandas as pd
+
+    settings = source.settings
+    with scratch_file(source.scratch) as file:
+        columns = ColumnsInBlocks(
+            pd.DataFrame(columns=parts.names),
+            file,
+            reserved=[*task.reserved, *settings.ignore],
+            text=settings.text,
+            categories=settings.categories,
+            numbers=settings.numbers,
+        )
+        for part in parts(words, kept):
+            columns.add(part)
+        transformer, plan = columns.finish()
+    source.stage("Making features")
+    model = Pipeline([("columns", transformer), ("learner", make_learner(task, settings))])
+    n_nonzero = columns.n_nonzero(plan) if transformer.sparse_output_ else None
+    width = len(transformer.get_feature_names_out())
+    rows = source.files.enter_context(DiskRows(source.scratch, width, n_nonzero))
+    shown = [name for name in (source.known.identity, *plan.text[:1]) if name is not None]
+    chosen, cells, begun = _sample(len(task.place), settings.seed), [], 0
+    for part in parts([*columns_as_text(model), *shown], kept):
+        rows.append(transformer.transform(prepare_frame(model, part)))
+        here = chosen[(chosen >= begun) & (chosen < begun + len(part))] - begun
+        cells.append(part[shown].iloc[here])
+        begun += len(part)
+    return Plan(model, rows.matrix(), plan, Sample(chosen, pd.concat(cells)))
+
+
+def _sample(n_rows: int, seed: int) -> IntArray:
+    if n_rows <= SAMPLE:
+        return np.arange(n_rows)
+    return np.sort(np.random.RandomState(seed).choice(n_rows, SAMPLE, replace=False))
+
+
+def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
+    settings, stage = source.settings, source.stage
+    refuse_column_options(settings)
+    file = find_source(source.data, source.reading.format)
+    stage(f"Reading the labels of {source.data.name}")
+    labels, lowest, highest, n_nonzero = [], 1, -1, 0
+    for X, y in iter_svmlight(file):
+        labels.append(y)
+        if X.nnz:
+            lowest, highest = min(lowest, X.indices.min()), max(highest, X.indices.max())
+        n_nonzero += X.nnz
+        stage.rows(len(y))
+    if not labels:
+        raise DataFileError(f"{source.data}: it holds no rows.")
+    y = plain_labels(np.concatenate(labels))
+    task = task_of_rows(source.data, LabelledRows(np.empty((len(y), 0)), y), source.known)
+    kept = np.zeros(len(y), dtype=bool)
+    kept[task.place] = True
+    stage("Making features")
+    counts_from = 1 if lowest > 0 and n_nonzero else 0
+    width = int(highest) + 1 - counts_from
+    rows = source.files.enter_context(DiskRows(source.scratch, width, n_nonzero))
+    columns, begun = SparseColumns(width), 0
+    for X, y in iter_svmlight(file):
+        shape = (X.shape[0], width)
+        X = sparse.csr_matrix((X.data, X.indices - counts_from, X.indptr), shape=shape)
+        X = X[kept[begun : begun + len(y)]]
+        columns.add(X)
+        rows.append(X)
+        begun += len(y)
+        stage.rows(len(y))
+    scaler = as_they_are().fit(X) if settings.as_is else columns.scaler()
+    matrix = rows.matrix()
+    if hasattr(scaler, "scale_"):
+        _scale(matrix, scaler.scale_)
+    model = Pipeline([("scale", scaler), ("learner", make_learner(task, settings))])
+    return task, Plan(model, matrix, None, Sample(_sample(len(task.place), settings.seed), None))
 
 
 def _scale(rows: Any, scale: Any) -> None:
