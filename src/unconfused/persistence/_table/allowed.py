@@ -20,30 +20,9 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
 from unconfused.estimators.wrapping.average import Component
 from unconfused.estimators.wrapping.soft_rounds import LabelUnmixing
-from unconfused.persistence._table.checks import (
-    Check,
-    Kind,
-    Types,
-    array,
-    count,
-    either,
-    flag,
-    full_name,
-    instance,
-    jobs,
-    labels,
-    mapping,
-    matrix,
-    number,
-    numbers,
-    optional,
-    plain,
-    scalar_type,
-    setting,
-    several,
-    text,
-)
-from unconfused.persistence._table.columns import COLUMNS, TEXT, WIDTH
+from unconfused.persistence._table import checks as has
+from unconfused.persistence._table.checks import Check, Kind, Types, full_name
+from unconfused.persistence._table.columns import COLUMNS, TEXT
 from unconfused.persistence._table.learners import LINEAR, TREES
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
@@ -53,38 +32,35 @@ from unconfused.solvers.uma.whitening import RunningMoments
 
 STEP_LOOPS = [rule.loop for rule in steps.STEPS.values()]
 
-_OURS: dict[str, Check] = WIDTH | {
-    "classes_": labels("Q"),
-    "labels_": labels("S"),
-    "coef_": matrix("R", "d"),
-    "intercept_": numbers("R"),
-    "confusion_": either(numbers("Q", "S"), instance(ConfusionEstimate)),
-    "class_prior_": numbers("Q"),
-    "history_": mapping(numbers("*")),
-    **dict.fromkeys(("n_iter_", "n_mistakes_"), count),
-    "stopped_": text,
-    **dict.fromkeys(("shrinkage_", "noisy_weight_"), number),
-    "updates_": numbers("updates", "d"),
-    "means_at_": optional(count),
-    "means_": numbers("Q", "d"),
-    "dual_coef_": numbers("R", "fitted"),
-    "X_fit_": optional(matrix("fitted", "d")),
-    "gamma_": optional(number),
-    "noise_depends_on_rows_": flag,
-    "guessed_confusion_": instance(ConfusionEstimate),
-    "annotators_": labels("annotators"),
-    "annotator_confusion_": numbers("annotators", "*", "*"),
-    "annotator_silence_": numbers("annotators", "Q"),
-    "estimator_": setting,
-    "trained_on_": text,
-    "n_rounds_": count,
-    "n_fits_": count,
-    "estimators_": several(setting),
-    "shares_": mapping(number),
-    "_components": optional(several(instance(Component))),
-    "_state": instance(UMAState, LikelihoodState, OnlineState),
-    "_pair_counts": numbers("*", "*"),
-    "_order": plain,
+_OURS: dict[str, Check] = {
+    "labels_": has.labels("S"),
+    "coef_": has.matrix("R", "d"),
+    "intercept_": has.numbers("R"),
+    "confusion_": has.either(has.numbers("Q", "S"), has.instance(ConfusionEstimate)),
+    "class_prior_": has.numbers("Q"),
+    "history_": has.mapping(has.numbers("*")),
+    "n_iter_ n_mistakes_ n_rounds_ n_fits_": has.count,
+    "stopped_": has.text,
+    "shrinkage_ noisy_weight_": has.number,
+    "updates_": has.numbers("updates", "d"),
+    "means_at_": has.optional(has.count),
+    "means_": has.numbers("Q", "d"),
+    "dual_coef_": has.numbers("R", "fitted"),
+    "X_fit_": has.optional(has.matrix("fitted", "d")),
+    "gamma_": has.optional(has.number),
+    "noise_depends_on_rows_": has.flag,
+    "guessed_confusion_": has.instance(ConfusionEstimate),
+    "annotators_": has.labels("annotators"),
+    "annotator_confusion_": has.numbers("annotators", "*", "*"),
+    "annotator_silence_": has.numbers("annotators", "Q"),
+    "estimator_": has.setting,
+    "trained_on_": has.text,
+    "estimators_": has.several(has.setting),
+    "shares_": has.mapping(has.number),
+    "_components": has.optional(has.several(has.instance(Component))),
+    "_state": has.instance(UMAState, LikelihoodState, OnlineState),
+    "_pair_counts": has.numbers("*", "*"),
+    "_order": has.plain,
 }
 
 
@@ -104,93 +80,97 @@ def _state_agrees(held: Mapping[str, Any]) -> bool:
     return bool(state.weights.shape == (shape[::-1] if isinstance(state, OnlineState) else shape))
 
 
-_OF_OURS = Kind(_OURS, {"n_jobs": jobs}, _state_agrees, any_setting=True)
+_OF_OURS = Kind(_OURS, _state_agrees, any_setting=True)
 
 _ESTIMATE: dict[str, Check] = {
-    "matrix": numbers("Q", "S"),
-    "counts": numbers("Q", "S"),
-    "classes": labels("Q"),
-    "class_prior": optional(numbers("Q")),
-    "caveat": text,
+    "matrix counts": has.numbers("Q", "S"),
+    "classes": has.labels("Q"),
+    "class_prior": has.optional(has.numbers("Q")),
+    "caveat": has.text,
 }
 
 _PARTS: dict[type, Kind] = {
     kernels.KernelProjection: Kind(
-        WIDTH | {"gamma_": number, "n_components_": count, "projector_": setting},
-        {"dtype": scalar_type},
+        {"gamma_": has.number, "n_components_": has.count, "projector_": has.setting}
     ),
-    DateParts: Kind(WIDTH),
-    Named: Kind({"names": labels("*")}),
+    DateParts: Kind(),
+    Named: Kind({"names": has.labels("*")}),
     ConfusionEstimate: Kind(_ESTIMATE),
     AuditEstimate: Kind(
         _ESTIMATE
-        | dict.fromkeys(("label_counts", "label_count_variance"), numbers("Q"))
-        | dict.fromkeys(("truth_given_label", "column_rows"), numbers("Q", "Q"))
+        | {
+            "label_counts label_count_variance": has.numbers("Q"),
+            "truth_given_label column_rows": has.numbers("Q", "Q"),
+        }
     ),
-    Calibration: Kind({"power": number, "shift": numbers("Q"), "floor": number}, is_part=True),
+    Calibration: Kind(
+        {"power": has.number, "shift": has.numbers("Q"), "floor": has.number}, is_part=True
+    ),
     Component: Kind(
         {
-            "of": count,
-            "calibration": instance(Calibration),
-            "unmixing": optional(instance(LabelUnmixing)),
+            "of": has.count,
+            "calibration": has.instance(Calibration),
+            "unmixing": has.optional(has.instance(LabelUnmixing)),
         },
         is_part=True,
     ),
     LabelUnmixing: Kind(
-        {"calibration": instance(Calibration), "mixing": numbers("Q", "S")}, is_part=True
+        {"calibration": has.instance(Calibration), "mixing": has.numbers("Q", "S")}, is_part=True
     ),
     LabelledConfusion: Kind(
-        {"matrix": numbers("Q", "S"), "classes": labels("Q"), "labels": optional(labels("S"))}
+        {
+            "matrix": has.numbers("Q", "S"),
+            "classes": has.labels("Q"),
+            "labels": has.optional(has.labels("S")),
+        }
     ),
     UMAState: Kind(
         {
-            "weights": array("f", "Q", "D"),
-            "lag": optional(array("f", "Q", "D")),
-            **dict.fromkeys(("n_updates", "n_averaged"), count),
-            "records": array("f", "n", 6),
-            "stopped": text,
-            "means_at": optional(count),
-            "rng": optional(instance(np.random.RandomState)),
-            "vectors": optional(array("f", "n", "D")),
-            "ridge": optional(number),
-            "freedom": optional(number),
-            "matrix": optional(numbers("Q", "*")),
-            "moments": optional(instance(RunningMoments)),
+            "weights": has.array("f", "Q", "D"),
+            "lag": has.optional(has.array("f", "Q", "D")),
+            "n_updates n_averaged": has.count,
+            "records": has.array("f", "n", 6),
+            "stopped": has.text,
+            "means_at": has.optional(has.count),
+            "rng": has.optional(has.instance(np.random.RandomState)),
+            "vectors": has.optional(has.array("f", "n", "D")),
+            "ridge freedom": has.optional(has.number),
+            "matrix": has.optional(has.numbers("Q", "*")),
+            "moments": has.optional(has.instance(RunningMoments)),
         },
         is_part=True,
     ),
     RunningMoments: Kind(
         {
-            "intercept": plain,
-            "code_counts": array("f", "S"),
-            "code_squares": array("f", "S"),
-            "sums": array("f", "S", "D"),
-            "second": either(array("f", "D", "D"), array("f", "D")),
-            "density": number,
+            "intercept": has.plain,
+            "code_counts code_squares": has.array("f", "S"),
+            "sums": has.array("f", "S", "D"),
+            "second": has.either(has.array("f", "D", "D"), has.array("f", "D")),
+            "density": has.number,
         },
         is_part=True,
     ),
     LikelihoodState: Kind(
         {
-            "weights": array("f", "Q", "D"),
-            "matrix": numbers("Q", "S"),
-            "n_iter": count,
-            "objective": numbers("n"),
-            **dict.fromkeys(("exhausted", "interrupted", "noise_depends_on_rows"), flag),
-            "relabelled": numbers("m"),
-            "calibration": optional(numbers("*")),
-            "row_posterior": optional(numbers("rows", "Q")),
-            "posterior": optional(numbers("codes", "Q")),
+            "weights": has.array("f", "Q", "D"),
+            "matrix": has.numbers("Q", "S"),
+            "n_iter": has.count,
+            "objective": has.numbers("n"),
+            "exhausted interrupted noise_depends_on_rows": has.flag,
+            "relabelled": has.numbers("m"),
+            "calibration": has.optional(has.numbers("*")),
+            "row_posterior": has.optional(has.numbers("rows", "Q")),
+            "posterior": has.optional(has.numbers("codes", "Q")),
         },
         is_part=True,
         any_setting=True,
     ),
     OnlineState: Kind(
         {
-            "weights": array("f", "D", "Q"),
-            "lag": either(array("f", "D", "Q"), array("f", 0, "Q")),
-            **dict.fromkeys(("n_seen", "n_mistakes", "n_epochs"), count),
-            "interrupted": flag,
+            "weights": has.array("f", "D", "Q"),
+            "lag": has.either(has.array("f", "D", "Q"), has.array("f", 0, "Q")),
+            "n_seen n_mistakes n_epochs": has.count,
+            "interrupted": has.flag,
         },
         is_part=True,
     ),

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from numbers import Integral, Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -52,28 +53,33 @@ class Kind:
 
     Attributes
     ----------
-    fitted : a check for every attribute that is not a parameter of the constructor
-    settings : checks for parameters that are held to more than scikit-learn's own constraints
+    holds : a check for every fitted attribute, and for parameters that are held to more than
+        scikit-learn's own constraints; a key may name several, with spaces between
     agree : whether the attributes agree with each other
     is_part : the type is a part of another one, never a model or a setting by itself
     any_setting : other attributes may be there as well, with whatever a parameter could hold
     """
 
-    fitted: Mapping[str, Check] = field(default_factory=dict)
-    settings: Mapping[str, Check] = field(default_factory=dict)
+    holds: Mapping[str, Check] = field(default_factory=dict)
     agree: Callable[[Mapping[str, Any]], bool] | None = None
     is_part: bool = False
     any_setting: bool = False
 
+    @cached_property
+    def checks(self) -> dict[str, Check]:
+        """The check for each attribute by its name."""
+        listed = {**EVERYWHERE, **self.holds}
+        return {name: check for names, check in listed.items() for name in names.split()}
 
-def nothing(value: Any, held: Held) -> bool:
-    """Accept nothing but None."""
-    return value is None
+
+def instance(*types: type) -> Check:
+    """Accept an object of exactly these types."""
+    return lambda value, held: type(value) in types
 
 
-def flag(value: Any, held: Held) -> bool:
-    """Accept a Boolean."""
-    return isinstance(value, bool | np.bool_)
+nothing = instance(NoneType)
+flag = instance(bool, np.bool_)
+text = instance(str, np.str_)
 
 
 def number(value: Any, held: Held) -> bool:
@@ -89,11 +95,6 @@ def count(value: Any, held: Held) -> bool:
 def jobs(value: Any, held: Held) -> bool:
     """Accept a number of threads or processes."""
     return value is None or (isinstance(value, Integral) and abs(int(value)) <= MOST_JOBS)
-
-
-def text(value: Any, held: Held) -> bool:
-    """Accept text."""
-    return isinstance(value, str)
 
 
 def scalar_type(value: Any, held: Held) -> bool:
@@ -182,11 +183,6 @@ def matrix(*shape: str | int) -> Check:
     return check
 
 
-def instance(*types: type) -> Check:
-    """Accept an object of exactly these types."""
-    return lambda value, held: type(value) in types
-
-
 def plain(value: Any, held: Held) -> bool:
     """Accept numbers, text, arrays, and lists and dictionaries of them."""
     if value is None or isinstance(value, bool | int | float | str | np.number | np.bool_ | slice):
@@ -237,10 +233,16 @@ def full_name(one: Any) -> str:
     return f"{one.__module__}.{one.__qualname__}"
 
 
-_EVERYWHERE: dict[str, Check] = {
+EVERYWHERE: dict[str, Check] = {
     "_sklearn_version": text,
     "_sklearn_output_config": mapping(one_of("default", "pandas", "polars")),
+    "n_features_in_": size("d"),
+    "feature_names_in_": labels("d"),
+    "classes_": labels("Q"),
+    "n_jobs": jobs,
+    "dtype": scalar_type,
 }
+"""What these attributes hold, of whatever type."""
 
 
 def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset[str]) -> None:
@@ -277,9 +279,8 @@ def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset
 
 
 def _check_for(name: str, kind: Kind, made: type, settings: Mapping[str, Any]) -> Check:
-    listed = {**_EVERYWHERE, **kind.fitted, **kind.settings}.get(name)
-    if listed is not None:
-        return listed
+    if name in kind.checks:
+        return kind.checks[name]
     if name in settings or (kind.any_setting and not hasattr(made, name)):
         return setting
     return lambda value, held: False

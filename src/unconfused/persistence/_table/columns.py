@@ -22,30 +22,8 @@ from sklearn import (
 )
 
 from unconfused._columns.steps import Named
-from unconfused.persistence._table.checks import (
-    Check,
-    Kind,
-    count,
-    either,
-    flag,
-    indices,
-    instance,
-    jobs,
-    labels,
-    mapping,
-    matrix,
-    nothing,
-    number,
-    numbers,
-    one_of,
-    optional,
-    plain,
-    scalar_type,
-    setting,
-    several,
-    size,
-    text,
-)
+from unconfused.persistence._table import checks as has
+from unconfused.persistence._table.checks import Check, Kind
 
 WORD_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b")
 """Patterns whose time is proportional to the text; others could run forever."""
@@ -54,8 +32,6 @@ ENCODINGS = ("utf-8", "utf8", "ascii", "latin-1", "latin1", "cp1252", "utf-16")
 KERNELS = ("rbf", "cosine", "linear", "poly", "sigmoid")
 LONGEST_NGRAM = 20
 
-WIDTH: dict[str, Check] = {"n_features_in_": size("d"), "feature_names_in_": labels("d")}
-
 
 def named_steps(value: Any, held: Any) -> bool:
     """Accept the steps of a pipeline."""
@@ -63,18 +39,18 @@ def named_steps(value: Any, held: Any) -> bool:
         type(value) in (list, tuple)
         and len(value) > 0
         and all(type(one) in (list, tuple) and len(one) == 2 for one in value)
-        and all(isinstance(one[0], str) and setting(one[1], held) for one in value)
+        and all(isinstance(one[0], str) and has.setting(one[1], held) for one in value)
     )
 
 
 def column_steps(value: Any, held: Any) -> bool:
     """Accept the parts of a column transformer: name, step, columns."""
-    columns = either(plain, instance(compose.make_column_selector, Named))
+    columns = has.either(has.plain, has.instance(compose.make_column_selector, Named))
     return type(value) is list and all(
         type(one) is tuple
         and len(one) == 3
         and isinstance(one[0], str)
-        and setting(one[1], held)
+        and has.setting(one[1], held)
         and columns(one[2], held)
         for one in value
     )
@@ -133,147 +109,138 @@ def _inside(places: Any, width: int) -> bool:
     return len(places) == 0 or bool(places.min() >= 0 and places.max() < width)
 
 
-_LEVELS: dict[str, Check] = WIDTH | {
-    "categories_": several(labels("*"), "d"),
-    "_infrequent_enabled": flag,
-    "_infrequent_indices": several(optional(indices("*")), "d"),
-    "_default_to_infrequent_mappings": several(optional(indices("*")), "d"),
+_LEVELS: dict[str, Check] = {
+    "categories_": has.several(has.labels("*"), "d"),
+    "_infrequent_enabled": has.flag,
+    "_infrequent_indices _default_to_infrequent_mappings": has.several(
+        has.optional(has.indices("*")), "d"
+    ),
 }
 
-_COMPONENTS: dict[str, Check] = WIDTH | {
-    "components_": numbers("k", "d"),
-    "explained_variance_": numbers("k"),
-    "explained_variance_ratio_": numbers("k"),
-    "singular_values_": numbers("k"),
+_COMPONENTS: dict[str, Check] = {
+    "components_": has.numbers("k", "d"),
+    "explained_variance_ explained_variance_ratio_ singular_values_": has.numbers("k"),
 }
 
 _KERNEL: dict[str, Check] = {
-    "kernel": one_of(*KERNELS),
-    "kernel_params": nothing,
-    "n_jobs": jobs,
+    "kernel": has.one_of(*KERNELS),
+    "kernel_params": has.nothing,
 }
 
 COLUMNS: dict[type, Kind] = {
-    pipeline.Pipeline: Kind(settings={"steps": named_steps, "memory": nothing}),
+    pipeline.Pipeline: Kind({"steps": named_steps, "memory": has.nothing}),
     compose.ColumnTransformer: Kind(
-        WIDTH
-        | {
-            "transformers_": column_steps,
-            "_columns": several(plain),
-            "_remainder": setting,
-            "_transformer_to_input_indices": mapping(plain),
-            "_name_to_fitted_passthrough": mapping(setting),
-            "sparse_output_": flag,
-            "output_indices_": mapping(plain),
-            "_n_features": count,
-        },
-        {"transformers": column_steps, "n_jobs": jobs},
+        {
+            "transformers transformers_": column_steps,
+            "_columns": has.several(has.plain),
+            "_remainder": has.setting,
+            "_transformer_to_input_indices": has.mapping(has.plain),
+            "_name_to_fitted_passthrough": has.mapping(has.setting),
+            "sparse_output_": has.flag,
+            "output_indices_": has.mapping(has.plain),
+            "_n_features": has.count,
+        }
     ),
     compose.make_column_selector: Kind(
-        {"pattern": nothing, "dtype_include": plain, "dtype_exclude": plain}, is_part=True
+        {"pattern": has.nothing, "dtype_include dtype_exclude": has.plain}, is_part=True
     ),
     impute.SimpleImputer: Kind(
-        WIDTH
-        | {
-            "statistics_": labels("d"),
-            "indicator_": nothing,
-            "_fit_dtype": scalar_type,
-            "_fill_dtype": scalar_type,
+        {
+            "statistics_": has.labels("d"),
+            "indicator_": has.nothing,
+            "_fit_dtype _fill_dtype": has.scalar_type,
         }
     ),
     preprocessing.StandardScaler: Kind(
-        WIDTH
-        | {"n_samples_seen_": either(number, numbers("d"))}
-        | dict.fromkeys(("mean_", "var_", "scale_"), optional(numbers("d")))
+        {
+            "n_samples_seen_": has.either(has.number, has.numbers("d")),
+            "mean_ var_ scale_": has.optional(has.numbers("d")),
+        }
     ),
     preprocessing.MaxAbsScaler: Kind(
-        WIDTH | {"n_samples_seen_": number, "max_abs_": numbers("d"), "scale_": numbers("d")}
+        {"n_samples_seen_": has.number, "max_abs_ scale_": has.numbers("d")}
     ),
     preprocessing.MinMaxScaler: Kind(
-        WIDTH
-        | {"n_samples_seen_": number}
-        | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), numbers("d"))
+        {
+            "n_samples_seen_": has.number,
+            "min_ scale_ data_min_ data_max_ data_range_": has.numbers("d"),
+        }
     ),
-    preprocessing.Normalizer: Kind(WIDTH),
+    preprocessing.Normalizer: Kind(),
     preprocessing.FunctionTransformer: Kind(
-        WIDTH,
-        dict.fromkeys(("func", "inverse_func", "kw_args", "inv_kw_args"), nothing)
-        | {"feature_names_out": one_of(None, "one-to-one")},
+        {
+            "func inverse_func kw_args inv_kw_args": has.nothing,
+            "feature_names_out": has.one_of(None, "one-to-one"),
+        }
     ),
     preprocessing.OneHotEncoder: Kind(
         _LEVELS
-        | {"_n_features_outs": several(count, "d")}
-        | {"_drop_idx_after_grouping": nothing, "drop_idx_": nothing},
-        {"drop": nothing, "dtype": scalar_type, "feature_name_combiner": one_of("concat")},
+        | {
+            "_n_features_outs": has.several(has.count, "d"),
+            "drop drop_idx_ _drop_idx_after_grouping": has.nothing,
+            "feature_name_combiner": has.one_of("concat"),
+        },
         _levels_agree,
     ),
     preprocessing.OrdinalEncoder: Kind(
-        _LEVELS | {"_missing_indices": mapping(count)},
-        {"dtype": scalar_type},
-        _levels_agree,
+        _LEVELS | {"_missing_indices": has.mapping(has.count)}, _levels_agree
     ),
-    preprocessing.LabelEncoder: Kind({"classes_": labels("Q")}),
-    preprocessing.LabelBinarizer: Kind(
-        {"classes_": labels("Q"), "y_type_": text, "sparse_input_": flag}
-    ),
+    preprocessing.LabelEncoder: Kind(),
+    preprocessing.LabelBinarizer: Kind({"y_type_": has.text, "sparse_input_": has.flag}),
     preprocessing.KernelCenterer: Kind(
-        WIDTH | {"K_fit_rows_": numbers("n"), "K_fit_all_": number}, is_part=True
+        {"K_fit_rows_": has.numbers("n"), "K_fit_all_": has.number}, is_part=True
     ),
     decomposition.PCA: Kind(
         _COMPONENTS
-        | {"mean_": numbers("d"), "noise_variance_": number, "n_components_": size("k")}
-        | {"n_samples_": count, "_fit_svd_solver": text}
+        | {
+            "mean_": has.numbers("d"),
+            "noise_variance_": has.number,
+            "n_components_": has.size("k"),
+            "n_samples_": has.count,
+            "_fit_svd_solver": has.text,
+        }
     ),
     decomposition.TruncatedSVD: Kind(_COMPONENTS),
     decomposition.KernelPCA: Kind(
-        WIDTH
+        _KERNEL
         | {
-            "_centerer": instance(preprocessing.KernelCenterer),
-            "eigenvalues_": numbers("k"),
-            "eigenvectors_": numbers("n", "k"),
-            "X_fit_": matrix("n", "d"),
-            "gamma_": number,
-        },
-        _KERNEL,
+            "_centerer": has.instance(preprocessing.KernelCenterer),
+            "eigenvalues_": has.numbers("k"),
+            "eigenvectors_": has.numbers("n", "k"),
+            "X_fit_": has.matrix("n", "d"),
+            "gamma_": has.number,
+        }
     ),
     kernel_approximation.Nystroem: Kind(
-        WIDTH
+        _KERNEL
         | {
-            "components_": matrix("k", "d"),
-            "component_indices_": indices("k"),
-            "normalization_": numbers("k", "k"),
-            "_n_features_out": count,
-        },
-        _KERNEL,
+            "components_": has.matrix("k", "d"),
+            "component_indices_": has.indices("k"),
+            "normalization_": has.numbers("k", "k"),
+            "_n_features_out": has.count,
+        }
     ),
-}
-
-_WORD_SETTINGS: dict[str, Check] = {
-    "input": one_of("content"),
-    "encoding": one_of(*ENCODINGS),
-    "preprocessor": nothing,
-    "tokenizer": nothing,
-    "analyzer": one_of("word", "char", "char_wb"),
-    "token_pattern": one_of(None, *WORD_PATTERNS),
-    "stop_words": either(one_of(None, "english"), several(text)),
-    "ngram_range": ngram_range,
-    "vocabulary": plain,
-    "dtype": scalar_type,
 }
 
 _WORDS: dict[str, Check] = {
+    "input": has.one_of("content"),
+    "encoding": has.one_of(*ENCODINGS),
+    "preprocessor tokenizer": has.nothing,
+    "analyzer": has.one_of("word", "char", "char_wb"),
+    "token_pattern": has.one_of(None, *WORD_PATTERNS),
+    "stop_words": has.either(has.one_of(None, "english"), has.several(has.text)),
+    "ngram_range": ngram_range,
+    "vocabulary": has.plain,
     "vocabulary_": vocabulary,
-    "fixed_vocabulary_": flag,
-    "_stop_words_id": number,
-    "stop_words_": plain,
+    "fixed_vocabulary_": has.flag,
+    "_stop_words_id": has.number,
+    "stop_words_": has.plain,
 }
 
 TEXT: dict[type, Kind] = {
-    feature_extraction.text.CountVectorizer: Kind(_WORDS, _WORD_SETTINGS),
+    feature_extraction.text.CountVectorizer: Kind(_WORDS),
     feature_extraction.text.TfidfVectorizer: Kind(
-        _WORDS | {"_tfidf": instance(feature_extraction.text.TfidfTransformer)},
-        _WORD_SETTINGS,
-        _words_agree,
+        _WORDS | {"_tfidf": has.instance(feature_extraction.text.TfidfTransformer)}, _words_agree
     ),
-    feature_extraction.text.TfidfTransformer: Kind(WIDTH | {"idf_": numbers("d")}),
+    feature_extraction.text.TfidfTransformer: Kind({"idf_": has.numbers("d")}),
 }

@@ -28,30 +28,9 @@ from sklearn.linear_model._sgd_fast import (
 )
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
-from unconfused.persistence._table.checks import (
-    Check,
-    Held,
-    Kind,
-    array,
-    count,
-    either,
-    flag,
-    indices,
-    instance,
-    jobs,
-    labels,
-    matrix,
-    nothing,
-    number,
-    numbers,
-    one_of,
-    optional,
-    plain,
-    several,
-    size,
-    text,
-)
-from unconfused.persistence._table.columns import KERNELS, WIDTH
+from unconfused.persistence._table import checks as has
+from unconfused.persistence._table.checks import Check, Held, Kind
+from unconfused.persistence._table.columns import KERNELS
 from unconfused.persistence.errors import ModelFileError
 
 LEAF = -1
@@ -215,136 +194,130 @@ def _machine_agrees(held: Mapping[str, Any]) -> bool:
     )
 
 
-_LINEAR: dict[str, Check] = WIDTH | {
-    "classes_": labels("Q"),
-    "coef_": matrix("R", "d"),
-    "intercept_": either(number, numbers("R")),
-    "n_iter_": either(count, indices("iterations")),
+_LINEAR: dict[str, Check] = {
+    "coef_": has.matrix("R", "d"),
+    "intercept_": has.either(has.number, has.numbers("R")),
+    "n_iter_": has.either(has.count, has.indices("iterations")),
 }
 
 _DESCENT: dict[str, Check] = _LINEAR | {
-    "t_": number,
-    "_expanded_class_weight": numbers("Q"),
-    **dict.fromkeys(
-        ("_standard_coef", "_average_coef"), optional(either(numbers("R", "d"), numbers("d")))
+    "t_": has.number,
+    "_expanded_class_weight": has.numbers("Q"),
+    "_standard_coef _average_coef": has.optional(
+        has.either(has.numbers("R", "d"), has.numbers("d"))
     ),
-    **dict.fromkeys(("_standard_intercept", "_average_intercept"), optional(numbers("R"))),
-    "_loss_function_": instance(*LOSSES),
+    "_standard_intercept _average_intercept": has.optional(has.numbers("R")),
+    "_loss_function_": has.instance(*LOSSES),
 }
 
 LINEAR: dict[type, Kind] = {
-    linear_model.LogisticRegression: Kind(_LINEAR, {"n_jobs": jobs}),
+    linear_model.LogisticRegression: Kind(_LINEAR),
     linear_model.RidgeClassifier: Kind(
         _LINEAR
         | {
-            "coef_": either(numbers("R", "d"), numbers("d")),
-            "n_iter_": plain,
-            "solver_": text,
-            "_label_binarizer": instance(preprocessing.LabelBinarizer),
+            "coef_": has.either(has.numbers("R", "d"), has.numbers("d")),
+            "n_iter_": has.plain,
+            "solver_": has.text,
+            "_label_binarizer": has.instance(preprocessing.LabelBinarizer),
         }
     ),
-    linear_model.SGDClassifier: Kind(_DESCENT, {"n_jobs": jobs}),
+    linear_model.SGDClassifier: Kind(_DESCENT),
     linear_model.Perceptron: Kind(
         _DESCENT
-        | {"loss": one_of("perceptron"), "learning_rate": text}
-        | {"epsilon": number, "power_t": number, "average": one_of(False)},
-        {"n_jobs": jobs},
+        | {
+            "loss": has.one_of("perceptron"),
+            "learning_rate": has.text,
+            "epsilon power_t": has.number,
+            "average": has.one_of(False),
+        }
     ),
     svm.LinearSVC: Kind(_LINEAR),
     svm.SVC: Kind(
-        WIDTH
-        | {
-            "classes_": labels("Q"),
-            "support_": array("i", "n"),
-            "support_vectors_": matrix("n", "d"),
-            "_n_support": array("i", "Q"),
-            "class_weight_": numbers("Q"),
-            "shape_fit_": several(count),
-            "fit_status_": count,
-        }
-        | dict.fromkeys(("dual_coef_", "_dual_coef_"), matrix("others", "n"))
-        | dict.fromkeys(("intercept_", "_intercept_"), array("f", "pairs"))
-        | dict.fromkeys(("_probA", "_probB"), array("f", "probabilities"))
-        | dict.fromkeys(("n_iter_", "_num_iter"), indices("iterations"))
-        | dict.fromkeys(("_gamma", "nu", "epsilon"), number)
-        | dict.fromkeys(("_effective_probability", "_sparse"), flag),
-        {"kernel": one_of(*(name for name in KERNELS if name != "cosine"))},
+        {
+            "support_": has.array("i", "n"),
+            "support_vectors_": has.matrix("n", "d"),
+            "_n_support": has.array("i", "Q"),
+            "class_weight_": has.numbers("Q"),
+            "shape_fit_": has.several(has.count),
+            "fit_status_": has.count,
+            "dual_coef_ _dual_coef_": has.matrix("others", "n"),
+            "intercept_ _intercept_": has.array("f", "pairs"),
+            "_probA _probB": has.array("f", "probabilities"),
+            "n_iter_ _num_iter": has.indices("iterations"),
+            "_gamma nu epsilon": has.number,
+            "_effective_probability _sparse": has.flag,
+            "kernel": has.one_of(*(name for name in KERNELS if name != "cosine")),
+        },
         _machine_agrees,
     ),
 }
 
 _ONE_TREE = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
 
-_GROWN: dict[str, Check] = WIDTH | {
-    "classes_": labels("Q"),
-    "n_classes_": size("Q"),
-    "n_outputs_": one_of(1),
+_GROWN: dict[str, Check] = {
+    "n_classes_": has.size("Q"),
+    "n_outputs_": has.one_of(1),
 }
 
 _FOREST = Kind(
     _GROWN
     | {
-        "estimator": instance(*_ONE_TREE),
-        "estimator_": instance(*_ONE_TREE),
-        "estimators_": several(instance(*_ONE_TREE)),
-        "estimator_params": several(text),
-        "_n_samples": count,
-        "_n_samples_bootstrap": optional(count),
-        "_sample_weight": optional(numbers("rows")),
-        "oob_score_": number,
-        "oob_decision_function_": numbers("rows", "Q"),
+        "estimator estimator_": has.instance(*_ONE_TREE),
+        "estimators_": has.several(has.instance(*_ONE_TREE)),
+        "estimator_params": has.several(has.text),
+        "_n_samples": has.count,
+        "_n_samples_bootstrap": has.optional(has.count),
+        "_sample_weight": has.optional(has.numbers("rows")),
+        "oob_score_": has.number,
+        "oob_decision_function_": has.numbers("rows", "Q"),
     },
-    {"n_jobs": jobs},
     forest_agrees,
 )
 
 TREES: dict[type, Kind] = {
     **dict.fromkeys(
-        _ONE_TREE, Kind(_GROWN | {"max_features_": count, "tree_": instance(Tree)}, {}, tree_agrees)
+        _ONE_TREE,
+        Kind(_GROWN | {"max_features_": has.count, "tree_": has.instance(Tree)}, tree_agrees),
     ),
     ensemble.RandomForestClassifier: _FOREST,
     ensemble.ExtraTreesClassifier: _FOREST,
     ensemble.HistGradientBoostingClassifier: Kind(
-        WIDTH
-        | {
-            "classes_": labels("Q"),
-            "_label_encoder": instance(preprocessing.LabelEncoder),
-            "n_trees_per_iteration_": count,
-            "_n_features": size("d"),
-            "_random_seed": number,
-            "_feature_subsample_rng": instance(np.random.Generator),
-            "_loss": instance(HalfBinomialLoss, HalfMultinomialLoss),
-            "_bin_mapper": instance(_BinMapper),
-            "_baseline_prediction": array("f", 1, "K"),
-            "_predictors": several(several(instance(TreePredictor))),
-            "train_score_": numbers("scores"),
-            "validation_score_": numbers("checks"),
-        }
-        | dict.fromkeys(
-            ("is_categorical_", "_is_categorical_remapped", "_preprocessor", "_scorer"), nothing
-        )
-        | dict.fromkeys(("do_early_stopping_", "_use_validation_data", "_fitted_with_sw"), flag),
-        {"scoring": optional(text)},
+        {
+            "_label_encoder": has.instance(preprocessing.LabelEncoder),
+            "n_trees_per_iteration_": has.count,
+            "_n_features": has.size("d"),
+            "_random_seed": has.number,
+            "_feature_subsample_rng": has.instance(np.random.Generator),
+            "_loss": has.instance(HalfBinomialLoss, HalfMultinomialLoss),
+            "_bin_mapper": has.instance(_BinMapper),
+            "_baseline_prediction": has.array("f", 1, "K"),
+            "_predictors": has.several(has.several(has.instance(TreePredictor))),
+            "train_score_": has.numbers("scores"),
+            "validation_score_": has.numbers("checks"),
+            "is_categorical_ _is_categorical_remapped _preprocessor _scorer": has.nothing,
+            "do_early_stopping_ _use_validation_data _fitted_with_sw": has.flag,
+            "scoring": has.optional(has.text),
+        },
         boosting_agrees,
     ),
     TreePredictor: Kind(
         {
             "nodes": boosted_nodes,
-            "binned_left_cat_bitsets": array("u", 0, 8),
-            "raw_left_cat_bitsets": array("u", 0, 8),
+            "binned_left_cat_bitsets raw_left_cat_bitsets": has.array("u", 0, 8),
         },
         is_part=True,
     ),
     _BinMapper: Kind(
         {
             "is_categorical_": lambda value, held: (
-                array("biu", "d")(value, held) and not value.any()
+                has.array("biu", "d")(value, held) and not value.any()
             ),
-            "missing_values_bin_idx_": count,
-            "bin_thresholds_": several(numbers("*"), "d"),
-            "n_bins_non_missing_": indices("d"),
+            "missing_values_bin_idx_": has.count,
+            "bin_thresholds_": has.several(has.numbers("*"), "d"),
+            "n_bins_non_missing_": has.indices("d"),
+            "is_categorical known_categories": has.nothing,
+            "n_threads": has.jobs,
         },
-        {"is_categorical": nothing, "known_categories": nothing, "n_threads": jobs},
         is_part=True,
     ),
 }
