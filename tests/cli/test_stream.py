@@ -224,7 +224,7 @@ def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
 def test_large_files_are_streamed_unasked(tmp_path, monkeypatch):
     data = write_table(pets(), tmp_path / "pets.csv")
     seen = []
-    monkeypatch.setattr(file_stream.Stream, "open", lambda self: seen.append(self) or 1 / 0)
+    monkeypatch.setattr(file_stream, "open_stream", lambda one: seen.append(one) or 1 / 0)
     monkeypatch.setattr(file_source, "STREAM_ABOVE", 100)
     succeed("fit", data, "--label", "kind", *SETTINGS, "--no-stream", "-o", tmp_path / "a.skops")
     assert not seen

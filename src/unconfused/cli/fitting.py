@@ -35,7 +35,7 @@ from unconfused.persistence.onnx import export_obstacle
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
-    from unconfused._report.tables import RowContents
+    from unconfused._report.tables import RowContents, RowListing
     from unconfused.cli.input.source import TaskSource
 
 BELIEVED = (
@@ -123,35 +123,38 @@ class FittedTask:
 
     def write_report(self, path: Path, force: bool) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""
-        from unconfused._report.gather import gather
         from unconfused._report.html.page import write_page
         from unconfused._report.tables import RowListing
 
-        task, sample, identity = self.task, self.sample, self.known.identity
-        rows = np.arange(len(task.place)) if sample is None else sample.rows
-        table = task.table if sample is None else sample.table
+        n_rows, sample, identity = len(self.task.place), self.sample, self.known.identity
+        rows = np.arange(n_rows) if sample is None else sample.rows
+        table = self.task.table if sample is None else sample.table
         title, text = None, self._text_column()
-        if len(rows) < len(task.place):
-            total = f"{len(rows):,} of {len(task.place):,} rows, drawn at random"
-            title = f"Are these labels right? ({total})"
+        if len(rows) < n_rows:
+            title = f"Are these labels right? ({len(rows):,} of {n_rows:,} rows, drawn at random)"
         listing = RowListing(
             names=table[identity] if identity else None,
-            numbers=task.place[rows],
+            numbers=self.task.place[rows],
             texts=table[text[0]].fillna("").astype(str).to_numpy() if text else None,
-            contents=self._contents(task.place[rows]),
+            contents=self._contents(self.task.place[rows]),
         )
-        page = gather(
-            self.model,
-            self.plan.rows if sample is None else self.plan.rows[rows],
-            task.y.take_items(rows) if task.kind == "votes" else task.y[rows],
-            y_true=None if task.y_true is None else task.y_true[rows],
-            listing=listing,
-            title=title,
-            random_state=self.seed,
-            accuracy=self.accuracy,
-            source=self.confusion,
-        )
+        page = self._gather(listing, None if sample is None else rows, title=title)
         write_page(page, path, force=force)
+
+    def _gather(self, listing: RowListing, rows: Any = None, **options: Any) -> ReportData:
+        """Compute a report on all rows, or some."""
+        from unconfused._report.gather import gather
+
+        X, y, y_true = self.plan.rows, self.task.y, self.task.y_true
+        if rows is not None:
+            X, y_true = X[rows], None if y_true is None else y_true[rows]
+            y = y.take_items(rows) if self.task.kind == "votes" else y[rows]
+        found: dict[str, Any] = {
+            "accuracy": self.accuracy,
+            "source": self.confusion,
+            "random_state": self.seed,
+        }
+        return gather(self.model, X, y, y_true=y_true, listing=listing, **found, **options)
 
     def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
         """Return access to the rows at these places of the file; None if it has none by number."""
@@ -250,34 +253,21 @@ class FittedTask:
 
         With `details` they have their names and columns, of which those `kept` are shown.
         """
-        from unconfused._report.gather import gather
         from unconfused._report.tables import RowListing
 
-        task, identity, contents = self.task, self.known.identity, None
-        named = None
-        most = len(task.place) if self.sample is None else min(len(task.place), MOST_STREAMED)
+        place, identity = self.task.place, self.known.identity
+        names = contents = None
+        most = len(place) if self.sample is None else min(len(place), MOST_STREAMED)
         with warnings_as_notes(self._caught):
             self.source.stage("Computing out-of-fold predictions")
             if details:
-                if identity and self.sample is None:
-                    named = task.table[identity]
-                elif identity:
-                    rows = self.source.parts().rows(task.place.tolist(), [identity], [identity])
-                    named = rows[identity].tolist()
-                contents = self._contents(task.place, kept or None)
-            page = gather(
-                self.model,
-                self.plan.rows,
-                task.y,
-                y_true=task.y_true,
-                listing=RowListing(
-                    most if top is None else top, named, contents=contents, numbers=task.place
-                ),
-                sensitivity=False,
-                random_state=self.seed,
-                accuracy=self.accuracy,
-                source=self.confusion,
+                contents = self._contents(place, kept or None)
+                if identity:
+                    names = self._columns_at(place, [identity])[identity].tolist()
+            listing = RowListing(
+                most if top is None else top, names, contents=contents, numbers=place
             )
+            page = self._gather(listing, sensitivity=False)
         self.notes = self._notes(page.notes)
         if top is None and most < page.n_ranked:
             self.notes.append(
@@ -299,13 +289,17 @@ class FittedTask:
         frame: dict[str, Any] = {row: places}
         copied = [*([identity] if identity is not None else []), *kept]
         if copied:
-            if self.sample is None:
-                some = self.task.table.iloc[np.searchsorted(self.task.place, places)]
-            else:
-                some = self.source.parts().rows(places, [copied[0]])
-            require_columns(some, copied)
+            some = self._columns_at(places, copied)
             frame |= {name: some[name].to_numpy() for name in copied}
         frame[label] = classes[[one.label for one in page.rows]]
         frame[suggested] = classes[[one.suggested for one in page.rows]]
         frame[wrong] = [one.wrong for one in page.rows]
         return pd.DataFrame(frame)
+
+    def _columns_at(self, places: Any, names: list[str]) -> Any:
+        """Return columns of the rows with these numbers in the file."""
+        if self.sample is not None:
+            return self.source.parts().rows(list(places), [self.known.identity or ""], names)
+        some = self.task.table.iloc[np.searchsorted(self.task.place, places)]
+        require_columns(some, names)
+        return some

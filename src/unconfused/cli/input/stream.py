@@ -80,7 +80,7 @@ class Parts:
             here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
             if len(here):
                 # A line of JSON may lack a name that others have.
-                some = part if columns is None else part.reindex(columns=columns)
+                some = part if columns is None else part[part.columns.intersection(columns)]
                 found.append(some.loc[here].astype(object))
         return pd.concat(found).loc[list(rows)]
 
