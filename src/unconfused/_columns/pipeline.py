@@ -44,25 +44,10 @@ def build_pipeline(
     TF-IDF. Columns that cannot help (constant, empty, identifiers, what rises with every row) are
     left out, and the plan says so.
 
-    Parameters
-    ----------
-    frame : pandas DataFrame with the training rows
-    learner : the classifier at the end, not fitted
-    label : the column to predict, if it is one of the frame
-    text : columns of free text
-    categories : columns of numbers that are codes
-    numbers : columns of numbers or dates to use even if they look like identifiers
-    leave_out : columns not to be used: the truth, weights, names of annotators
-    for_trees : leave numbers as they are, gaps included, and give every category a number
-
-    Returns
-    -------
-    The pipeline, not fitted, whose first step ``"columns"`` is a ColumnTransformer, and the plan.
-    Frames must go through `prepare_frame` on their way to it.
-
-    Raises
-    ------
-    ColumnError : if a column is not there, or none is left to learn from
+    Rows must go through `prepare_frame` on their way to it; its first step is "columns". Columns of
+    codes are named as `categories`; `numbers` are used even if they look like identifiers;
+    `leave_out` and the `label` are not used. `for_trees`, numbers stay as they are, gaps included,
+    and every category gets a number.
 
     Examples
     --------

@@ -21,26 +21,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def check_columns(model: Any, frame: Any) -> list[str]:
-    """Raise if a frame lacks a column that a model needs; return those it does not need.
-
-    Parameters
-    ----------
-    model : a pipeline by `build_pipeline`, or any fitted model
-    frame : pandas DataFrame
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from unconfused import UMAClassifier
-    >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "kind": ["cat", "dog"] * 18})
-    >>> model = UMAClassifier().fit(frame[["size"]], frame["kind"])
-    >>> check_columns(model, frame)
-    ['kind']
-    >>> check_columns(model, frame.rename(columns={"size": "sise"}))
-    Traceback (most recent call last):
-        ...
-    unconfused._columns.kinds.ColumnError: There is no column 'size'. Did you mean 'sise'? ...
-    """
+    """Raise if a frame lacks a column that a model needs; return those it does not need."""
     needed = _needed(model)
     if needed is None:
         width = getattr(model, "n_features_in_", frame.shape[1])
@@ -58,18 +39,8 @@ def check_columns(model: Any, frame: Any) -> list[str]:
 def prepare_frame(model: Any, frame: Any) -> Any:
     """Return the columns a model needs, in its order and with the types it was fitted with.
 
-    Parameters
-    ----------
-    model : a pipeline by `build_pipeline`, fitted or not, or any fitted model
-    frame : pandas DataFrame; other columns fall away
-
-    Raises
-    ------
-    ColumnError : if a column is missing, or holds what cannot be turned into the type needed
-
-    Examples
-    --------
-    See `build_pipeline`.
+    The model may be any that is fitted, or a pipeline by `build_pipeline`. Cells that cannot be
+    turned into the type needed are refused.
     """
     import pandas as pd
 
@@ -179,17 +150,9 @@ TOO_LARGE = 1e100
 
 
 def finite_scores(model: Any, rows: Any, method: str) -> FloatArray:
-    """Return the probabilities or scores of rows.
+    """Return the probabilities or scores of rows of a frame or matrix.
 
-    Parameters
-    ----------
-    model : fitted
-    rows : a frame, whose index numbers the rows, or a matrix
-    method : predict_proba or decision_function
-
-    Raises
-    ------
-    ValueError : if a score is not finite; the message names the row and the cell to look at
+    If one is not finite, the error names the row and the cell to look at.
     """
     frame = hasattr(rows, "select_dtypes")
     numbers = rows.select_dtypes("number") if frame else rows

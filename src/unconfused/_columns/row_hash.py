@@ -26,12 +26,8 @@ def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
     """Return a hash of each row's content.
 
     The same row has the same hash whatever file format it was read from: 1, 1.0 and "1" are one
-    value, and the order of columns does not matter.
-
-    Parameters
-    ----------
-    rows : frame, array, sparse matrix or list of texts
-    leave_out : columns of a frame that are not hashed, such as the labels
+    value, and the order of columns does not matter. Columns of a frame to `leave_out`, such as the
+    labels, are not hashed.
 
     Examples
     --------
@@ -53,13 +49,7 @@ def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
 
 
 def beginning_hash(rows: Any, labelled: Any) -> str:
-    """Return a hash of the first labelled rows, by which a file of rows is recognised.
-
-    Parameters
-    ----------
-    rows : frame, array or sparse matrix
-    labelled : (n,) mask of the rows that have a label
-    """
+    """Return a hash of the first of the rows that are `labelled`, by which a file is recognised."""
     first = np.flatnonzero(labelled)[:BEGINNING]
     some = rows.iloc[first] if hasattr(rows, "iloc") else rows[first]
     return _digest("".join(row_hashes(some)).encode())

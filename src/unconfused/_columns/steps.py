@@ -73,10 +73,6 @@ class Named:
     every fit: with 100,000 columns that takes minutes, and a saved model describes each name by
     itself.
 
-    Parameters
-    ----------
-    names : of the columns
-
     Examples
     --------
     >>> import pandas as pd

@@ -13,11 +13,7 @@ from unconfused._typing import FloatArray
 
 
 class NumberStore:
-    """Columns larger than memory, each of which fits.
-
-    Parameters
-    ----------
-    file : open for reading and writing bytes, empty
+    """Columns larger than memory, each of which fits, in an open file.
 
     Examples
     --------
@@ -57,11 +53,7 @@ class NumberStore:
 
 
 class WordCounts:
-    """How often words occur, and in how many texts, for TF-IDF.
-
-    Parameters
-    ----------
-    most : how many words to keep, the most frequent
+    """How often words occur, and in how many texts, for TF-IDF; the `most` frequent are kept.
 
     Examples
     --------

@@ -29,15 +29,9 @@ from unconfused._typing import FloatArray
 class ColumnsInBlocks:
     """Fit the column transformer of `build_pipeline` on a frame that comes block by block.
 
-    At any time, one block, one column, and the levels and words of all columns are in memory. The
-    result is that of the whole frame, medians included; sums differ in rounding.
-
-    Parameters
-    ----------
-    names : an empty frame with all columns
-    file : open for reading and writing bytes, empty: numbers are kept there meanwhile
-    reserved, text, categories, numbers : names of columns, as for `build_pipeline`. Text that is
-        not named is recognised by the first block
+    At any time, one block, one column, and the levels and words of all columns are in memory;
+    numbers are kept in an open file meanwhile. The result is that of the whole frame, medians
+    included; sums differ in rounding. Text that is not named is recognised by the first block.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from unconfused._atomic import refuse_target, whole_file
+from unconfused._atomic import refuse_folder, refuse_target, whole_file
 from unconfused._files.errors import DataFileError, in_words, writing
 from unconfused._files.formats import NAMES, PACKED, find_format
 from unconfused._files.types import escape_frame
@@ -86,6 +86,7 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
         import_extra("pyarrow", "files", f"Writing {NAMES[found]}")
     with writing(target):
         refuse_target(target, force=force)
+        refuse_folder(target)
     return target
 
 

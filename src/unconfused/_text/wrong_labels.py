@@ -88,13 +88,9 @@ class WrongLabels:
 
 
 def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:
-    """Summarise a table of counts, true classes by labels.
+    """Summarise a table of true classes by labels, (Q, S): counted, or expected.
 
-    Parameters
-    ----------
-    table : (Q, S) rows by true class and label: counted, or expected. Labels beyond the Q classes,
-        such as "unsure", are not wrong
-    basis : where it comes from
+    Labels beyond the Q classes, such as "unsure", are not wrong.
 
     Examples
     --------
@@ -128,11 +124,8 @@ def joint_table(
 ) -> FloatArray:
     """Return the share of each true class and label, or as many rows as the counts are worth.
 
-    Parameters
-    ----------
-    matrix, prior : C and the share of each true class
-    counts : what C was counted on, if the rows were drawn by their label and not at random: their
-        shares are not those of the labels, and they are worth fewer rows, or more
+    `counts` are what C was counted on, if the rows were drawn by their label and not at random:
+    their shares are not those of the labels, and they are worth fewer rows, or more.
     """
     joint = np.asarray(prior)[:, np.newaxis] * matrix
     joint = joint / joint.sum()

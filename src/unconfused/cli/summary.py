@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -232,7 +234,6 @@ WIDEST = 9
 MOST_CLASSES = 20
 """Lines of the table by class, least accurate first."""
 
-
 LONGEST_ROW_NAME = 20
 """Characters of a name before its row of the matrix."""
 
@@ -240,23 +241,18 @@ NUMBERS_WIDTH = 58
 """What a line of the table by class takes without its two names."""
 
 
-def confusion_table(found: ConfusionEstimate, level: float, width: int) -> Table:
+def confusion_table(found: ConfusionEstimate, level: float, out: Console) -> Table:
     """Return the matrix if it is not wider than the terminal, else one line per class."""
-    if _matrix_width(found) <= width:
-        return _matrix_table(found, level)
-    return _class_table(found, level, width)
+    if len(found.classes) <= MOST_CLASSES:
+        table = _matrix_table(found, level)
+        if Measurement.get(out, out.options, table).maximum <= out.width:
+            return table
+    return _class_table(found, level, out.width)
 
 
 def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
     """Return the classes as text that is safe to print, shortened but different."""
-    names = [printable(str(one)) for one in found.classes.tolist()]
-    return short_names(names, longest)
-
-
-def _matrix_width(found: ConfusionEstimate) -> int:
-    """Return the width of the full matrix in characters."""
-    first = max(len("true"), *(len(name) for name in _names_of(found, LONGEST_ROW_NAME)))
-    return first + 4 + sum(max(WIDEST, len(name)) + 3 for name in _names_of(found, WIDEST))
+    return short_names([printable(str(one)) for one in found.classes.tolist()], longest)
 
 
 def _matrix_table(found: ConfusionEstimate, level: float) -> Table:

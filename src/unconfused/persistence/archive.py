@@ -35,10 +35,7 @@ ENCRYPTED = 0x1
 class Archive:
     """A zip file in memory, whose members cannot be larger than it declares.
 
-    Parameters
-    ----------
-    content : the file
-    budget : bytes that all members may take together
+    Together they may take `budget` bytes.
     """
 
     def __init__(self, content: bytes, budget: int) -> None:

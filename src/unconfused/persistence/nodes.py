@@ -127,15 +127,10 @@ def parse_schema(archive: Archive, file_size: int) -> Node:
 
 
 class Reader:
-    """Builds what nodes stand for.
+    """Builds what the nodes of a file's `schema` stand for.
 
-    Parameters
-    ----------
-    archive : the file
-    budget : bytes that sparse matrices may take
-    types : the types that are built, with what each may hold
-    allow : full names of types and functions that are built although they are not known
-    schema : the description the nodes are from
+    Sparse matrices may take `budget` bytes. Types and functions that `allow` names in full are
+    built although `types` does not list them.
     """
 
     def __init__(

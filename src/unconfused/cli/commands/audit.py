@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unconfused._atomic import refuse_folder
 from unconfused._text.printable import printable
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
@@ -118,7 +117,6 @@ def audit(
     if report is not None:
         check_target(report, [".html", ".htm"], force=force)
     check_table_target(output, force=force)
-    refuse_folder(output)
     if probabilities is not None:
         from unconfused.cli.commands.audit_probabilities import rank_rows, tell_ranked
 

@@ -87,10 +87,14 @@ def corrupt(
     if not nameless and label is None:
         raise typer.BadParameter("Which column holds the true labels? Name it with --label.")
     from unconfused._columns.kinds import require as require_columns
+    from unconfused._files.sparse import write_rows
     from unconfused._files.types import clean_name
     from unconfused._files.write import check_table_target, write_table
+    from unconfused.cli.input.task import narrow
 
-    (refuse_target if nameless else check_table_target)(output, force=force)
+    if not nameless:
+        check_table_target(output, force=force)
+    refuse_target(output, force=force)
     refuse_folder(output)
     # All as it is written: what is not noise must come out as it went in.
     table = rows = reading.table(data, [label] if label else [])
@@ -109,19 +113,28 @@ def corrupt(
         raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
     rates = (symmetric, pairwise)
     noisy, wrong = _add_noise(table, label, names, rates, confusion, reveal, missing, seed)
-    if not nameless:
+    if nameless:
+        rows = replace(rows, y=narrow(noisy.pop(base).to_numpy()))
+        write_rows(rows, output, force=force)
+    else:
         write_table(noisy, output, force=force)
-        _tell(noisy, label, names, wrong, reveal, output, as_json)
-        return
-    from unconfused._files.sparse import write_rows
-    from unconfused.cli.input.task import narrow
-
-    write_rows(replace(rows, y=narrow(noisy[base].to_numpy())), output, force=force)
+    known = int(noisy[label].notna().sum()) if reveal > 0 else 0
     if as_json:
-        print_json({"output": str(output), "rows": len(table), "wrong_share": wrong})
+        found = {"output": str(output), "rows": len(table), "wrong_share": wrong}
+        print_json(found | ({} if nameless else {"columns": names, "rows_with_truth": known}))
         return
-    console().print(f"{100 * wrong:.1f} % of the labels are wrong.", style="bold")
-    console().print(f"Data: {output}\nNext: unconfused fit {output}")
+    where = f"column {names[0]!r}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    what = f" --label {names[0]}" if len(names) == 1 else f" --annotators {','.join(names)}"
+    if nameless:
+        where, what = str(output), ""
+    out = console()
+    out.print(f"{100 * wrong:.1f} % of the labels in {where} are wrong.", style="bold")
+    if known:
+        out.print(f"{known:,} of {len(noisy):,} rows keep their truth in {label!r}.")
+    elif not nameless:
+        out.print(f"The truth ({label!r}) is left out.")
+    out.print(f"Data: {output}")
+    out.print(f"Next: unconfused fit {output}{what}{f' --truth {label}' if known else ''}")
 
 
 def _add_noise(
@@ -149,13 +162,10 @@ def _add_noise(
     label_columns.refuse_measurements(truth, label)
     there = label_columns.present_labels(truth)
     known = narrow(truth[there])
-    n_classes = len(np.unique(known))
     noise: Any = labelled(matrix, rows, columns) if len(rows) else matrix
     if path is None:
-        rate, pair_rate = rates
-        noise = (
-            pairwise(n_classes, pair_rate or 0.0) if rate is None else symmetric(n_classes, rate)
-        )
+        make = pairwise if rates[0] is None else symmetric
+        noise = make(len(np.unique(known)), rates[0] or rates[1] or 0.0)
     rng = own_stream(seed, "unconfused corrupt")
     noisy, wrong = table.copy(), []
     for name in names:
@@ -169,29 +179,3 @@ def _add_noise(
     else:
         noisy = noisy.drop(columns=label)
     return noisy, float(np.mean(wrong))
-
-
-def _tell(
-    noisy: Any,
-    label: str,
-    names: list[str],
-    wrong: float,
-    reveal: float,
-    output: Path,
-    as_json: bool,
-) -> None:
-    known = int(noisy[label].notna().sum()) if reveal > 0 else 0
-    if as_json:
-        found = {"output": str(output), "rows": len(noisy), "columns": names}
-        print_json(found | {"wrong_share": wrong, "rows_with_truth": known})
-        return
-    out = console()
-    where = f"column {names[0]!r}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    out.print(f"{100 * wrong:.1f} % of the labels in {where} are wrong.", style="bold")
-    if known:
-        out.print(f"{known:,} of {len(noisy):,} rows keep their truth in {label!r}.")
-    else:
-        out.print(f"The truth ({label!r}) is left out.")
-    out.print(f"Data: {output}")
-    what = f"--label {names[0]}" if len(names) == 1 else f"--annotators {','.join(names)}"
-    out.print(f"Next: unconfused fit {output} {what}{f' --truth {label}' if known else ''}")

@@ -81,7 +81,7 @@ def estimate(
     out.print(verdict.sentence(), style="bold")
     out.print(verdict.source)
     out.print(f"{found.verdict}\n")
-    out.print(confusion_table(found, level, out.width))
+    out.print(confusion_table(found, level, out))
     if output is not None:
         out.print(f"Matrix: {output}")
     say_notes(notes)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from unconfused._atomic import refuse_folder
 from unconfused.cli import options as opt
 from unconfused.cli.console import RowCount, console, print_json, say_notes
 from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
@@ -53,7 +52,6 @@ def predict(
 
     refuse_same_target(data, output, model)
     check_table_target(output, force=force)
-    refuse_folder(output)
     from unconfused import load
 
     asked = Prediction(load(model), names_in(keep), proba)
