@@ -11,7 +11,6 @@ import numpy as np
 
 from unconfused._columns.kinds import require as require_columns
 from unconfused._columns.row_hash import beginning_hash
-from unconfused._report.accuracy import accuracy_words, checked_accuracy
 from unconfused._report.case import Case, open_case
 from unconfused._report.data import CheckedAccuracy
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
@@ -82,6 +81,10 @@ class FittedTask:
 
     def _accuracy_of(self, case: Case) -> CheckedAccuracy | None:
         """Measure the model on the checked rows, of verdicts on those drawn by chance."""
+        if self.task.y_true is None:
+            return None
+        from unconfused._report.accuracy import checked_accuracy
+
         checked = self.task.checked
         drawn = None if checked is None else checked.representative[case.place]
         return checked_accuracy(case, self.seed, drawn)
@@ -232,6 +235,8 @@ class FittedTask:
         """Print a summary."""
         out = console()
         if self.accuracy is not None:
+            from unconfused._report.accuracy import accuracy_words
+
             out.print(accuracy_words(self.accuracy), style="bold")
         out.print(self.noise.sentence(), style="bold")
         out.print(self.noise.source)

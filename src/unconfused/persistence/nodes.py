@@ -59,23 +59,6 @@ _SPARSE = {
     for module in ("", f"_{way}.")
 }
 
-KNOWN: dict[str, frozenset[str]] = {
-    "JsonNode": frozenset({"builtins.str"}),
-    "DictNode": frozenset({"builtins.dict"}),
-    "ListNode": frozenset({"builtins.list"}),
-    "TupleNode": frozenset({"builtins.tuple"}),
-    "SliceNode": frozenset({"builtins.slice"}),
-    "TypeNode": frozenset(_SCALARS),
-    "DTypeNode": frozenset({"numpy.dtype"}),
-    "NdArrayNode": frozenset({"numpy.ndarray", *_SCALARS}),
-    "SparseMatrixNode": frozenset(_SPARSE),
-    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
-    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
-    "LossNode": frozenset(_LOSSES),
-    "TreeNode": frozenset(_named(Tree)),
-    "FunctionNode": frozenset(FUNCTIONS),
-}
-
 
 def name_of(node: Node) -> str:
     """Return the full name of the type a node stands for."""
@@ -87,7 +70,7 @@ def is_known(node: Node, types: Types) -> bool:
     name, loader = name_of(node), node["__loader__"]
     if loader == "ObjectNode":
         return name in types or name in _MADE_ANEW
-    return name in KNOWN.get(loader, ())
+    return loader in READERS and name in READERS[loader][0]
 
 
 def unknown_types(schema: Node, types: Types, allow: frozenset[str]) -> list[str]:
@@ -140,25 +123,6 @@ class Reader:
         self._types, self._allow = types, allow
         self._members: dict[str, Any] = {}
         self._depth = 0
-        self._readers: dict[str, Callable[[Node], Any]] = {
-            "JsonNode": _scalar,
-            "DictNode": self._dictionary,
-            "ListNode": lambda node: [self.read(one) for one in node["content"]],
-            "TupleNode": lambda node: tuple(self.read(one) for one in node["content"]),
-            "SliceNode": _slice,
-            "TypeNode": lambda node: _SCALARS[name_of(node)],
-            "DTypeNode": lambda node: self.read(node["content"]).dtype,
-            "NdArrayNode": self._array,
-            "SparseMatrixNode": self._sparse,
-            "RandomStateNode": lambda node: _random_state(self.read(node["content"])),
-            "RandomGeneratorNode": lambda node: _generator(
-                self.read(node["content"]["bit_generator"])
-            ),
-            "LossNode": self._loss,
-            "TreeNode": self._tree,
-            "FunctionNode": lambda node: FUNCTIONS[name_of(node)],
-            "ObjectNode": self._object,
-        }
 
     def read(self, node: Node) -> Any:
         """Return what a node stands for."""
@@ -170,16 +134,20 @@ class Reader:
                 return self._asked_for(node)
             if not is_known(node, self._types):
                 raise ModelFileError(f"it holds {printable(name_of(node))}")
-            return self._readers[node["__loader__"]](node)
+            if node["__loader__"] == "ObjectNode":
+                return self._object(node)
+            return READERS[node["__loader__"]][1](self, node)
         finally:
             self._depth -= 1
 
-    def _dictionary(self, node: Node) -> dict[Any, Any]:
+    def dictionary(self, node: Node) -> dict[Any, Any]:
+        """Return a dictionary; its keys are numbers or text."""
         types = [_SCALARS[name_of(one)] for one in node["key_types"]["content"]]
         pairs = zip(types, node["content"].items(), strict=True)
         return {kind(key): self.read(value) for kind, (key, value) in pairs}
 
-    def _array(self, node: Node) -> Any:
+    def array(self, node: Node) -> Any:
+        """Return an array, or a number of NumPy's."""
         if node["type"] == "json":
             return self._objects(node)
         array = self._member(node["file"], read_array)
@@ -201,7 +169,8 @@ class Reader:
             array[place] = one
         return array.reshape(shape)
 
-    def _sparse(self, node: Node) -> Any:
+    def sparse(self, node: Node) -> Any:
+        """Return a sparse matrix, each member of the file read once."""
         return self._member(node["file"], lambda content: read_sparse(content, self._budget))
 
     def _member(self, name: str, read: Callable[[bytes], Any]) -> Any:
@@ -209,13 +178,15 @@ class Reader:
             self._members[name] = read(self._archive.read(name))
         return self._members[name]
 
-    def _loss(self, node: Node) -> Any:
+    def loss(self, node: Node) -> Any:
+        """Return a loss, rebuilt from its numbers."""
         arguments = self.read(node["__reduce__"]["args"]) or ()
         if not all(isinstance(one, float | int) for one in arguments):
             raise ModelFileError("it holds an unknown loss")
         return _LOSSES[name_of(node)](*arguments)
 
-    def _tree(self, node: Node) -> Any:
+    def tree(self, node: Node) -> Any:
+        """Return a tree, checked."""
         return make_tree(self.read(node["__reduce__"]["args"]), self.read(node["content"]))
 
     def _object(self, node: Node) -> Any:
@@ -263,6 +234,31 @@ class Reader:
                 target.writestr(name, self._archive.read(name))
         content = buffer.getvalue()
         return skops.loads(content, trusted=skops.get_untrusted_types(data=content))
+
+
+READERS: dict[str, tuple[Collection[str], Callable[[Reader, Node], Any]]] = {
+    "JsonNode": ({"builtins.str"}, lambda reader, node: _scalar(node)),
+    "DictNode": ({"builtins.dict"}, Reader.dictionary),
+    "ListNode": ({"builtins.list"}, lambda reader, node: [*map(reader.read, node["content"])]),
+    "TupleNode": ({"builtins.tuple"}, lambda reader, node: (*map(reader.read, node["content"]),)),
+    "SliceNode": ({"builtins.slice"}, lambda reader, node: _slice(node)),
+    "TypeNode": (_SCALARS, lambda reader, node: _SCALARS[name_of(node)]),
+    "DTypeNode": ({"numpy.dtype"}, lambda reader, node: reader.read(node["content"]).dtype),
+    "NdArrayNode": ({"numpy.ndarray", *_SCALARS}, Reader.array),
+    "SparseMatrixNode": (_SPARSE, Reader.sparse),
+    "RandomStateNode": (
+        {"numpy.random.mtrand.RandomState"},
+        lambda reader, node: _random_state(reader.read(node["content"])),
+    ),
+    "RandomGeneratorNode": (
+        {"numpy.random._generator.Generator"},
+        lambda reader, node: _generator(reader.read(node["content"]["bit_generator"])),
+    ),
+    "LossNode": (_LOSSES, Reader.loss),
+    "TreeNode": ({full_name(Tree)}, Reader.tree),
+    "FunctionNode": (FUNCTIONS, lambda reader, node: FUNCTIONS[name_of(node)]),
+}
+"""What is read of each kind of node, besides objects: the names of types, and how."""
 
 
 def _with_attributes(made: Any, held: dict[str, Any]) -> Any:
