@@ -17,8 +17,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse import issparse
 from scipy.special import ndtri
 
-from unconfused._matrix_labels import own_labels, places_of, refuse_other_labels
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._typing import FloatArray, IntArray, Labels
 
 ROW_SUM_TOLERANCE = 1e-3
 """Deviation of a row sum from 1 that is attributed to rounding and rescaled silently."""
@@ -112,45 +111,6 @@ def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
         "Each row of the confusion matrix must sum to 1 (the labels a true class is given); "
         f"row {worst} sums to {rows[worst]:.4g}.{counts}"
     )
-
-
-def align_confusion(
-    confusion: Any,
-    classes: Labels,
-    order: ArrayLike | None = None,
-    labels: Labels | None = None,
-) -> FloatArray:
-    """Validate a confusion matrix and reorder it to the sorted `classes`.
-
-    A labelled matrix is aligned by its labels. A plain array follows `order`, the classes as the
-    user listed them, or is assumed to be sorted. Where labels are not the classes, `labels` are
-    the sorted ones; the columns of a plain array follow these.
-    """
-    sides = own_labels(confusion)
-    n_labels = None if labels is None else len(labels)
-    if sides is None:
-        matrix = check_confusion(confusion, len(classes), n_labels)
-        places = np.arange(len(classes)) if order is None else places_of(np.asarray(order), classes)
-        return matrix[np.ix_(places, places)] if labels is None else matrix[places]
-    rows, columns = sides
-    labels = classes if labels is None else labels
-    refuse_other_labels(rows, classes, "rows")
-    refuse_other_labels(columns, labels, "columns")
-    matrix = check_confusion(confusion, len(classes), n_labels)
-    return matrix[np.ix_(places_of(rows, classes), places_of(columns, labels))]
-
-
-def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
-    """Return the counts of an estimate in the order of `classes`; None if it has none.
-
-    If the counted rows are no random sample of their class, these are effective counts.
-    """
-    labels, counts = own_labels(confusion), getattr(confusion, "counts", None)
-    counts = getattr(confusion, "effective_counts", counts)
-    if labels is None or counts is None or hasattr(confusion, "columns"):
-        return None
-    places = places_of(labels[0], classes)
-    return np.asarray(np.asarray(counts, dtype=np.float64)[np.ix_(places, places)])
 
 
 def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:

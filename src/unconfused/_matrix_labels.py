@@ -1,4 +1,4 @@
-"""Labels of the rows and columns of a confusion matrix."""
+"""Which classes and labels the rows and columns of a confusion matrix stand for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._typing import IntArray, Labels
+from unconfused._labels import sorted_classes
+from unconfused._matrix import check_confusion
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 
 def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
@@ -45,3 +47,72 @@ def places_of(labels: Labels, classes: Labels) -> IntArray:
     """Return where each class stands among labels."""
     where = {label: place for place, label in enumerate(labels.tolist())}
     return np.array([where[label] for label in classes.tolist()], dtype=np.intp)
+
+
+def confusion_classes(confusion: Any) -> Labels | None:
+    """Return the sorted classes of a labelled confusion matrix; None for a plain array."""
+    labels = own_labels(confusion)
+    return None if labels is None else sorted_classes(labels[0])
+
+
+def confusion_labels(confusion: Any) -> Labels | None:
+    """Return the sorted labels of a labelled matrix whose columns are not its classes.
+
+    None for a plain array, for one label per class, and where names of a square matrix match in
+    part only, which is a mistake that `align_confusion` reports.
+    """
+    sides = own_labels(confusion)
+    if sides is None:
+        return None
+    rows, columns = (side.tolist() for side in sides)
+    shared = set(map(str, rows)) & set(map(str, columns))
+    if len(rows) == len(columns) and shared:
+        return None
+    return sorted_classes(sides[1])
+
+
+def is_rectangular(confusion: Any) -> bool:
+    """Return whether a matrix has other labels than classes."""
+    if confusion is None or isinstance(confusion, str):
+        return False
+    shape = np.shape(confusion)
+    return (len(shape) == 2 and shape[0] != shape[1]) or confusion_labels(confusion) is not None
+
+
+def align_confusion(
+    confusion: Any,
+    classes: Labels,
+    order: ArrayLike | None = None,
+    labels: Labels | None = None,
+) -> FloatArray:
+    """Validate a confusion matrix and reorder it to the sorted `classes`.
+
+    A labelled matrix is aligned by its labels. A plain array follows `order`, the classes as the
+    user listed them, or is assumed to be sorted. Where labels are not the classes, `labels` are
+    the sorted ones; the columns of a plain array follow these.
+    """
+    sides = own_labels(confusion)
+    n_labels = None if labels is None else len(labels)
+    if sides is None:
+        matrix = check_confusion(confusion, len(classes), n_labels)
+        places = np.arange(len(classes)) if order is None else places_of(np.asarray(order), classes)
+        return matrix[np.ix_(places, places)] if labels is None else matrix[places]
+    rows, columns = sides
+    labels = classes if labels is None else labels
+    refuse_other_labels(rows, classes, "rows")
+    refuse_other_labels(columns, labels, "columns")
+    matrix = check_confusion(confusion, len(classes), n_labels)
+    return matrix[np.ix_(places_of(rows, classes), places_of(columns, labels))]
+
+
+def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
+    """Return the counts of an estimate in the order of `classes`; None if it has none.
+
+    If the counted rows are no random sample of their class, these are effective counts.
+    """
+    labels, counts = own_labels(confusion), getattr(confusion, "counts", None)
+    counts = getattr(confusion, "effective_counts", counts)
+    if labels is None or counts is None or hasattr(confusion, "columns"):
+        return None
+    places = places_of(labels[0], classes)
+    return np.asarray(np.asarray(counts, dtype=np.float64)[np.ix_(places, places)])

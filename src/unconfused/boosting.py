@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_classes, confusion_labels, is_rectangular
 from unconfused._labels import encode_labels
-from unconfused._matrix import (
+from unconfused._matrix import label_chances
+from unconfused._matrix_labels import (
     align_confusion,
-    label_chances,
+    confusion_classes,
+    confusion_labels,
+    is_rectangular,
 )
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.engines.array_api.likelihood import logarithms, posterior
+from unconfused.engines.array_api.namespace import logarithms, posterior
 
 __all__ = ["ConfusedObjective"]
 

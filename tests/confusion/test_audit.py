@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import unconfused
 from unconfused import ConfusionWarning, UMAClassifier, UnconfusedLogisticRegression, confusion
-from unconfused._matrix import aligned_counts
+from unconfused._matrix_labels import aligned_counts
 
 C = np.array([[0.95, 0.03, 0.02], [0.15, 0.8, 0.05], [0.1, 0.1, 0.8]])
 SHARES = np.array([0.9, 0.07, 0.03])

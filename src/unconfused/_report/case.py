@@ -16,7 +16,9 @@ from unconfused._labels import MISSING, encode_labels
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
+from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.votes import Votes
+from unconfused.estimators._card import passed_confusion
 from unconfused.estimators._truth_score import one_column
 from unconfused.estimators.annotators.crowd import (
     answers_of,
@@ -76,6 +78,16 @@ class Case:
         return learner
 
     @property
+    def is_uma(self) -> bool:
+        """Whether the learner has no probabilities."""
+        return isinstance(self.final, UMAClassifier)
+
+    @property
+    def is_wrapper(self) -> bool:
+        """Whether the learner wraps a classifier that knows nothing of C."""
+        return isinstance(self.final, UnconfusedClassifier)
+
+    @property
     def prefix(self) -> str:
         """What goes before the learner's parameters."""
         return final_step(self.model)[1]
@@ -122,6 +134,25 @@ class Case:
         fresh = clone(self.final)
         known = fresh.get_params(deep=False)
         return fresh.set_params(**{k: v for k, v in (given | settings).items() if k in known})
+
+    def judge(self, matrix: Any) -> Any:
+        """Return an unfitted learner with probabilities through this matrix; it takes codes."""
+        final, codes = self.final, np.arange(self.n_classes)
+        if isinstance(final, UMAClassifier):
+            learner = UnconfusedLogisticRegression(matrix, refine=False, noisy_weight=1.0)
+            learner.set_params(fit_intercept=final.fit_intercept, n_jobs=final.n_jobs)
+            return learner.set_params(classes=codes, missing_label=-1)
+        if self.votes is not None:
+            return self.learner()
+        if isinstance(final, UnconfusedClassifier):
+            return self.learner(confusion=matrix)
+        passed = passed_confusion(final)
+        if is_guess(passed):
+            matrix = ConfusionEstimate(matrix, matrix, codes, caveat=passed.caveat)
+        # Matrix, weight and penalty stay as the fit found them: they are a few numbers for all
+        # rows.
+        found = {"noisy_weight": final.noisy_weight_, "l2": getattr(final, "l2_", final.l2)}
+        return self.learner(confusion=matrix, refine=False, **found)
 
     def with_final(self, learner: Any) -> Any:
         """Return an unfitted copy of the model with another learner at its end."""

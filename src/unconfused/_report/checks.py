@@ -13,11 +13,9 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.data import Reliability, Scenario, Sensitivity
-from unconfused._report.judge import bring_labels_in, make_judge
+from unconfused._report.judge import bring_labels_in
 from unconfused._text.words import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.estimators.any_classifier import UnconfusedClassifier
-from unconfused.estimators.uma import UMAClassifier
 from unconfused.metrics._reliability import reliability_curve
 
 if TYPE_CHECKING:
@@ -119,7 +117,7 @@ def _compared_in_words(case: Case, against: str, n_compared: int, cross_fit: boo
         if cross_fit
         else " The model was fitted to these rows, so this is optimistic."
     )
-    if isinstance(case.final, UMAClassifier):
+    if case.is_uma:
         words += " UMA has no probabilities: these are those of a logistic regression through the "
         words += "same matrix."
     return words
@@ -173,7 +171,7 @@ def measure_sensitivity(
     rows = np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
     if source.kind == "assumed" or len(rows) < ASKED:
         return None
-    if case.votes is not None or isinstance(case.final, UnconfusedClassifier):
+    if case.votes is not None or case.is_wrapper:
         return _weighed_again(_sample(case, rows), source, judged.probability[rows], seed)
     asked = np.arange(len(rows)) % ASKED == 0
     return _fitted_again(_sample(case, rows[~asked]), _sample(case, rows[asked]), source, seed)
@@ -206,11 +204,11 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
     def answer(matrix: FloatArray) -> tuple[IntArray, float]:
         # Each from the start, as warm starts would stop at unequal depths, and without relabelling,
         # as rounds accepted for one matrix and rejected for another would count as its effect.
-        learner = make_judge(train, matrix).set_params(relabel=0)
+        learner = train.judge(matrix).set_params(relabel=0)
         judge = train.fit(learner, train.X, everything)
         probability = judge.predict_proba(asked.X)
         wrong = bring_labels_in(asked, probability, matrix).wrong_share
-        if not isinstance(train.final, UMAClassifier):
+        if not train.is_uma:
             return probability.argmax(axis=1), wrong
         uma = train.fit(train.learner(confusion=matrix), train.X, everything)
         return uma.predict(asked.X), wrong

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from unconfused._confusion_names import is_rectangular
 from unconfused._matrix import ConfusionWarning
+from unconfused._matrix_labels import is_rectangular
 from unconfused._pipelines import final_step
 from unconfused._report.accuracy import accuracy_words, checked_accuracy
 from unconfused._report.case import open_case
@@ -25,7 +25,7 @@ from unconfused._text.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
-from unconfused.estimators._noisy import passed_confusion
+from unconfused.estimators._card import passed_confusion
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier
 

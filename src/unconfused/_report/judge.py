@@ -17,14 +17,11 @@ from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.cross_validated import Split, stratified_folds
-from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
-from unconfused.estimators._noisy import passed_confusion
+from unconfused.estimators._card import passed_confusion
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of, join_silence
-from unconfused.estimators.any_classifier import UnconfusedClassifier
-from unconfused.estimators.logistic import UnconfusedLogisticRegression
-from unconfused.estimators.uma import UMAClassifier
 
 if TYPE_CHECKING:
     from unconfused._report.case import Case
@@ -94,28 +91,9 @@ class Judgement:
         )
 
 
-def make_judge(case: Case, matrix: Any) -> Any:
-    """Return an unfitted learner with probabilities through this matrix; it takes codes."""
-    final, codes = case.final, np.arange(case.n_classes)
-    if isinstance(final, UMAClassifier):
-        learner = UnconfusedLogisticRegression(matrix, refine=False, noisy_weight=1.0)
-        learner.set_params(fit_intercept=final.fit_intercept, n_jobs=final.n_jobs)
-        return learner.set_params(classes=codes, missing_label=-1)
-    if case.votes is not None:
-        return case.learner()
-    if isinstance(final, UnconfusedClassifier):
-        return case.learner(confusion=matrix)
-    passed = passed_confusion(final)
-    if is_guess(passed):
-        matrix = ConfusionEstimate(matrix, matrix, codes, caveat=passed.caveat)
-    # Matrix, weight and penalty stay as the fit found them: they are a few numbers for all rows.
-    found = {"noisy_weight": final.noisy_weight_, "l2": getattr(final, "l2_", final.l2)}
-    return case.learner(confusion=matrix, refine=False, **found)
-
-
 def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:
     """Ask about every row a model fitted without it (or, if not `cross_fit`, with it)."""
-    if cross_fit and isinstance(case.final, UnconfusedClassifier):
+    if cross_fit and case.is_wrapper:
         known = _judged_by_its_folds(case, source.judging)
         if known is not None:
             return known
@@ -147,7 +125,7 @@ def fit_uses_guess(final: Any) -> bool | None:
 
 def _out_of_fold(case: Case, matrix: FloatArray, splits: list[Split], seed: int) -> FloatArray:
     """Return P(true class | row) by models through a matrix, fitted on the training parts."""
-    judge = case.with_final(make_judge(case, matrix))
+    judge = case.with_final(case.judge(matrix))
     probability = np.empty((len(case.observed), case.n_classes))
     rng = np.random.RandomState(seed)
     for train, test in splits:
@@ -164,7 +142,7 @@ def _judged_by_its_folds(case: Case, matrix: FloatArray) -> Judgement | None:
     """
     found = case.known_folds()
     if found is None:
-        judge = case.with_final(make_judge(case, matrix))
+        judge = case.with_final(case.judge(matrix))
         fitted = case.fit(judge, case.X, np.arange(len(case.observed)), case.prefix)
         found = vars(final_step(fitted)[0]).get("_cross_fitted")
     if found is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
-
-from unconfused._typing import Labels
+from numpy.typing import NDArray
 
 LONGEST_NAME = 60
 """Characters of a label or a row's name that are shown."""
@@ -62,7 +62,7 @@ def shorten(text: str, longest: int = LONGEST_NAME) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def class_names(classes: Labels) -> list[str]:
+def class_names(classes: NDArray[Any]) -> list[str]:
     """Write classes as text; whole numbers that a missing value turned into floats as such.
 
     Examples

@@ -24,8 +24,7 @@ from unconfused.estimators.uma import UMAClassifier
 
 if TYPE_CHECKING:
     from unconfused.cli.input.label_options import Settings
-    from unconfused.cli.input.task import Task
-    from unconfused.cli.model import Plan
+    from unconfused.cli.input.task import Plan, Task
 
 FEWEST_ROWS, FEWEST_PER_CLASS = 500, 30
 """With fewer rows, or fewer per class, a linear model is fitted without a comparison."""

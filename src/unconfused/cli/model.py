@@ -5,24 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
-from unconfused._columns.kinds import ColumnPlan
 from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.source import guess_confusion
-from unconfused._typing import IntArray
 from unconfused.cli import learners
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_options import Settings
-from unconfused.cli.input.task import Task
+from unconfused.cli.input.label_options import Settings, refuse_as_is, refuse_column_options
+from unconfused.cli.input.task import Plan, Task
 from unconfused.confusion.annotators import from_annotators
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import from_trusted
@@ -31,43 +28,6 @@ from unconfused.estimators.logistic import UnconfusedLogisticRegression
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A random sample of the rows on disk: their places in the task, and the columns to show."""
-
-    rows: IntArray
-    table: Any
-
-
-@dataclass(frozen=True)
-class Plan:
-    """An unfitted pipeline, its input rows, and the kind of each column.
-
-    With a `sample` the rows are on disk: they are features then, and all steps but the learner are
-    fitted. `notes` tell of the choice of the learner.
-    """
-
-    model: Pipeline
-    rows: Any
-    columns: ColumnPlan | None
-    sample: Sample | None = None
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def learner(self) -> Any:
-        """The classifier at the end of the pipeline."""
-        return self.model.steps[-1][1]
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether columns without names are scaled on their way to the learner."""
-        return not isinstance(self.model.named_steps["scale"], FunctionTransformer)
-
-    def features(self) -> Any:
-        """Return the rows as the learner takes them."""
-        return self.model[:-1].fit_transform(self.rows) if self.sample is None else self.rows
 
 
 @contextmanager
@@ -126,24 +86,6 @@ def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool =
         for_trees=for_trees,
     )
     return Plan(model, prepare_frame(model, table).reset_index(drop=True), columns)
-
-
-def refuse_column_options(settings: Settings) -> None:
-    """Raise if options name columns of a file without column names."""
-    if settings.text or settings.categories or settings.numbers or settings.ignore:
-        raise ValueError(
-            "This file has no column names, so --text, --categories, --numbers and --ignore do not "
-            "apply."
-        )
-
-
-def refuse_as_is(settings: Settings) -> None:
-    """Raise if --as-is is given for a file with column names."""
-    if settings.as_is:
-        raise ValueError(
-            "--as-is is for files without column names (.svm, .npz); drop it: scaling columns that "
-            "are scaled already is harmless."
-        )
 
 
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:

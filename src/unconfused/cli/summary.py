@@ -24,8 +24,7 @@ from unconfused.confusion.estimate import ConfusionEstimate
 if TYPE_CHECKING:
     from unconfused._columns.kinds import ColumnPlan
     from unconfused.cli.input.label_options import LabelOptions
-    from unconfused.cli.input.task import Kind, Task
-    from unconfused.cli.model import Plan
+    from unconfused.cli.input.task import Kind, Plan, Task
 
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels from which an estimate without trusted rows is not credible."""

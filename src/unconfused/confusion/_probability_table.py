@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from unconfused._confusion_names import confusion_classes
 from unconfused._labels import MISSING, encode_labels, sorted_classes
 from unconfused._matrix import ConfusionWarning
+from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 Predicts = Literal["label", "class"]

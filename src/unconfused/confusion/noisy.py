@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from unconfused._matrix import loses_a_class
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
     Split,
@@ -20,7 +19,13 @@ from unconfused.confusion.cross_validated import (
     make_folds,
     out_of_fold,
 )
-from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
+from unconfused.confusion.estimate import (
+    ConfusionEstimate,
+    name_classes,
+    refuse_negative,
+    refuse_uncounted,
+)
+from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.neighbours import (
     Neighbourly,
     from_neighbours,
@@ -42,9 +47,6 @@ INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 TOLD_APART = 0.75
 """Mean probability of a class among the rows predicted to be of it, below which the class overlaps
 others. Settled on Digits and Reuters."""
-
-UNMIXING_STEPS = 30
-"""Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
 
 
 def from_noisy(
@@ -124,6 +126,7 @@ def from_noisy(
     """
     if method not in ("auto", *SOURCES):
         raise ValueError(f"method must be 'auto', 'confident' or 'neighbours'; got {method!r}.")
+    refuse_negative(smoothing)
     X, observed, names, _ = labelled_rows(X, y, "y", classes, missing_label)
     confident = method == "confident" or (method == "auto" and estimator is not None)
     near = None if confident else from_neighbours(X, observed, len(names))
@@ -241,70 +244,3 @@ def _default_models(X: Rows) -> list[Any]:
         make_pipeline(scaler, LogisticRegression(C=penalty, max_iter=1000))
         for penalty in INVERSE_PENALTIES
     ]
-
-
-def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int) -> FloatArray:
-    """Count guessed truth against labels: a first estimate, then rounds of unmixing and counting.
-
-    A round that loses nearly all rows of a class is not taken.
-    """
-    shown = np.bincount(observed, minlength=probability.shape[1]) > 0
-    counts = _count_confident(probability, observed, _usual_confidence(probability, observed))
-    first = counts.sum(axis=1)
-    if not np.all(first[shown] > 0):
-        return counts
-    for _ in range(n_rounds):
-        truth = unmix_probabilities(probability, drawn_together(counts))
-        again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
-        # Under heavy noise a rare class is soon lost among the others.
-        if loses_a_class(first, again.sum(axis=1)):
-            break
-        counts = again
-    return counts
-
-
-def _usual_confidence(probability: FloatArray, codes: IntArray) -> FloatArray:
-    """Mean probability of a class among the rows with its code; infinite without such rows."""
-    n_classes = probability.shape[1]
-    own = probability[np.arange(len(codes)), codes]
-    sums, sizes = np.bincount(codes, own, n_classes), np.bincount(codes, minlength=n_classes)
-    # A threshold of 0 would be reached by every row.
-    return np.where(sums > 0, sums / np.maximum(sizes, 1), np.inf)
-
-
-def _count_confident(
-    probability: FloatArray, observed: IntArray, threshold: FloatArray
-) -> FloatArray:
-    """Count (class reached, label) over rows that reach a class, scaled to the labels' counts."""
-    n_classes = probability.shape[1]
-    # Averages of equal numbers can exceed them by rounding.
-    reached = np.where(probability >= threshold * (1 - 1e-12), probability, -1.0)
-    truth, confident = reached.argmax(axis=1), reached.max(axis=1) >= 0
-    counts = np.zeros((n_classes, n_classes))
-    np.add.at(counts, (truth[confident], observed[confident]), 1.0)
-    totals = np.bincount(observed, minlength=n_classes)
-    # A label without a confident row is taken as right.
-    unseen = counts.sum(axis=0) == 0
-    counts[unseen, unseen] = 1.0
-    return np.asarray(counts / counts.sum(axis=0) * totals)
-
-
-def unmix_probabilities(probability: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Turn probabilities of the noisy labels into those of the true classes.
-
-    For every row, finds the class probabilities whose product with C is closest to those of the
-    labels in Kullback-Leibler divergence; unlike a product with the inverse, they stay in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unmix_probabilities(np.array([[0.7, 0.3]]), np.array([[0.7, 0.3], [0.0, 1.0]])).round(1)
-    array([[1., 0.]])
-    """
-    n_classes = len(matrix)
-    truth = np.full_like(probability, 1.0 / n_classes)
-    for _ in range(UNMIXING_STEPS):
-        ratio = probability / np.maximum(truth @ matrix, 1e-12)
-        truth *= ratio @ matrix.T
-        truth /= np.maximum(truth.sum(axis=1, keepdims=True), 1e-300)
-    return truth

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_classes, confusion_labels
 from unconfused._labels import MISSING
-from unconfused._matrix import align_confusion
+from unconfused._matrix_labels import align_confusion, confusion_classes, confusion_labels
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.confusion._probability_table import (
     Predicts,
@@ -16,15 +15,16 @@ from unconfused.confusion._probability_table import (
     read_probabilities,
     warn_if_seen,
 )
-from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
+from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
 from unconfused.confusion.estimation.class_probabilities import (
     ClassProbabilities,
     estimate_counts,
     evidence_of,
 )
+from unconfused.confusion.estimation.confident_counts import guess_counts
 from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.confusion.estimation.pooled import drawn_together
-from unconfused.confusion.noisy import CAVEAT, guess_counts
+from unconfused.confusion.noisy import CAVEAT
 from unconfused.confusion.ranking import LabelIssues
 
 
@@ -75,6 +75,7 @@ def from_probabilities(
         pred_probs, y, predicts, classes=classes, missing_label=missing_label
     )
     matrix, counts = _estimate(table, predicts)
+    refuse_negative(smoothing)
     if smoothing:
         matrix = drawn_together(counts, smoothing)
     else:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import _safe_indexing, indexable
 
-from unconfused._confusion_names import is_rectangular
 from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
 from unconfused._matrix import LabelNoiseWarning
+from unconfused._matrix_labels import is_rectangular
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed

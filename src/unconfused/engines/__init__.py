@@ -3,7 +3,6 @@
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
-from unconfused.engines.choose import make_engine
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.threads import blas_threads_for, thread_pools
 
@@ -16,6 +15,5 @@ __all__ = [
     "LocalEngine",
     "Partition",
     "blas_threads_for",
-    "make_engine",
     "thread_pools",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,8 @@ from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
-from unconfused.engines.array_api.likelihood import logarithms, posterior, softmax
+from unconfused.engines.array_api.namespace import ArraySpace, logarithms, posterior, softmax
 from unconfused.engines.base import Engine
-from unconfused.engines.choose import make_engine
-from unconfused.engines.dask.engine import DaskRows
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.threads import thread_pools
 from unconfused.estimators._array_input import (
@@ -57,6 +56,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     confusion_: FloatArray
     class_prior_: FloatArray
     labels_: Labels
+    _check_dask: Any = None
+    """`estimators.dask.data.check_dask` in classifiers that can be fitted to Dask collections."""
 
     score = score_by_truth
 
@@ -105,10 +106,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         *,
         reset: bool,
     ) -> NoisyData:
-        if is_dask(X):
-            from unconfused.estimators.dask.data import check_dask
-
-            return check_dask(self, X, y, y_true, sample_weight, classes, reset=reset)
+        if is_dask(X) and self._check_dask is not None:
+            checked: NoisyData = self._check_dask(X, y, y_true, sample_weight, classes, reset=reset)
+            return checked
         refuse_other_order(y, y_true)
         X = self._check_rows(X, reset=reset)
         observed = checked_labels(self, y, X)
@@ -133,8 +133,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
         """Wrap rows, label codes and weights for the solvers."""
-        if isinstance(X, DaskRows):  # these bring their codes and weights
-            return X.engine(n_codes, intercept=self.fit_intercept)
+        if hasattr(X, "engine"):  # rows on Dask workers bring their codes and weights
+            engine: Engine = X.engine(n_codes, intercept=self.fit_intercept)
+            return engine
         return self._local_engine(X, codes, n_codes, weight)
 
     def _local_engine(
@@ -288,3 +289,27 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs=0 has no meaning; use 1 for one thread, -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+def make_engine(
+    X: Rows,
+    codes: IntArray,
+    n_codes: int,
+    sample_weight: FloatArray | None,
+    *,
+    intercept: bool,
+    n_threads: int,
+    space: ArraySpace | None,
+) -> LocalEngine | ArrayEngine:
+    """Return the engine for these rows; `space` is None for NumPy arrays and CSR matrices."""
+    if space is None:
+        return LocalEngine(
+            X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
+        )
+    kind = ArrayEngine
+    on_cuda = getattr(space.device, "type", None) == "cuda"
+    if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
+        from unconfused.engines.cuda.engine import TorchEngine
+
+        kind = TorchEngine
+    return kind(X, codes, n_codes, sample_weight, space=space, intercept=intercept)

@@ -1,4 +1,4 @@
-"""The card that notebooks show above scikit-learn's diagram of a fitted model."""
+"""The confusion matrix behind a fitted model, and the card that notebooks show of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from unconfused._text.wrong_labels import joint_table, wrong_labels
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.estimators._noisy import passed_confusion
 
 
 def with_card(model: Any, diagram: str) -> str:
@@ -43,3 +42,11 @@ def _headline(model: Any) -> tuple[str, str]:
         if votes:
             return found.number, found.claim(classes, "answers")
     return found.number, found.claim(classes)
+
+
+def passed_confusion(model: Any) -> Any:
+    """Return what a fitted model's matrix comes from: what was passed, or guessed; or None."""
+    passed = model.confusion
+    if passed is None or isinstance(passed, str):
+        return getattr(model, "guessed_confusion_", None)
+    return passed

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import is_rectangular
 from unconfused._matrix import (
     Unmixing,
     warn_if_ill_conditioned,
     warn_if_impossible,
     warn_if_singular,
 )
+from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.pooled import (

@@ -9,14 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._confusion_names import confusion_classes, confusion_labels, is_rectangular
 from unconfused._labels import MISSING, EncodedLabels, encode_labels, split_missing
-from unconfused._matrix import (
-    ConfusionWarning,
-    Unmixing,
+from unconfused._matrix import ConfusionWarning, Unmixing, make_unmixing
+from unconfused._matrix_labels import (
     align_confusion,
     aligned_counts,
-    make_unmixing,
+    confusion_classes,
+    confusion_labels,
+    is_rectangular,
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._random_sample import warn_unless_random
@@ -298,10 +298,3 @@ def is_open(confusion: Any) -> bool:
             f"confusion must be a matrix, an estimate, None or 'auto'; got {confusion!r}."
         )
     return confusion is None or isinstance(confusion, str)
-
-
-def passed_confusion(model: Any) -> Any:
-    """Return what a fitted model's matrix comes from: what was passed, or guessed; or None."""
-    return (
-        getattr(model, "guessed_confusion_", None) if is_open(model.confusion) else model.confusion
-    )

@@ -13,6 +13,7 @@ from unconfused.estimators._all_at_once import all_at_once
 from unconfused.estimators._array_input import like
 from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators._noisy import confusion_for
+from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
 
 
@@ -76,6 +77,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     0.95
     """
 
+    _check_dask = check_dask
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "confusion": "no_validation",
         "shrinkage": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],

@@ -20,6 +20,7 @@ from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
+from unconfused.estimators.dask.data import check_dask
 from unconfused.estimators.dask.lazy import is_dask
 from unconfused.solvers.likelihood import LikelihoodState
 
@@ -163,6 +164,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     1.0
     """
 
+    _check_dask = check_dask
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "confusion": "no_validation",
         "refine": [StrOptions({"auto"}), "boolean"],

@@ -9,14 +9,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._confusion_names import confusion_classes
 from unconfused._matrix import Unmixing
+from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.threads import quiet_blas
 from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
 from unconfused.estimators._likelihood_fits import refuse_relabelling
 from unconfused.estimators._noisy import NoisyData, unmixing_for
+from unconfused.estimators.dask.data import check_dask
 from unconfused.estimators.relabel.uma_rounds import relabel_rows, usual_rounds
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.costs import class_costs
@@ -152,6 +153,7 @@ class UMAClassifier(LinearClassifier):
     1.0
     """
 
+    _check_dask = check_dask
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "confusion": "no_validation",
         "selection": [StrOptions(set(SELECTIONS)), callable],

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_classes
 from unconfused._labels import MISSING, EncodedLabels, check_weight, encode_labels, label_array
-from unconfused._matrix import Unmixing, align_confusion, aligned_counts, make_unmixing
+from unconfused._matrix import Unmixing, make_unmixing
+from unconfused._matrix_labels import align_confusion, aligned_counts, confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 
 

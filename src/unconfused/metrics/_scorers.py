@@ -14,7 +14,6 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from unconfused._confusion_names import confusion_classes
 from unconfused._labels import (
     MISSING,
     check_weight,
@@ -24,7 +23,7 @@ from unconfused._labels import (
     label_array,
     sorted_classes,
 )
-from unconfused._matrix import align_confusion
+from unconfused._matrix_labels import align_confusion, confusion_classes
 from unconfused._pipelines import last_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.metrics._corrected import corrected_accuracy

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._confusion_names import confusion_classes, confusion_labels
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
-from unconfused._matrix import align_confusion
+from unconfused._matrix_labels import align_confusion, confusion_classes, confusion_labels
 from unconfused._random import own_stream
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Seed
 

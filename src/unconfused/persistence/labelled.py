@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from unconfused._confusion_names import confusion_labels
 from unconfused._labels import sorted_classes
-from unconfused._matrix_labels import places_of
+from unconfused._matrix_labels import confusion_labels, places_of
 from unconfused._typing import FloatArray, Labels
 
 

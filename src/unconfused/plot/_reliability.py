@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from unconfused._labels import MISSING, encode_labels
-from unconfused._matrix import align_confusion
+from unconfused._matrix_labels import align_confusion
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.metrics._reliability import ReliabilityCurve, reliability_curve

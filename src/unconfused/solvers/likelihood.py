@@ -20,10 +20,7 @@ from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
 from unconfused.solvers.lbfgs import descend
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.refine_confusion import MOST_STEPS, Measure, find_matrix
-
-SETTLED = 2e-3
-"""C has settled when no entry moved by more than this in a turn."""
+from unconfused.solvers.refine_confusion import MOST_STEPS, SETTLED, Measure, find_matrix
 
 
 @dataclass

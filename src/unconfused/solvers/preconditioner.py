@@ -8,7 +8,6 @@ change the optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -27,105 +26,62 @@ SMALLEST = 1e-3
 """Ridge on the correlation matrix: it bounds the amplification of rounding errors in the gradient,
 so that fits are reproducible."""
 
-
 ROUNDING = 1e-9
 """Smallest variance of a feature relative to its mean square: below, it is rounding error."""
 
 
-class Preconditioner(Protocol):
-    """Linear change of coordinates of the weights of every class, (Q, features)."""
-
-    def to_weights(self, coordinates: FloatArray) -> FloatArray:
-        """Return the weights at these coordinates."""
-        ...
-
-    def to_coordinates(self, weights: FloatArray) -> FloatArray:
-        """Return the coordinates of weights."""
-        ...
-
-    def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient with respect to the coordinates, given that by the weights."""
-        ...
-
-
 @dataclass(frozen=True)
-class DiagonalPreconditioner:
-    """Diagonal scaling; `roots` are square roots of the curvature per feature, (features,)."""
+class Preconditioner:
+    """Linear change of coordinates of the weights of every class, (Q, features).
 
-    roots: FloatArray
-
-    def to_weights(self, coordinates: FloatArray) -> FloatArray:
-        """Return the weights at these coordinates."""
-        return np.asarray(coordinates / self.roots)
-
-    def to_coordinates(self, weights: FloatArray) -> FloatArray:
-        """Return the coordinates of weights."""
-        return np.asarray(weights * self.roots)
-
-    def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient with respect to the coordinates, given that by the weights."""
-        return np.asarray(gradient / self.roots)
-
-
-@dataclass(frozen=True)
-class FullPreconditioner:
-    """Full preconditioner; the curvature is ``root' root`` with an upper triangular root."""
-
-    root: FloatArray
-
-    def to_weights(self, coordinates: FloatArray) -> FloatArray:
-        """Return the weights at these coordinates."""
-        return np.ascontiguousarray(
-            solve_triangular(self.root, coordinates.T, check_finite=False).T
-        )
-
-    def to_coordinates(self, weights: FloatArray) -> FloatArray:
-        """Return the coordinates of weights."""
-        return np.asarray(weights @ self.root.T)
-
-    def slope(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient with respect to the coordinates, given that by the weights."""
-        return np.ascontiguousarray(
-            solve_triangular(self.root, gradient.T, trans="T", check_finite=False).T
-        )
-
-
-@dataclass(frozen=True)
-class CentredPreconditioner:
-    """Preconditioner on centred features, which decouples them from the intercept.
+    The features are centred, which decouples them from the intercept.
 
     Parameters
     ----------
-    features : preconditioner of the other weights
-    centre : means of the features
-    root : square root of the curvature of the intercept, the last weight
+    root : square root of the curvature of the features: their scales, (d,), or an upper triangular
+        matrix R with the curvature R'R, (d, d)
+    centre : (d,), means of the features; None without an intercept
+    intercept_root : square root of the curvature of the intercept, the last weight
     """
 
-    features: Preconditioner
-    centre: FloatArray
-    root: float
+    root: FloatArray
+    centre: FloatArray | None = None
+    intercept_root: float = 1.0
 
     def to_weights(self, coordinates: FloatArray) -> FloatArray:
         """Return the weights at these coordinates."""
-        weights = np.empty_like(coordinates)
-        weights[:, :-1] = self.features.to_weights(coordinates[:, :-1])
-        weights[:, -1] = coordinates[:, -1] / self.root - weights[:, :-1] @ self.centre
+        weights, d = np.empty_like(coordinates), len(self.root)
+        weights[:, :d] = self._divided(coordinates[:, :d], "N")
+        if self.centre is not None:
+            intercepts = coordinates[:, d] / self.intercept_root
+            weights[:, d] = intercepts - weights[:, :d] @ self.centre
         return weights
 
     def to_coordinates(self, weights: FloatArray) -> FloatArray:
         """Return the coordinates of weights."""
-        coordinates = np.empty_like(weights)
-        coordinates[:, :-1] = self.features.to_coordinates(weights[:, :-1])
-        coordinates[:, -1] = self.root * (weights[:, -1] + weights[:, :-1] @ self.centre)
+        coordinates, d = np.empty_like(weights), len(self.root)
+        scaled = weights[:, :d] * self.root if self.root.ndim == 1 else weights[:, :d] @ self.root.T
+        coordinates[:, :d] = scaled
+        if self.centre is not None:
+            centred = weights[:, d] + weights[:, :d] @ self.centre
+            coordinates[:, d] = self.intercept_root * centred
         return coordinates
 
     def slope(self, gradient: FloatArray) -> FloatArray:
         """Return the gradient with respect to the coordinates, given that by the weights."""
-        slope = np.empty_like(gradient)
-        away = gradient[:, :-1] - gradient[:, -1:] * self.centre
-        slope[:, :-1] = self.features.slope(away)
-        slope[:, -1] = gradient[:, -1] / self.root
+        slope, d = np.empty_like(gradient), len(self.root)
+        by_features = gradient[:, :d]
+        if self.centre is not None:
+            by_features = by_features - gradient[:, d:] * self.centre
+            slope[:, d] = gradient[:, d] / self.intercept_root
+        slope[:, :d] = self._divided(by_features, "T")
         return slope
+
+    def _divided(self, values: FloatArray, trans: str) -> FloatArray:
+        if self.root.ndim == 1:
+            return np.asarray(values / self.root)
+        solved = solve_triangular(self.root, values.T, trans=trans, check_finite=False)
+        return np.asarray(solved.T)
 
 
 def preconditioner_of(engine: Engine, n_classes: int, l2: float) -> Preconditioner:
@@ -141,28 +97,25 @@ def preconditioner_of(engine: Engine, n_classes: int, l2: float) -> Precondition
     if d > min(max(FEW_FEATURES, FEATURES_PER_CLASS * n_classes), MOST_FEATURES):
         squares = engine.feature_squares()[:d] / total
         centre = engine.code_sums().sum(axis=0)[:d] / total if engine.intercept else np.zeros(d)
-        roots = _roots(share * _variances(squares, centre) + l2)
-        features: Preconditioner = DiagonalPreconditioner(roots)
+        root = _roots(share * _variances(squares, centre) + l2)
     else:
         moment = engine.second_moment() / total
         centre = moment[-1, :d] if engine.intercept else np.zeros(d)
-        features = _full_or_diagonal(moment[:d, :d], centre, share, l2)
+        root = _full_root(moment[:d, :d], centre, share, l2)
     if not engine.intercept:
-        return features
-    return CentredPreconditioner(features, centre, float(np.sqrt(share)))
+        return Preconditioner(root)
+    return Preconditioner(root, centre, float(np.sqrt(share)))
 
 
-def _full_or_diagonal(
-    moment: FloatArray, centre: FloatArray, share: float, l2: float
-) -> Preconditioner:
+def _full_root(moment: FloatArray, centre: FloatArray, share: float, l2: float) -> FloatArray:
     variances = _variances(np.diag(moment), centre)
     roots = _roots(share * variances + l2)
     correlation = share * (moment - np.outer(centre, centre)) / np.outer(roots, roots)
     np.fill_diagonal(correlation, 1.0 + SMALLEST)
     try:
-        return FullPreconditioner(cholesky(correlation) * roots)
+        return np.asarray(cholesky(correlation) * roots)
     except (LinAlgError, ValueError):  # collinear features or overflow
-        return DiagonalPreconditioner(roots)
+        return roots
 
 
 def _variances(squares: FloatArray, centre: FloatArray) -> FloatArray:

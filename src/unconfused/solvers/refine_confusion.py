@@ -23,6 +23,9 @@ SMALLEST = 1e-12
 
 MOST_STEPS = 30
 
+SETTLED = 2e-3
+"""C has settled when no entry moved by more than this in a turn."""
+
 SHARPEST = 20.0
 """Largest inverse temperature; the smallest is one over its square root."""
 

@@ -166,3 +166,21 @@ def names_in(values: list[str] | None) -> list[str]:
     """Split options such as ``a,b`` and ``c`` into names."""
     parts = [part.strip() for value in values or [] for part in value.split(",")]
     return [part for part in dict.fromkeys(parts) if part]
+
+
+def refuse_column_options(settings: Settings) -> None:
+    """Raise if options name columns of a file without column names."""
+    if settings.text or settings.categories or settings.numbers or settings.ignore:
+        raise ValueError(
+            "This file has no column names, so --text, --categories, --numbers and --ignore do not "
+            "apply."
+        )
+
+
+def refuse_as_is(settings: Settings) -> None:
+    """Raise if --as-is is given for a file with column names."""
+    if settings.as_is:
+        raise ValueError(
+            "--as-is is for files without column names (.svm, .npz); drop it: scaling columns that "
+            "are scaled already is harmless."
+        )

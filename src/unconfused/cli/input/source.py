@@ -12,8 +12,7 @@ from unconfused.cli.console import Stages
 if TYPE_CHECKING:
     from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
     from unconfused.cli.input.stream import Parts
-    from unconfused.cli.input.task import Task
-    from unconfused.cli.model import Plan
+    from unconfused.cli.input.task import Plan, Task
 
 STREAM_ABOVE = 512 * 2**20
 """File size in bytes above which files are streamed by default."""

@@ -21,15 +21,15 @@ from unconfused._files.sparse import iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
 from unconfused._typing import IntArray
 from unconfused.cli.input.label_columns import code_labels
+from unconfused.cli.input.label_options import refuse_as_is, refuse_column_options
 from unconfused.cli.input.open_task import (
     checked_in_parts,
     refuse_unknown_columns,
     task_of_rows,
     task_of_table,
 )
-from unconfused.cli.input.task import Task
+from unconfused.cli.input.task import Plan, Sample, Task
 from unconfused.cli.learners import make_learner
-from unconfused.cli.model import Plan, Sample, refuse_as_is, refuse_column_options
 from unconfused.cli.scaling import SparseColumns, as_they_are
 
 if TYPE_CHECKING:

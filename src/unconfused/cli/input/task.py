@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from unconfused._confusion_names import is_rectangular
+from unconfused._columns.kinds import ColumnPlan
+from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import BoolArray, IntArray, Labels
 from unconfused.cli.input.label_columns import common_labels, distinct_labels, present_labels
 
@@ -65,6 +68,43 @@ class Task:
     def notes_with(self, others: list[str]) -> list[str]:
         """Return its notes and others, without duplicates."""
         return list(dict.fromkeys([*self.notes, *others]))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A random sample of the rows on disk: their places in the task, and the columns to show."""
+
+    rows: IntArray
+    table: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An unfitted pipeline, its input rows, and the kind of each column.
+
+    With a `sample` the rows are on disk: they are features then, and all steps but the learner are
+    fitted. `notes` tell of the choice of the learner.
+    """
+
+    model: Pipeline
+    rows: Any
+    columns: ColumnPlan | None
+    sample: Sample | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def learner(self) -> Any:
+        """The classifier at the end of the pipeline."""
+        return self.model.steps[-1][1]
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether columns without names are scaled on their way to the learner."""
+        return not isinstance(self.model.named_steps["scale"], FunctionTransformer)
+
+    def features(self) -> Any:
+        """Return the rows as the learner takes them."""
+        return self.model[:-1].fit_transform(self.rows) if self.sample is None else self.rows
 
 
 def narrow(labels: Labels) -> Labels:

@@ -22,9 +22,9 @@ from unconfused.confusion.estimation.calibration import (
     PRECISION_OF_SHARES,
     evidence_loss,
 )
+from unconfused.confusion.estimation.confident_counts import unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import LARGEST_POWER, posterior_given
-from unconfused.confusion.noisy import unmix_probabilities
 
 SMALLEST = 1e-12
 """Smallest unmixed probability; below, the order of rows is left to the model's own."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
-from unconfused.confusion.noisy import guess_counts, unmix_probabilities
 
 SMALLEST = 1e-12
 

@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
-from unconfused.confusion.noisy import guess_counts, unmix_probabilities
 
 Criterion = Literal["posterior", "self_confidence"]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import gammaln
 
 from unconfused._typing import FloatArray
 from unconfused.confusion._dawid_skene import shrink
-from unconfused.confusion.estimate import ConfusionEstimate, check_counts, refuse_negative
 
 STRENGTHS = np.geomspace(1.0, 1e4, 33)
 """Candidate strengths of the shrinkage, in rows per class; the likeliest is used."""
@@ -23,7 +20,7 @@ of a rare class seem to say must not make it look like a frequent one. (5 does a
 Music, 200 is worse.)"""
 
 
-def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEstimate:
+def pooled_matrix(counts: FloatArray, strength: float) -> FloatArray:
     """Divide counts by rows, after adding `strength` rows per class that err like all classes do.
 
     The added rows are right as often as all counted rows were, with their mistakes spread evenly;
@@ -33,14 +30,11 @@ def pooled_estimate(counts: Any, classes: Any, strength: float) -> ConfusionEsti
 
     Examples
     --------
-    >>> pooled_estimate([[6, 2], [0, 0]], ["cat", "dog"], strength=1.0).matrix.round(2)
+    >>> pooled_matrix(np.array([[6.0, 2], [0, 0]]), strength=1.0).round(2)
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    refuse_negative(strength)
-    table, names = check_counts(counts, classes)
-    even = _even_mistakes(table, least_right=(1 + 1 / len(table)) / 2)
-    return ConfusionEstimate(shrink(table, even, strength), table, names)
+    return shrink(counts, _even_mistakes(counts, (1 + 1 / len(counts)) / 2), strength)
 
 
 def drawn_together(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
@@ -63,7 +57,6 @@ def drawn_together(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
            [0. , 0.8, 0.2],
            [0.2, 0. , 0.8]])
     """
-    refuse_negative(smoothing)
     drawn = drawn_counts(counts + smoothing)
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 

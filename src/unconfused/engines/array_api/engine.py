@@ -12,8 +12,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.array_api.cells import ArrayPartition
-from unconfused.engines.array_api.likelihood import measure
-from unconfused.engines.array_api.namespace import ArraySpace, blocks
+from unconfused.engines.array_api.namespace import ArraySpace, blocks, logarithms, posterior
 from unconfused.engines.base import LikelihoodPass, RowMap
 
 if TYPE_CHECKING:
@@ -159,7 +158,28 @@ class ArrayEngine:
     def likelihood(
         self, weights: FloatArray, mixing: FloatArray, code_weights: FloatArray
     ) -> LikelihoodPass:
-        return measure(self, weights, mixing, code_weights)
+        space, columns = self.space, self.n_columns
+        xp, dtype = space.xp, self.X.dtype
+        # Products in the precision of the rows: mixed precision would copy them.
+        by_feature = xp.astype(space.put(weights[:, :columns].T), dtype)
+        offsets = space.put(weights[:, columns] if self.intercept else np.zeros(len(weights)))
+        log_chances, counted = space.put(logarithms(mixing)), space.put(code_weights)
+        loss, table = space.zeros(1), space.zeros(*mixing.shape)
+        slope, offset_slope = space.zeros(columns, len(weights)), space.zeros(len(weights))
+        for start, stop in blocks(self.n_rows, max(columns, 4 * len(weights))):
+            rows, codes = self.X[start:stop, :], self.row_codes[start:stop]
+            own = self.row_weights[start:stop] * xp.take(counted, codes, axis=0)
+            scores = space.exact(rows @ by_feature) + offsets
+            losses, shares, given = posterior(xp, scores, xp.take(log_chances, codes, axis=0))
+            loss = loss + xp.sum(own * losses)
+            table = table + space.sum_by_cell(own[:, None] * given, codes, mixing.shape[0])
+            residual = own[:, None] * (shares - given)
+            slope = slope + space.exact(rows.T @ xp.astype(residual, dtype))
+            offset_slope = offset_slope + xp.sum(residual, axis=0)
+        gradient = self.host(slope).T
+        if self.intercept:
+            gradient = np.column_stack([gradient, self.host(offset_slope)])
+        return LikelihoodPass(float(self.host(loss)[0]), gradient, self.host(table))
 
     def _squared_norms(self) -> Any:
         xp, exact = self.space.xp, self.space.exact

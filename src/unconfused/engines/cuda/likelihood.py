@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from unconfused._typing import FloatArray
-from unconfused.engines.array_api.likelihood import logarithms
+from unconfused.engines.array_api.namespace import logarithms
 from unconfused.engines.base import LikelihoodPass
 from unconfused.engines.cuda import triton_kernels as kernels
 
@@ -19,7 +19,7 @@ TILE = 128
 """Rows per tile, all of one label code."""
 
 MOST_SCORES = 4 * 2**30
-"""Largest number of scores held at once; beyond, `array_api.likelihood` works by blocks."""
+"""Largest number of scores held at once; beyond, `array_api` works by blocks."""
 
 CHUNK = 4096
 """Rows over which the gradient is accumulated in single precision."""

@@ -14,11 +14,11 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.dask.partition import DaskPartition
 from unconfused.engines.dask.parts import ask_engine, build_part, carry_out
 from unconfused.engines.dask.pool import PartPool
+from unconfused.engines.local.engine import LocalEngine
 
 if TYPE_CHECKING:
     from unconfused._matrix import Unmixing
     from unconfused.engines.base import LikelihoodPass, RowMap
-    from unconfused.engines.local.engine import LocalEngine
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,8 @@ class DaskRows:
         """Return an engine over these rows; all rows are loaded onto the workers once."""
         kind = (n_codes, intercept)
         if kind not in self._pools:
-            build = partial(
-                build_part, n_columns=self.shape[1], n_codes=n_codes, intercept=intercept
-            )
+            make_engine = partial(LocalEngine, n_codes=n_codes, intercept=intercept)
+            build = partial(build_part, n_columns=self.shape[1], make_engine=make_engine)
             self._pools[kind] = PartPool(self.blocks, self.homes, self.n_rows, self.n_bytes, build)
         pool = self._pools[kind]
         if self.left_out is not None:

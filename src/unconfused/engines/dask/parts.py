@@ -13,23 +13,26 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.dask.partition import Answer, lengths
-from unconfused.engines.local.engine import LocalEngine
-from unconfused.engines.local.rows import mapped_rows, wrap_rows
+from unconfused.engines.local.rows import mapped_rows
 
 if TYPE_CHECKING:
     from unconfused.engines.base import RowMap
     from unconfused.engines.dask.partition import Command, Pair
+    from unconfused.engines.local.engine import LocalEngine
     from unconfused.engines.local.partition import LocalPartition
 
 Block = tuple[Any, IntArray, FloatArray]
 """Rows, their label codes, their weights."""
+
+MakeEngine: TypeAlias = "Callable[..., LocalEngine]"
+"""Make an engine of rows, label codes and `sample_weight`."""
 
 TOLERANCE = 1e-6
 """Relative tolerance of the sums in a fingerprint: machines round differently."""
@@ -136,10 +139,10 @@ class Fingerprint:
 class Part:
     """A local engine over some rows, with cached partitions."""
 
-    def __init__(self, block: Block, n_codes: int, intercept: bool) -> None:
-        self._made_of = (block, n_codes, intercept)
+    def __init__(self, block: Block, make_engine: MakeEngine) -> None:
+        self._made_of = (block, make_engine)
         X, codes, weights = block
-        self.engine = LocalEngine(X, codes, n_codes, weights, intercept=intercept)
+        self.engine = make_engine(X, codes, sample_weight=weights)
         self.forget()
 
     def forget(self) -> None:
@@ -157,9 +160,8 @@ class Part:
 
     def mapped(self, change: RowMap) -> Part:
         """Return a part with changed copies of these rows."""
-        (X, codes, weights), n_codes, intercept = self._made_of
-        block = mapped_rows(wrap_rows(X), change), codes, weights
-        return Part(block, n_codes, intercept)
+        (_, codes, weights), make_engine = self._made_of
+        return Part((mapped_rows(self.engine.rows, change), codes, weights), make_engine)
 
     def without(self, name: str, rows: IntArray) -> Part:
         """Return a part in which some rows have weight 0; the last one is cached."""
@@ -168,7 +170,7 @@ class Part:
             weights = weights.copy()
             weights[rows] = 0.0
             rest = object.__new__(Part)  # shares everything but weights and caches
-            rest._made_of = ((X, codes, weights), *self._made_of[1:])
+            rest._made_of = ((X, codes, weights), self._made_of[1])
             rest.engine = copy.copy(self.engine)
             rest.engine.weights = weights
             rest.forget()
@@ -185,7 +187,7 @@ class Part:
         return int(X.data.nbytes + codes.nbytes + weights.nbytes)
 
 
-def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept: bool) -> Part:
+def build_part(blocks: Sequence[Block], n_columns: int, make_engine: MakeEngine) -> Part:
     """Join blocks of rows into one part; rows are copied only if there are several blocks."""
     filled = [block for block in blocks if block[0].shape[0]]
     if not filled:
@@ -201,7 +203,7 @@ def build_part(blocks: Sequence[Block], n_columns: int, n_codes: int, intercept:
         codes, weights = np.concatenate(all_codes), np.concatenate(all_weights)
     if X.shape[1] != n_columns:
         raise ValueError(f"A block of X has {X.shape[1]} columns, not {n_columns}.")
-    return Part((X, codes, weights), n_codes, intercept)
+    return Part((X, codes, weights), make_engine)
 
 
 def carry_out(part: Part, command: Command) -> Answer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from scipy.special import softmax
 
@@ -14,8 +15,10 @@ from unconfused.confusion.estimation.neighbours import from_neighbours
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
 from unconfused.confusion.noisy import estimate_from
 from unconfused.estimators._array_input import to_numpy
-from unconfused.estimators.automatic.held_out import HeldOutRows
-from unconfused.estimators.automatic.search import Search
+
+if TYPE_CHECKING:
+    from unconfused.estimators.automatic.held_out import HeldOutRows
+    from unconfused.estimators.automatic.search import Search
 
 CLEAR_ENOUGH_TO_USE = 2.0
 """Paired standard errors by which held-out labels must be likelier through a guess for it to be

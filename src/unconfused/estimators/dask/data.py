@@ -17,7 +17,6 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
-from unconfused._confusion_names import is_rectangular
 from unconfused._labels import (
     EncodedLabels,
     check_weight,
@@ -26,6 +25,7 @@ from unconfused._labels import (
     label_array,
     split_missing,
 )
+from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRows
 from unconfused.estimators._array_input import without_duplicates

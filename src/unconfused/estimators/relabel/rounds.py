@@ -27,10 +27,10 @@ from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimation.balance import balance_until_sure, class_shares, differs_from
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, only_power
 from unconfused.confusion.estimation.sharpness import log_chances
-from unconfused.estimators.relabel.evidence import Evidence
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
-from unconfused.solvers.likelihood import SETTLED
 from unconfused.solvers.progress import Progress
+from unconfused.solvers.refine_confusion import SETTLED
 
 FOLDS = 5
 
@@ -49,8 +49,6 @@ to, and is too kind."""
 FIRST_DOUBT = 0.6
 """Where mistakes depend on the rows, all but this share of the rows is learnt from in the first
 round, all but its square in the second, and so on: the surest come first."""
-
-SMALLEST = 1e-12
 
 Model = TypeVar("Model")
 Target = TypeVar("Target")

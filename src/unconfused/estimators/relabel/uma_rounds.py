@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
@@ -19,8 +19,10 @@ from unconfused.estimators._noisy import NoisyData
 from unconfused.estimators._scores import class_scores
 from unconfused.estimators.relabel.evidence import Evidence, seen_through
 from unconfused.estimators.relabel.rounds import COUNTS
-from unconfused.solvers.uma.solver import UMA
 from unconfused.solvers.uma.state import INTERRUPTED, UMAState
+
+if TYPE_CHECKING:
+    from unconfused.solvers.uma.solver import UMA
 
 USUAL_ROUNDS, MANY_ROWS = 2, 50_000
 """Rounds after which more change next to nothing (Digits, Music), and the number of rows beyond

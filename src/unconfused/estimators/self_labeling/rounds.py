@@ -23,7 +23,7 @@ from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split, aligned_columns
 from unconfused.confusion.estimate import ConfusionEstimate, count_pairs
-from unconfused.confusion.estimation.pooled import pooled_estimate
+from unconfused.confusion.estimation.pooled import pooled_matrix
 from unconfused.confusion.estimation.sharpness import sharpened_losses
 from unconfused.estimators._parts import (
     fit_with,
@@ -257,7 +257,7 @@ class Rounds:
         """Count the mistakes on the test rows."""
         (truth, weight), classes = self._tested, self.data.classes
         counts = count_pairs(truth, np.concatenate(tested), len(classes), weight)
-        return pooled_estimate(counts, classes, self.smoothing)
+        return ConfusionEstimate(pooled_matrix(counts, self.smoothing), counts, classes)
 
     def _each(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         done: list[Any] = Parallel(n_jobs=self.n_jobs)(delayed(function)(*task) for task in tasks)

@@ -21,8 +21,7 @@ from unconfused.confusion.estimation.label_quality import CLEARLY
 from unconfused.confusion.estimation.sharpness import log_chances
 from unconfused.confusion.estimation.stacking import stacked
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
-from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.rounds import SMALLEST
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds

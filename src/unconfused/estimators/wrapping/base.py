@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import encode_labels
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.estimators._parts import fit_with, takes_in_fit
-from unconfused.estimators.relabel.rounds import SMALLEST
+from unconfused.estimators.relabel.evidence import SMALLEST
 
 LEAST = 0.05
 """Classes less probable than this are dropped: repeating a row for every class would make fits many

@@ -14,12 +14,12 @@ from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.balance import class_shares
 from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
+from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
-from unconfused.confusion.noisy import guess_counts, unmix_probabilities
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
-from unconfused.estimators.relabel.evidence import Evidence
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
 from unconfused.estimators.relabel.out_of_fold import Judged
-from unconfused.estimators.relabel.rounds import COUNTS, SMALLEST, Rounds
+from unconfused.estimators.relabel.rounds import COUNTS, Rounds
 from unconfused.estimators.wrapping.base import BaseClassifier, TrainingSet, pseudo_labels
 
 

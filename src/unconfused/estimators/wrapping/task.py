@@ -11,9 +11,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
-from unconfused._confusion_names import is_rectangular
 from unconfused._labels import refuse_other_order
 from unconfused._matrix import warn_if_impossible, warn_if_singular
+from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.cross_validated import tested_once
