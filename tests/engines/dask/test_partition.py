@@ -1,6 +1,7 @@
 """The cut of distant rows: bounds that hold, few vectors, and nothing lost but time."""
 
 import pickle
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,8 +33,7 @@ class PoolInMemory:
             build_part(
                 [(problem.X[some], problem.y[some], np.ones(len(some)))],
                 n_columns=problem.X.shape[1],
-                n_codes=n_classes,
-                intercept=True,
+                make_engine=partial(LocalEngine, n_codes=n_classes),
             )
             for some in rows
         ]
