@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from unconfused._version import __version__ as __version__
+from unconfused.estimators import PLACES
 
 if TYPE_CHECKING:
     from unconfused import (
@@ -33,44 +34,26 @@ if TYPE_CHECKING:
         LabelNoiseWarning,
     )
     from unconfused._report.write import write_report
-    from unconfused.estimators import (
-        KernelUMAClassifier,
-        SelfLabelingClassifier,
-        UltraconservativeClassifier,
-        UMAClassifier,
-        UnconfusedClassifier,
-        UnconfusedDiscriminantAnalysis,
-        UnconfusedLogisticRegression,
-    )
+    from unconfused.estimators.any_classifier import UnconfusedClassifier
+    from unconfused.estimators.discriminant import UnconfusedDiscriminantAnalysis
+    from unconfused.estimators.kernel.classifier import KernelUMAClassifier
+    from unconfused.estimators.logistic import UnconfusedLogisticRegression
+    from unconfused.estimators.self_labeling.classifier import SelfLabelingClassifier
+    from unconfused.estimators.ultraconservative import UltraconservativeClassifier
+    from unconfused.estimators.uma import UMAClassifier
     from unconfused.persistence import load, save
     from unconfused.review import next_to_check
 
-# Names are imported on first use, so that `import unconfused` is fast.
-_ESTIMATORS = {
-    "KernelUMAClassifier",
-    "UMAClassifier",
-    "UltraconservativeClassifier",
-    "UnconfusedClassifier",
-    "UnconfusedDiscriminantAnalysis",
-    "SelfLabelingClassifier",
-    "UnconfusedLogisticRegression",
+_PLACES = PLACES | {
+    "ConfusionWarning": "_matrix",
+    "GuessedConfusionWarning": "_matrix",
+    "LabelNoiseWarning": "_matrix",
+    "load": "persistence",
+    "next_to_check": "review",
+    "save": "persistence",
+    "write_report": "_report.write",
 }
-_MODULES = {
-    "boosting",
-    "confusion",
-    "datasets",
-    "kernels",
-    "metrics",
-    "noise",
-    "persistence",
-    "plot",
-    "review",
-    "selection",
-    "steps",
-    "theory",
-}
-_WARNINGS = {"ConfusionWarning", "GuessedConfusionWarning", "LabelNoiseWarning"}
-_PERSISTENCE = {"load", "save"}
+"""Where a name comes from. It is imported on first use, so that `import unconfused` is fast."""
 
 __all__ = [
     "ConfusionWarning",
@@ -103,18 +86,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _PLACES:
+        return getattr(importlib.import_module(f"unconfused.{_PLACES[name]}"), name)
+    if name in __all__:
         return importlib.import_module(f"unconfused.{name}")
-    if name in _ESTIMATORS:
-        return getattr(importlib.import_module("unconfused.estimators"), name)
-    if name in _PERSISTENCE:
-        return getattr(importlib.import_module("unconfused.persistence"), name)
-    if name in _WARNINGS:
-        return getattr(importlib.import_module("unconfused._matrix"), name)
-    if name == "next_to_check":
-        return importlib.import_module("unconfused.review").next_to_check
-    if name == "write_report":
-        return importlib.import_module("unconfused._report.write").write_report
     raise AttributeError(f"module 'unconfused' has no attribute {name!r}")
 
 

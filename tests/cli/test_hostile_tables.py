@@ -319,7 +319,7 @@ def test_rows_without_a_score_are_named():
 
 def test_a_row_without_a_score_is_not_written(monkeypatch):
     write_fitted()
-    from unconfused.estimators import UnconfusedLogisticRegression
+    from unconfused import UnconfusedLogisticRegression
 
     def none(self, X):
         shares = np.full((X.shape[0], 3), 1 / 3)

@@ -331,7 +331,7 @@ def test_unfit_learners_and_splits_are_refused_in_words(data):
     with pytest.raises(ValueError, match="overlap"):
         classifier(cv=[(np.arange(20), np.arange(10, 30))]).fit(X, y)
     twice = (np.arange(20), np.arange(20, 30))
-    with pytest.raises(ValueError, match="more than once"):
+    with pytest.raises(ValueError, match="at most once"):
         classifier(cv=[twice, twice]).fit(X, y)
     of_two = y[y >= 0] == 2
     with pytest.raises(ValueError, match="without a training row of class 2"):

@@ -103,7 +103,7 @@ def test_refusals():
         clf.partial_fit(X, [0, 1, 0, 1], classes=[0, 2])
     with pytest.raises(ValueError, match="outside the classes: 5"):
         clf.partial_fit(X, [0, 1, 0, 5])
-    with pytest.raises(ValueError, match="has changed since"):
+    with pytest.raises(ValueError, match="has changed"):
         clf.set_params(fit_intercept=False).partial_fit(X, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="missing labels"):
         UltraconservativeClassifier().fit(X, ["a", None, "b", "a"])

@@ -215,7 +215,7 @@ def test_truth_is_found_by_row_label_without_routing(problem, some_truth):
     labels = pd.Series(problem.y, index=rows)
     half = learner.fit(problem.X[200:], problem.y[200:])
     assert scorer(half, problem.X[:200], labels[:200]) == pytest.approx(expected)
-    with pytest.raises(ValueError, match="row label only"):
+    with pytest.raises(ValueError, match="looked up by row label"):
         scorer(half, problem.X, problem.y)
     with pytest.raises(ValueError, match="duplicate"):
         metrics.trusted_accuracy_scorer(pd.concat([known, known]))(half, X, labels)

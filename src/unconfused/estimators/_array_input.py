@@ -56,9 +56,9 @@ def refuse_unusable(X: Any) -> None:
     device = getattr(X, "device", "cpu")
     if str(getattr(device, "type", "cpu")) != "cpu" or kind == "cupy":
         raise TypeError(
-            f"X is an array of {kind} on {device}, and NumPy cannot see it there. Use "
-            "sklearn.set_config(array_api_dispatch=True), with SCIPY_ARRAY_API=1 in the "
-            "environment before Python starts, to calculate there; or move X to the host first."
+            f"X is a {kind} array on {device}. To compute there, set SCIPY_ARRAY_API=1 in the "
+            "environment before Python starts, and call "
+            "sklearn.set_config(array_api_dispatch=True). Otherwise move X to the CPU."
         )
 
 
@@ -135,6 +135,6 @@ def refuse_other_namespace(X: Any, estimator: Any, method: str) -> None:
     if not get_config()["array_api_dispatch"] and not isinstance(estimator.coef_, np.ndarray):
         kind = type(estimator.coef_).__module__.partition(".")[0]
         raise ValueError(
-            f"This {type(estimator).__name__} was fitted on arrays of {kind}: predict under "
-            "sklearn.set_config(array_api_dispatch=True) too."
+            f"This {type(estimator).__name__} was fitted on arrays of {kind}: call "
+            "sklearn.set_config(array_api_dispatch=True) before predicting, too."
         )

@@ -153,19 +153,19 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:
-        """Raise if weights to go on from do not fit these classes and features."""
+        """Raise if the last weights do not suit these classes and features."""
         shape = (len(data.labels.classes), data.X.shape[1] + self.fit_intercept)
         if not np.array_equal(data.labels.classes, self.classes_) or weights.shape != shape:
             raise ValueError(
-                "This goes on from the last fit, but the classes, the number of features or "
+                "Cannot continue from the last fit: the classes, the number of features or "
                 "fit_intercept have changed. Fit a clone instead."
             )
 
     def _publish_weights(self, weights: FloatArray, X: Rows, fit_intercept: bool) -> None:
         """Set `coef_` and `intercept_`; with two classes, the difference of their weights.
 
-        They are of the type and the library of the rows X, and on their device; of double precision
-        if that type has no room for them.
+        They have the type, library and device of the rows X; double precision if they are out of
+        the range of that type.
         """
         shown = weights[1:] - weights[:1] if len(weights) == 2 else weights
         if fit_intercept:
@@ -192,9 +192,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``. Those of a row
-        that are too large or too small to be written are scaled together: their order and their
-        signs are right.
+        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``. Scores beyond the
+        floating-point range are rescaled by row, so that order and signs are right.
         """
         check_is_fitted(self)
         refuse_other_namespace(X, self, "decision_function")

@@ -30,9 +30,9 @@ def one_column(labels: Any) -> Labels:
         return np.asarray(array[:, 0])
     if array.ndim != 1:
         raise ValueError(
-            f"y should be a 1d array, got an array of shape {array.shape} instead. For labels of "
-            "several annotators, combine them into one label per row first; for several labels per "
-            "row (multi-label), use sklearn.multioutput.MultiOutputClassifier around this one."
+            f"y should be a 1d array, got an array of shape {array.shape} instead. If the columns "
+            "are votes of several annotators, pass confusion.from_annotators(y).consensus; if each "
+            "is a problem of its own (multi-label), use sklearn.multioutput.MultiOutputClassifier."
         )
     return array
 

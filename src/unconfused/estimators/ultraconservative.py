@@ -141,7 +141,9 @@ class UltraconservativeClassifier(LinearClassifier):
             fresh.weights.shape,
             fresh.lag.shape,
         ):
-            raise ValueError("fit_intercept or average has changed since; use a clone instead.")
+            raise ValueError(
+                "Cannot continue: fit_intercept or average has changed. Use a clone instead."
+            )
         else:
             self._state = self._state.copy()
         self._run(X, codes, 1, None)

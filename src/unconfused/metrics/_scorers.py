@@ -73,16 +73,15 @@ class TrustedScorer(_Scorer):
         """Find the truth of a fold by its row labels, which pandas carries along."""
         if self.y_true is None:
             raise ValueError(
-                "This score needs the truth, y_true, of the rows. Without "
-                "sklearn.set_config(enable_metadata_routing=True), searches and cross_val_score "
-                "do not pass it on to a scorer: switch that on, or score pandas data with a "
-                "scorer made with y_true as a Series."
+                "This score needs the truth of the rows, y_true. Searches and cross_val_score pass "
+                "it on with sklearn.set_config(enable_metadata_routing=True); for pandas data, "
+                "make the scorer with y_true as a Series instead."
             )
         fold = X if hasattr(X, "iloc") else y
         if not hasattr(fold, "iloc") or not hasattr(self.y_true, "reindex"):
             raise ValueError(
-                "The truth can be looked up by row label only: y_true must be a pandas Series, and "
-                "X or y pandas too. Otherwise use sklearn.set_config(enable_metadata_routing=True)."
+                "The truth is looked up by row label: y_true must be a pandas Series, and X or y "
+                "pandas too. Otherwise use sklearn.set_config(enable_metadata_routing=True)."
             )
         return label_array(self.y_true.reindex(fold.index))
 
@@ -106,8 +105,8 @@ class ConfusionScorer(_Scorer):
         if has_columns(y):
             if self.measure is not _likelihood or self.confusion is not None:
                 raise ValueError(
-                    "y holds votes of several annotators: only metrics.noisy_log_likelihood, with "
-                    "each model's own matrices of the annotators, can score against them."
+                    "y holds votes of several annotators: only metrics.noisy_log_likelihood can "
+                    "score against them, by each model's own annotator_confusion_."
                 )
             return _likelihood_of_votes(estimator, X, y, sample_weight)
         last = last_step(estimator)
@@ -268,8 +267,8 @@ def _probabilities(estimator: Any, X: Rows, classes: Labels, n_labels: int) -> F
     """Return predicted probabilities, a column per class; 0 for classes unknown to the model."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
-            f"{type(last_step(estimator)).__name__} has no predict_proba, which this score needs; "
-            "an accuracy does without."
+            f"{type(last_step(estimator)).__name__} has no predict_proba, which this score needs: "
+            "use a score of predictions, such as trusted_accuracy."
         )
     own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
     refuse_other_length(own, n_labels, "X")
@@ -289,7 +288,7 @@ def _mean(values: FloatArray, sample_weight: ArrayLike | None, kept: BoolArray, 
     if not weight.sum() > 0:
         raise ValueError(
             f"No row here has a {what} (and a positive weight) to score against. In "
-            "cross-validation, use fewer folds, or folds that give each some."
+            "cross-validation, use fewer folds, or folds that all contain such rows."
         )
     return float(np.average(values, weights=weight))
 
@@ -333,8 +332,8 @@ def _likelihood_of_votes(estimator: Any, X: Rows, y: Any, sample_weight: ArrayLi
     model = last_step(estimator)
     if not hasattr(model, "annotator_confusion_"):
         raise ValueError(
-            f"y holds votes, but the {type(model).__name__} was not fitted to votes, so it does "
-            "not know the annotators. Score it against one label per row."
+            f"y holds votes, but the {type(model).__name__} was not fitted to votes. Score it "
+            "against one label per row."
         )
     logs, voted = model._log_vote_chances(y)
     probability = _probabilities(estimator, X, _classes_of(estimator), len(logs))

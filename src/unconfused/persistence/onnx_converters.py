@@ -12,10 +12,9 @@ import numpy as np
 from skl2onnx import update_registered_converter
 from skl2onnx.common.data_types import FloatTensorType
 from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
-from sklearn.base import BaseEstimator
 
-from unconfused import estimators
 from unconfused._columns.steps import PERIODS, DateParts
+from unconfused.estimators import all_estimators
 from unconfused.estimators._base import LinearClassifier
 
 DATES = "UnconfusedDateParts"
@@ -24,12 +23,11 @@ DATES = "UnconfusedDateParts"
 def register_converters() -> None:
     """Tell skl2onnx about every linear classifier of this package, and about dates."""
     update_registered_converter(DateParts, DATES, _shape, _convert_dates, parser=_parse)
-    for name in estimators.__all__:
-        kind: type[BaseEstimator] = getattr(estimators, name)
+    for kind in all_estimators():
         if issubclass(kind, LinearClassifier):
             update_registered_converter(
                 kind,
-                f"Unconfused{name}",
+                f"Unconfused{kind.__name__}",
                 calculate_linear_classifier_output_shapes,
                 _convert_linear,
                 options={"zipmap": [True, False, "columns"], "nocl": [True, False]},

@@ -110,8 +110,8 @@ def check_dask(
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but y is None.")
     if is_rectangular(estimator.confusion):
         raise ValueError(
-            "With Dask collections labels must be classes; a matrix with other labels needs rows "
-            "in memory."
+            "With Dask collections labels must be classes: a confusion matrix with other labels "
+            "needs rows in memory."
         )
     if hasattr(X, "columns"):
         blocks = list(X.to_delayed())

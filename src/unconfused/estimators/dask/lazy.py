@@ -104,7 +104,7 @@ def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
     if column.ndim != 1:
         raise ValueError(
             f"{name} should have one value per row; this has shape {column.shape}. Votes of "
-            "several annotators need rows in memory, and UnconfusedLogisticRegression."
+            "several annotators need rows in memory."
         )
     lengths = getattr(column, "chunks", ((np.nan,),))[0] if lazy else (len(column),)
     known = not np.isnan([*lengths, *n_rows]).any()

@@ -63,8 +63,8 @@ class PartlyLabelled:
         if np.any(sizes < 2):
             raise ValueError(
                 f"There are fewer than two labelled rows of {name_classes(classes[sizes < 2])}: "
-                "the labeller needs some for training and others for testing. Label more rows of "
-                "each, or leave its label out."
+                "the labeller needs rows to train on and rows to test on. Label more of them, or "
+                "mark those of this class as unlabelled."
             )
 
     def split(self, cv: Any, rng: np.random.RandomState) -> list[Split]:
@@ -92,4 +92,4 @@ def _refuse_bad_splits(splits: list[Split], codes: IntArray, classes: Labels) ->
             )
     tested = np.concatenate([codes[:0], *(test for _, test in splits)])
     if not len(tested) or len(np.unique(tested)) < len(tested):
-        raise ValueError("cv must test labelled rows, and none of them more than once.")
+        raise ValueError("cv must test each labelled row at most once, and at least one of them.")

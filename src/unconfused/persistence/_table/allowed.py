@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from unconfused import estimators, kernels, selection, steps
+from unconfused import kernels, selection, steps
 from unconfused._columns.steps import DateParts, Named
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.estimators import all_estimators
 from unconfused.estimators.wrapping.average import Component
 from unconfused.estimators.wrapping.soft_rounds import LabelUnmixing
 from unconfused.persistence._table import checks as has
@@ -182,6 +183,6 @@ _PARTS: dict[type, Kind] = {
 @cache
 def table() -> Types:
     """Return every type a file may hold, with what it may hold, by its full name."""
-    ours = {getattr(estimators, name): _OF_OURS for name in estimators.__all__}
+    ours = dict.fromkeys(all_estimators(), _OF_OURS)
     kinds = {**COLUMNS, **TEXT, **LINEAR, **TREES, **ours, **_PARTS}
     return {full_name(one): (one, kind) for one, kind in kinds.items()}
