@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -27,27 +27,12 @@ from unconfused.confusion.cross_validated import (
 from unconfused.confusion.estimate import is_guess
 from unconfused.confusion.estimation.label_quality import (
     Criterion,
+    LabelScores,
     judge_labels,
     matrix_helps,
+    sharpened,
 )
-from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
-
-
-class LabelScores(NamedTuple):
-    """A table to rank labels by: 1 minus the entry of a row's label is its score."""
-
-    table: FloatArray
-    """(n, Q): P(true class | x, label), or P(label | x); see `criterion`."""
-
-    criterion: Criterion
-    probability: FloatArray | None = None
-    """(n, Q): out-of-fold P(true class | x), before calibration."""
-
-    power: float = 1.0
-    """Exponent that calibrates these on the labels."""
-
-    posterior: FloatArray | None = None
-    """(n, Q): P(true class | x, label) through the model's matrix, whatever the criterion."""
+from unconfused.confusion.estimation.sharpness import posterior_given
 
 
 class LabelScorer:
@@ -87,19 +72,12 @@ class LabelScorer:
         folds: list[list[Split]] | None,
         *,
         n_jobs: int | None = None,
-        probabilities: bool = False,
         any_folds: bool = False,
     ) -> LabelScores:
-        """Score the labels.
+        """Score the labels, averaged over sets of folds; None for a model trained on all rows.
 
-        Parameters
-        ----------
-        X : the rows
-        folds : sets of folds, over which scores are averaged; None for a model that was trained on
-            all rows. Rows that no fold tests have scores of 0
-        n_jobs : number of folds fitted in parallel
-        probabilities : whether `probability` and `power` are needed
-        any_folds : whether other folds of this number do as well, such as those of an automatic fit
+        Rows that no fold tests have scores of 0. `any_folds` says whether other folds of this
+        number do as well, such as those of an automatic fit.
         """
         self.X, self.folds, self.n_jobs = X, folds, n_jobs
         model, final = self.estimator, None
@@ -117,16 +95,11 @@ class LabelScorer:
             and (any_folds or bool(getattr(final, "relabel_", 1)))
             and hasattr(final, "cross_fitted_posterior_")
         )
-        if as_good and not probabilities and not self._must_compare:
-            return LabelScores(self._posterior_of_fit(final), "posterior")
-        found = self._through_matrix(model)
-        if not as_good or found.criterion == "self_confidence":
+        found = None if as_good and not self._must_compare else self._through_matrix(model)
+        if found is not None and (not as_good or found.criterion == "self_confidence"):
             return found
-        posterior = self._posterior_of_fit(final)
-        return found._replace(table=posterior, posterior=posterior)
-
-    def _posterior_of_fit(self, final: Any) -> FloatArray:
-        return aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
+        posterior = aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
+        return LabelScores(posterior, "posterior")
 
     @property
     def _must_compare(self) -> bool:
@@ -142,16 +115,12 @@ class LabelScorer:
         read = partial(_probabilities_and_evidence, labels=self.labels)
         both = np.mean(self._out_of_fold(model, read, self.targets, self.params), axis=0)
         probability, evidence = np.hsplit(both, 2)
-        ranked = self.ranked
-        power = best_power(probability[ranked], evidence[ranked])
-        calibrated = sharpen(probability, power)
-        posterior = posterior_given(calibrated, evidence)
-        found = LabelScores(posterior, "posterior", probability, power, posterior)
+        calibrated = sharpened(probability, evidence, self.ranked)
         if self._must_compare:
-            plain = self._probability(_unset_matrix(model))
-            if not matrix_helps(calibrated, evidence, plain, self.labels.observed, ranked):
-                return found._replace(table=plain, criterion="self_confidence")
-        return found
+            plain, observed = self._probability(_unset_matrix(model)), self.labels.observed
+            if not matrix_helps(calibrated, evidence, plain, observed, self.ranked):
+                return LabelScores(plain, "self_confidence")
+        return LabelScores(posterior_given(calibrated, evidence), "posterior")
 
     def _without_matrix(self, model: Any) -> LabelScores:
         """Score by a model that takes labels as clean, and a matrix guessed from it."""
@@ -161,8 +130,7 @@ class LabelScorer:
         if hasattr(final_step(model)[0], "confusion"):
             model = _unset_matrix(model)
         probability = self._probability(model)
-        scored = judge_labels(probability, self.labels.observed, self.ranked, self.criterion)
-        return LabelScores(scored.table, scored.criterion)
+        return judge_labels(probability, self.labels.observed, self.ranked, self.criterion)
 
     def _probability(
         self, model: Any, targets: Labels | None = None, params: dict[str, Labels] | None = None

@@ -16,9 +16,9 @@ from unconfused._matrix_labels import is_rectangular
 from unconfused._pipelines import final_step
 from unconfused._text.extras import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
-from unconfused.confusion._label_scores import LabelScorer, LabelScores, ranking_folds
+from unconfused.confusion._label_scores import LabelScorer, ranking_folds
 from unconfused.confusion.cross_validated import refuse_other_length
-from unconfused.confusion.estimation.label_quality import Criterion
+from unconfused.confusion.estimation.label_quality import Criterion, LabelScores
 
 USUAL_FOLDS = 5
 

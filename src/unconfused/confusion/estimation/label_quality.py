@@ -29,8 +29,8 @@ N_ROUNDS = 3
 """Rounds of guessing the matrix, as in `from_noisy`."""
 
 
-class Judged(NamedTuple):
-    """A table to rank labels by: 1 minus the entry of a row's label is how suspicious it is."""
+class LabelScores(NamedTuple):
+    """A table to rank labels by: 1 minus the entry of a row's label is its score."""
 
     table: FloatArray
     """(n, Q): P(true class | x, label), or P(label | x)."""
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 def judge_labels(
     probability: FloatArray, observed: IntArray, counted: IntArray, criterion: Criterion | None
-) -> Judged:
+) -> LabelScores:
     """Judge labels by probabilities of the labels, given by models that had not seen the row.
 
     Parameters
@@ -63,7 +63,7 @@ def judge_labels(
     'self_confidence'
     """
     if criterion == "self_confidence":
-        return Judged(probability, criterion)
+        return LabelScores(probability, criterion)
     counts = guess_counts(probability[counted], observed[counted], N_ROUNDS)
     # One even answer per class: a pair never counted is unlikely, not impossible.
     matrix = drawn_together(counts, 1.0 / len(counts))
@@ -75,8 +75,8 @@ def judge_labels(
     chances = [_log_chances(table, evidence)[counted] for table in (unmixed, straight)]
     best = unmixed if _clearly_likelier(*chances) else straight
     if criterion is None and not matrix_helps(best, evidence, probability, observed, counted):
-        return Judged(probability, "self_confidence")
-    return Judged(posterior_given(best, evidence), "posterior")
+        return LabelScores(probability, "self_confidence")
+    return LabelScores(posterior_given(best, evidence), "posterior")
 
 
 def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
