@@ -114,7 +114,7 @@ def test_calibration_through_c_finds_the_temperature():
     C = noise.symmetric(3, 0.3)
     y = noise.corrupt_labels(truth, C, random_state=0)
     sharp = p**3 / (p**3).sum(axis=1, keepdims=True)
-    model = class_probabilities.ClassProbabilities.uncalibrated(sharp, C, of_labels=False)
+    model = class_probabilities.ClassProbabilities.of(sharp, C, of_labels=False)
     assert 1 / 3.6 < model.calibrated(sharp, y).weights[0] < 1 / 2.5
 
 
@@ -133,6 +133,8 @@ def test_probabilities_of_models_that_saw_the_labels_are_recognised(digits):
     seen = forest.fit(X, y).predict_proba(X)
     with pytest.warns(ConfusionWarning, match="cross_val_predict"):
         confusion.rank_from_probabilities(seen, y)
+    with pytest.warns(ConfusionWarning, match="cross_val_predict"):
+        confusion.label_posterior(seen, y, noise.symmetric(10, 0.3))
     unseen = cross_val_predict(forest, X, y, method="predict_proba")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -127,7 +127,10 @@ def read_probabilities(
             "pass a DataFrame."
         )
     order = np.arange(len(columns)) if named is None else np.argsort(named, kind="stable")
-    return ProbabilityTable(values, order, columns, encoded.classes, encoded.observed)
+    table = ProbabilityTable(values, order, columns, encoded.classes, encoded.observed)
+    if predicts == "label":
+        _warn_if_seen(*table.sample())
+    return table
 
 
 def _sides(confusion: Any, predicts: Predicts) -> tuple[Labels, Labels] | None:
@@ -138,7 +141,7 @@ def _sides(confusion: Any, predicts: Predicts) -> tuple[Labels, Labels] | None:
     return (labels if predicts == "label" else rows), labels
 
 
-def warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
+def _warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
     """Warn if probabilities agree with the labels more often than they predict.
 
     A model that was trained on a row knows its label: it is unsure of many rows and right on nearly
@@ -153,5 +156,5 @@ def warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
             "rows agrees with wrong labels: pass out-of-fold probabilities, as by "
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba').",
             ConfusionWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -13,16 +13,13 @@ from unconfused.confusion._probability_table import (
     Predicts,
     ProbabilityTable,
     read_probabilities,
-    warn_if_seen,
 )
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
 from unconfused.confusion.estimation.class_probabilities import (
     ClassProbabilities,
     estimate_counts,
-    evidence_of,
 )
-from unconfused.confusion.estimation.confident_counts import guess_counts
-from unconfused.confusion.estimation.label_quality import matrix_helps
+from unconfused.confusion.estimation.label_quality import model_helps
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.confusion.ranking import LabelIssues
@@ -205,7 +202,7 @@ def rank_from_probabilities(
     else:
         matrix, _ = _estimate(table, predicts)
     model = _fit(table, matrix, predicts, calibrate=True)
-    plain = confusion is None and predicts == "label" and not _explains(model, table)
+    plain = confusion is None and predicts == "label" and not model_helps(model, *table.sample())
     n_rows = len(table.observed)
     own, best, leads = np.empty(n_rows), np.empty(n_rows, dtype=np.intp), np.empty(n_rows, bool)
     for rows, block in table.blocks():
@@ -235,26 +232,12 @@ def _aligned(confusion: Any, table: ProbabilityTable, order: ArrayLike | None) -
 
 def _estimate(table: ProbabilityTable, predicts: Predicts) -> tuple[FloatArray, FloatArray]:
     """Return C and the counts behind it."""
-    probability, observed = table.sample()
-    if predicts == "label":
-        warn_if_seen(probability, observed)
-        counts = guess_counts(probability, observed, n_rounds=3)
-    else:
-        counts = np.zeros((len(table.columns), len(table.columns)))
-        np.add.at(counts.T, observed, probability)
-    return estimate_counts(probability, observed, counts, of_labels=predicts == "label")
+    return estimate_counts(*table.sample(), of_labels=predicts == "label")
 
 
 def _fit(
     table: ProbabilityTable, matrix: FloatArray, predicts: Predicts, calibrate: bool
 ) -> ClassProbabilities:
     probability, observed = table.sample()
-    model = ClassProbabilities.uncalibrated(probability, matrix, predicts == "label")
+    model = ClassProbabilities.of(probability, matrix, of_labels=predicts == "label")
     return model.calibrated(probability, observed) if calibrate and len(observed) else model
-
-
-def _explains(model: ClassProbabilities, table: ProbabilityTable) -> bool:
-    """Return whether labels are clearly likelier through C than by the probabilities alone."""
-    probability, observed = table.sample()
-    fair, evidence = model.apply(probability), evidence_of(model.matrix, observed)
-    return matrix_helps(fair, evidence, probability, observed, np.arange(len(observed)))

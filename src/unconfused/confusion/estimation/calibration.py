@@ -17,11 +17,8 @@ PRECISION_OF_SHARES = 10.0
 LARGEST_SHIFT = 5.0
 """Largest shift of a log class share."""
 
-
-FLOORS = (0.0, 0.003, 0.03, 0.1, 0.3, 0.5)
-"""Candidate shares of a uniform distribution to mix in; with noisy labels large ones may fit."""
-
-ROWS_FOR_THE_FLOOR = 3000
+FLOORS = (1e-4, 0.01, 0.5)
+"""The smallest share of a uniform distribution to mix in, the first tried, and the largest."""
 
 
 @dataclass(frozen=True)
@@ -56,32 +53,6 @@ def raise_to(floor: float, logs: FloatArray) -> FloatArray:
     return np.asarray(np.logaddexp(np.log1p(-floor) + logs, np.log(floor / logs.shape[1])))
 
 
-def best_floor(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> float:
-    """Return the floor that maximizes the likelihood of the evidence, each at its best exponent.
-
-    Examples
-    --------
-    A class that no neighbour voted for occurs nevertheless:
-
-    >>> logs = np.log(np.maximum([[0.6, 0.4, 0.0]] * 10, 1e-12))
-    >>> seen = np.eye(3)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 2]]
-    >>> best_floor(logs, seen, np.ones(10))
-    0.1
-    """
-    step = max(1, len(logs) // ROWS_FOR_THE_FLOOR)
-    logs, evidence, weight = logs[::step], evidence[::step], weight[::step]
-    if not weight.any():
-        return 0.0
-
-    def likelihood(floor: float) -> float:
-        raised = raise_to(floor, logs)
-        power = best_power(np.exp(raised), evidence, weight)
-        chance = (softmax(power * raised, axis=1) * evidence).sum(axis=1)
-        return float(weight @ np.log(np.maximum(chance, 1e-300)))
-
-    return max(FLOORS, key=likelihood)
-
-
 def evidence_loss(
     scores: FloatArray, evidence: FloatArray, weight: FloatArray
 ) -> tuple[float, FloatArray]:
@@ -93,29 +64,27 @@ def evidence_loss(
     return -float(weight @ np.log(chance[:, 0])), slope
 
 
-def only_power(
-    logs: FloatArray, evidence: FloatArray, weight: FloatArray, floor: float = 0.0
-) -> Calibration:
+def only_power(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Calibration:
     """Return the exponent that maximizes the likelihood of the evidence; class shares are kept."""
-    power = best_power(np.exp(raise_to(floor, logs)), evidence, weight)
-    return Calibration(power, np.zeros(logs.shape[1]), floor)
+    return Calibration(best_power(np.exp(logs), evidence, weight), np.zeros(logs.shape[1]))
 
 
 def calibrate(
-    logs: FloatArray, evidence: FloatArray, weight: FloatArray, floor: float = 0.0
+    logs: FloatArray, evidence: FloatArray, weight: FloatArray, zeros: bool = False
 ) -> Calibration:
     """Return the exponent and class shifts that maximize the likelihood of the evidence.
 
     A regularized model is underconfident, and predicts rare classes too rarely; if it is then
     fitted to its own predictions, they become rarer with every round. The label frequencies, seen
-    through C, correct the class shares.
+    through C, correct the class shares. Probabilities may be too sure where they are zeros, as a
+    class that no neighbour voted for occurs nevertheless: `zeros` finds a floor, too.
 
     Parameters
     ----------
     logs : (n, Q), out-of-fold log-probabilities
     evidence : (n, Q), P(observation | true class)
     weight : (n,), weights of the rows
-    floor : see `Calibration`
+    zeros : whether probabilities can be 0
 
     Examples
     --------
@@ -127,30 +96,35 @@ def calibrate(
     >>> bool(fair[-1].argmax() == 1)
     True
     """
-    logs = raise_to(floor, logs)
-    start = best_power(np.exp(logs), evidence, weight)
     # Rows are in no order that matters here, or their numbers spread over all of it.
     step = max(1, len(logs) // ROWS_FOR_THE_POWER)
     logs, evidence, weight = logs[::step], evidence[::step], weight[::step]
-    total = float(weight.sum())
+    total, n_classes = float(weight.sum()), logs.shape[1]
     if total <= 0:
-        return Calibration(1.0, np.zeros(logs.shape[1]), floor)
+        return Calibration(1.0, np.zeros(n_classes))
     # A power on the probabilities would be one on the classes' shares, too: these are kept apart.
     shares = np.log(np.maximum(np.average(np.exp(logs), axis=0, weights=weight), 1e-12))
-    around = logs - shares
 
     def loss(at: FloatArray) -> tuple[float, FloatArray]:
-        power, moved = np.exp(at[0]), at[1:]
+        power, moved = np.exp(at[0]), at[1 : n_classes + 1]
+        floor = float(np.exp(at[-1])) if zeros else 0.0
+        raised = raise_to(floor, logs)
+        around = raised - shares
         value, slope = evidence_loss(power * around + shares + moved, evidence, weight)
         value += PRECISION_OF_SHARES * float(moved @ moved) / 2
         by_power = power * float(np.vdot(slope, around))
-        by_shift = slope.sum(axis=0) + PRECISION_OF_SHARES * moved
-        return value / total, np.concatenate([[by_power], by_shift]) / total
+        slopes = [by_power, *(slope.sum(axis=0) + PRECISION_OF_SHARES * moved)]
+        if zeros:
+            by_floor = np.vdot(slope, np.exp(-raised) / n_classes - 1)
+            slopes.append(power * floor / (1 - floor) * by_floor)
+        return value / total, np.array(slopes) / total
 
+    smallest, first, largest = np.log(FLOORS)
     limits = [(-np.log(LARGEST_POWER), np.log(LARGEST_POWER))]
-    limits += [(-LARGEST_SHIFT, LARGEST_SHIFT)] * len(shares)
-    begin = np.concatenate([[np.log(start)], np.zeros(len(shares))])
+    limits += [(-LARGEST_SHIFT, LARGEST_SHIFT)] * n_classes + [(smallest, largest)] * zeros
+    begin = np.array([0.0] * (n_classes + 1) + [first] * zeros)
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
-    power = float(np.exp(found[0]))
-    shift = found[1:] + (1 - power) * shares
+    power, shift = float(np.exp(found[0])), found[1 : n_classes + 1]
+    shift = shift + (1 - power) * shares
+    floor = float(np.exp(found[-1])) if zeros else 0.0
     return Calibration(power, shift - shift.mean(), floor)

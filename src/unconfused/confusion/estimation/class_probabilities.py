@@ -22,7 +22,7 @@ from unconfused.confusion.estimation.calibration import (
     PRECISION_OF_SHARES,
     evidence_loss,
 )
-from unconfused.confusion.estimation.confident_counts import unmix_probabilities
+from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.estimation.sharpness import LARGEST_POWER, posterior_given
 
@@ -59,8 +59,8 @@ class ClassProbabilities:
     shift: FloatArray
 
     @staticmethod
-    def uncalibrated(
-        probability: FloatArray, matrix: FloatArray, of_labels: bool
+    def of(
+        probability: FloatArray, matrix: FloatArray, *, of_labels: bool = True
     ) -> ClassProbabilities:
         """Return probabilities as they are, after unmixing if they are of labels."""
         positive = probability[probability > 0]
@@ -122,9 +122,9 @@ def evidence_of(matrix: FloatArray, observed: IntArray) -> FloatArray:
 
 
 def estimate_counts(
-    probability: FloatArray, observed: IntArray, counts: FloatArray, *, of_labels: bool
+    probability: FloatArray, observed: IntArray, *, of_labels: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimate C and the (class, label) counts behind it, from first counts on.
+    """Estimate C and the (class, label) counts behind it.
 
     Probabilities of the true classes are calibrated through C, rows counted by their posterior, C
     estimated from these counts, and so on. Calibrated, a model that confuses two classes no longer
@@ -135,10 +135,16 @@ def estimate_counts(
     -------
     matrix, counts : (Q, Q) each
     """
+    n_classes = probability.shape[1]
+    if of_labels:
+        counts = guess_counts(probability, observed, n_rounds=3)
+    else:
+        counts = np.zeros((n_classes, n_classes))
+        np.add.at(counts.T, observed, probability)
     first, best = counts.sum(axis=1), counts
     matrix = even_out(counts)
     for _ in range(MOST_ROUNDS):
-        plain = ClassProbabilities.uncalibrated(probability, matrix, of_labels)
+        plain = ClassProbabilities.of(probability, matrix, of_labels=of_labels)
         model = plain.calibrated(probability, observed)
         counts = np.zeros(matrix.shape)
         np.add.at(counts.T, observed, model.posterior(probability, observed))

@@ -13,9 +13,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
-from unconfused.confusion.estimation.pooled import drawn_together
-from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
+from unconfused.confusion.estimation.class_probabilities import (
+    ClassProbabilities,
+    estimate_counts,
+    evidence_of,
+)
+from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 Criterion = Literal["posterior", "self_confidence"]
 
@@ -24,9 +27,6 @@ CLEARLY = 2.0
 
 SMALLEST = 1e-6
 """Smallest chance of a label where models are compared: one label must not decide."""
-
-N_ROUNDS = 3
-"""Rounds of guessing the matrix, as in `from_noisy`."""
 
 
 class LabelScores(NamedTuple):
@@ -64,19 +64,18 @@ def judge_labels(
     """
     if criterion == "self_confidence":
         return LabelScores(probability, criterion)
-    counts = guess_counts(probability[counted], observed[counted], N_ROUNDS)
-    # One even answer per class: a pair never counted is unlikely, not impossible.
-    matrix = drawn_together(counts, 1.0 / len(counts))
-    evidence = matrix[:, observed].T
-    # The simplest that is not clearly worse: labels believed; a model of the labels, only surer,
-    # whose classes are the same; and one of which the mistakes were taken out.
-    straight = sharpened(probability, evidence, counted)
-    unmixed = sharpened(unmix_probabilities(probability, matrix), evidence, counted)
-    chances = [_log_chances(table, evidence)[counted] for table in (unmixed, straight)]
-    best = unmixed if _clearly_likelier(*chances) else straight
-    if criterion is None and not matrix_helps(best, evidence, probability, observed, counted):
+    some, labels = probability[counted], observed[counted]
+    matrix, _ = estimate_counts(some, labels)
+    model = ClassProbabilities.of(some, matrix).calibrated(some, labels)
+    if criterion is None and not model_helps(model, some, labels):
         return LabelScores(probability, "self_confidence")
-    return LabelScores(posterior_given(best, evidence), "posterior")
+    return LabelScores(model.posterior(probability, observed), "posterior")
+
+
+def model_helps(model: ClassProbabilities, probability: FloatArray, observed: IntArray) -> bool:
+    """Return whether labels are clearly likelier through C than by the probabilities alone."""
+    fair, evidence = model.apply(probability), evidence_of(model.matrix, observed)
+    return matrix_helps(fair, evidence, probability, observed, np.arange(len(observed)))
 
 
 def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
@@ -94,14 +93,9 @@ def matrix_helps(
     """
     believed = np.eye(plain.shape[1])[observed]
     chances = _log_chances(sharpened(plain, believed, counted), believed)
-    return _clearly_likelier(_log_chances(fair, evidence)[counted], chances[counted])
+    gain = (_log_chances(fair, evidence) - chances)[counted]
+    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))
 
 
 def _log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), SMALLEST)))
-
-
-def _clearly_likelier(one: FloatArray, other: FloatArray) -> bool:
-    """Return whether the first log-chances are higher by `CLEARLY` paired standard errors."""
-    gain = one - other
-    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))

@@ -41,6 +41,14 @@ class Evidence:
     log_scale: FloatArray | float = 0.0
 
     @property
+    def row_counts(self) -> FloatArray:
+        """What the evidence on each row counts: weights of any scale add up to as many rows."""
+        scale = np.count_nonzero(self.sample_weight) / max(
+            float(self.sample_weight.sum()), SMALLEST
+        )
+        return np.asarray(scale * self.trust * self.sample_weight)
+
+    @property
     def total(self) -> float:
         """Total weight of the evidence."""
         return float(self.trust @ self.sample_weight)

@@ -96,9 +96,6 @@ class Rounds(ABC, Generic[Model, Target]):
     changed: list[float] = field(default_factory=list, init=False)
     """The share of the rows taught with another class than before, of every round accepted."""
 
-    floor: float = field(default=0.0, init=False)
-    """That of calibrations, for learners whose probabilities can be 0."""
-
     _first_rows: FloatArray | None = field(default=None, init=False)
     _n_balanced: int = field(default=0, init=False)
 
@@ -111,6 +108,12 @@ class Rounds(ABC, Generic[Model, Target]):
     keeps_calibration: ClassVar[bool] = False
     """Whether the trial's calibration holds for all rounds: later ones would be calibrated on
     labels that have leaked, which matters to learners that fit single rows."""
+
+    zeros: ClassVar[bool] = False
+    """Whether probabilities can be 0, so that calibrations need a floor."""
+
+    takes_trial: ClassVar[bool] = False
+    """Whether the first round is taken in any case, as models before and after it are averaged."""
 
     @abstractmethod
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[Model]:
@@ -184,7 +187,8 @@ class Rounds(ABC, Generic[Model, Target]):
                 models, judged = self._tune(targets, folds, models, judged, seen)
             self.trial = judged if on_trial else self.trial
             clearly = CLEARLY if on_trial and self.seen.known.any() else 0.0
-            if judged.explains_less_than(self.at_first, clearly):
+            asked = not (on_trial and self.takes_trial)
+            if asked and judged.explains_less_than(self.at_first, clearly):
                 break  # the model is too simple to teach itself
             if on_trial and self.keeps_calibration:
                 kept = judged.calibration
@@ -296,12 +300,10 @@ class Rounds(ABC, Generic[Model, Target]):
     ) -> Judged:
         """Calibrate probabilities, if that is not done, and bring in what was seen."""
         if calibration is None:
-            find = calibrate if self.moves_shares else only_power
-            # Weights of any scale mean the same: as many rows as there are that count at all.
-            n_rows = np.count_nonzero(seen.sample_weight)
-            scale = n_rows / max(float(seen.sample_weight.sum()), SMALLEST)
-            weight = scale * seen.trust * seen.sample_weight
-            calibration = find(logs, seen.evidence, weight, self.floor)
+            if self.moves_shares:
+                calibration = calibrate(logs, seen.evidence, seen.row_counts, self.zeros)
+            else:
+                calibration = only_power(logs, seen.evidence, seen.row_counts)
         probability = calibration.apply(logs)
         explained = log_chances(probability, seen.evidence) + seen.log_scale
         return Judged(seen, calibration, explained, seen.posterior(probability), logs)

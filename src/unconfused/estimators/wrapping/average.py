@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
+from unconfused.confusion.estimation.calibration import Calibration, calibrate
 from unconfused.confusion.estimation.label_quality import CLEARLY
 from unconfused.confusion.estimation.sharpness import log_chances
 from unconfused.confusion.estimation.stacking import stacked
@@ -155,10 +155,11 @@ def _cross_fitted(candidates: Sequence[Candidate], seen: Evidence) -> CrossFitte
 
 def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
     """List the models: before and after rounds, and simple ones."""
-    assert rounds.at_first is not None and rounds.label_logs is not None
     first, judged, known = rounds.at_first, rounds.judged, rounds.seen.known
+    assert first is not None and judged is not None and rounds.label_logs is not None
+    seen = judged.seen
     found: list[tuple[str, TrainingSet, FloatArray, FloatArray, LabelUnmixing | None]] = []
-    if rounds.last is not None and judged is not None:
+    if rounds.last is not None:
         unaware = rounds.trial or judged
         found.append(("rounds", rounds.last, unaware.logs, judged.logs, None))
     if rounds.unmixing is not None:
@@ -171,7 +172,14 @@ def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
                 logs = rounds.out_of_fold(training)
                 found.append((name, training, logs, logs, None))
     return [
-        Candidate(name, training, logs, latest, _calibrated(rounds, logs), unmixing)
+        Candidate(
+            name,
+            training,
+            logs,
+            latest,
+            calibrate(logs, seen.evidence, seen.row_counts, zeros=True),
+            unmixing,
+        )
         for name, training, logs, latest, unmixing in found
     ]
 
@@ -191,16 +199,6 @@ def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
     if len(np.unique(alone.codes)) == rounds.seen.evidence.shape[1]:  # or it knows only some
         found["trusted"] = alone
     return found
-
-
-def _calibrated(rounds: SoftRounds, logs: FloatArray) -> Calibration:
-    """Calibrate out-of-fold predictions on the evidence."""
-    assert rounds.judged is not None
-    seen = rounds.judged.seen
-    scale = np.count_nonzero(seen.sample_weight) / max(float(seen.sample_weight.sum()), SMALLEST)
-    weight = scale * seen.trust * seen.sample_weight
-    floor = best_floor(logs, seen.evidence, weight)
-    return calibrate(logs, seen.evidence, weight, floor)
 
 
 def _without_guess(

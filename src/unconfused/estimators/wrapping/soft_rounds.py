@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.balance import class_shares
-from unconfused.confusion.estimation.calibration import Calibration, best_floor, calibrate
+from unconfused.confusion.estimation.calibration import Calibration, calibrate
 from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
@@ -109,19 +109,19 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
 
     n_fits: int = field(default=0, init=False)
 
-    _label_floor: float | None = field(default=None, init=False)
     _first_models: list[FoldPredictions] = field(default_factory=list, init=False)
 
     # A forest of fully grown trees fits single rows: both are for what leaks through that.
     reshuffles: ClassVar[bool] = True
     keeps_calibration: ClassVar[bool] = True
+    zeros: ClassVar[bool] = True
+    takes_trial: ClassVar[bool] = True
     settled: ClassVar[float] = 0.01
 
     def guess_matrix(self, most_counts: float) -> None:
         """Guess C from the labels that models of the folds predict, in place of the identity.
 
-        It is refined in the rounds if it rests on fewer counts per class than `most_counts`. A
-        round is accepted only if held-out labels become likelier than under a model of the labels.
+        It is refined in the rounds if it rests on fewer counts per class than `most_counts`.
         """
         folds = self._folds()
         if len(folds) < 2:
@@ -137,10 +137,6 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():
             self.prior_counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
-
-    def _begin(self, folds: list[BoolArray], judged: Judged) -> None:
-        if self.label_likelihood is not None:
-            self.at_first = replace(judged, explained=self.label_likelihood)
 
     def _count_matrix(
         self, judged: Judged, first_rows: FloatArray, calibration: Calibration | None = None
@@ -198,16 +194,13 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[FoldPredictions], *, first: bool = False
     ) -> FloatArray:
-        logs, held = _assembled(folds, models), np.logical_or.reduce(folds)
+        logs = _assembled(folds, models)
         if first and self.label_logs is None:
             self.label_logs = logs
         if not first or self.mixing is None:
-            # Later rounds are judged with the calibration of the trial.
-            if not self.changed and held.all():
-                seen = self.judged.seen if self.judged else self.seen
-                self.floor = best_floor(logs, seen.evidence, seen.trust * seen.sample_weight)
             return logs
-        found = LabelUnmixing(self._calibration_of_labels(logs, held), self.mixing)
+        held = np.logical_or.reduce(folds)
+        found = LabelUnmixing(self._calibration_of_labels(logs, ~held), self.mixing)
         if self.unmixing is None:
             self.unmixing = found
         return found.logs(logs)
@@ -218,15 +211,11 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         return np.log(np.maximum(chances[np.arange(len(logs)), self.first.classes], SMALLEST))
 
     def _calibration_of_labels(
-        self, logs: FloatArray, held: BoolArray | None = None
+        self, logs: FloatArray, without: BoolArray | bool = False
     ) -> Calibration:
-        """Calibrate predictions on the labels of all rows, or of those held out."""
-        weight = self.seen.sample_weight if held is None else held * self.seen.sample_weight
-        scale = np.count_nonzero(weight) / max(float(weight.sum()), SMALLEST)
-        labels = np.eye(logs.shape[1])[self.first.classes]
-        if held is None or self._label_floor is None:
-            self._label_floor = best_floor(logs, labels, weight)
-        return calibrate(logs, labels, scale * weight, self._label_floor)
+        """Calibrate predictions on the labels, without those of some rows."""
+        counted = np.where(without, 0.0, self.seen.row_counts)
+        return calibrate(logs, np.eye(logs.shape[1])[self.first.classes], counted, zeros=True)
 
 
 def _fit_and_predict(
