@@ -80,7 +80,8 @@ class LabelScorer:
         number do as well, such as those of an automatic fit.
         """
         self.X, self.folds, self.n_jobs = X, folds, n_jobs
-        model, final = self.estimator, None
+        model = self.estimator
+        final: Any = None
         if _makes_choices(final_step(model)[0]):
             with warnings.catch_warnings():  # warnings about wrong labels: they are ranked here
                 warnings.simplefilter("ignore", LabelNoiseWarning)
