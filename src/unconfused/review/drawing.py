@@ -181,7 +181,7 @@ class Draw:
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
         self.order = seed.random(len(known))
-        self.drawn: list[tuple[int, str, float]] = []
+        self.drawn: list[tuple[IntArray, str, float]] = []
 
     def random_part(self, share: float, budget: int) -> int:
         """Return a share of the budget, rounded so that it holds of all batches together."""
@@ -202,7 +202,7 @@ class Draw:
         rows = np.flatnonzero(self.open)
         best = rows[np.argsort(-score[rows], kind="stable")[:budget]]
         self.open[best] = False
-        self.drawn += [(int(row), how, np.nan) for row in self._apart(best)]
+        self.drawn.append((self._apart(best), how, np.nan))
 
     def by_chance(self, budget: int) -> None:
         """Draw rows at random from all that were not drawn so before."""
@@ -243,7 +243,7 @@ class Draw:
         taken = ranked[:stop]
         chance = len(taken) / len(ranked) if len(ranked) else np.nan
         self.pool[taken], self.open[taken] = False, False
-        self.drawn += [(int(row), how, chance) for row in taken]
+        self.drawn.append((taken, how, chance))
 
     def _apart(self, rows: IntArray) -> IntArray:
         """Order rows so that alike ones are apart: by turns from groups, the best first."""
@@ -260,20 +260,16 @@ class Draw:
 
     def result(self) -> RowsToCheck:
         """Return what was drawn, those by chance spread evenly among the others."""
-        rows = np.array([row for row, _, _ in self.drawn], dtype=np.intp)
-        how = np.array([how for _, how, _ in self.drawn], dtype=object)
-        chance = np.array([chance for _, _, chance in self.drawn], dtype=np.float64)
-        place = np.empty(len(rows))
-        for one in dict.fromkeys(how.tolist()):
-            own = np.flatnonzero(how == one)
-            place[own] = (np.arange(len(own)) + 0.5) / len(own)
+        found, sizes = self.found, [len(rows) for rows, _, _ in self.drawn]
+        place = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes])
         order = np.argsort(place, kind="stable")
-        rows, how, chance = rows[order], how[order], chance[order]
-        found = self.found
+        rows = np.concatenate([rows for rows, _, _ in self.drawn])[order]
+        how = np.array([how for _, how, _ in self.drawn], dtype=object)
+        chance = np.array([chance for _, _, chance in self.drawn])
         return RowsToCheck(
             rows,
-            how,
-            chance,
+            np.repeat(how, sizes)[order],
+            np.repeat(chance, sizes)[order],
             found.classes[found.observed[rows]],
             found.classes[found.suggested[rows]],
             found.wrong[rows],
