@@ -11,7 +11,17 @@ import numpy as np
 
 from experiments.league.data import SOURCES
 from experiments.review.figure import draw_review
-from experiments.review.simulate import CASES, CHOSEN, FIELDS, STRATEGIES, cases, simulate
+from experiments.review.simulate import (
+    CASES,
+    CHOSEN,
+    FIELDS,
+    REPEATS,
+    SAMPLES,
+    STRATEGIES,
+    TRIED_AT,
+    cases,
+    simulate,
+)
 from experiments.runner import run_all
 from experiments.store import Store
 
@@ -167,7 +177,31 @@ def page(curves: Curves) -> str:
             cells = [f"**{m:.3f}**" if round(m, 3) == best else f"{m:.3f}" for m in means]
             lines.append(f"| {data} | {noise} | {wrong:.2f} | {' | '.join(cells)} |")
         lines.append("")
-    return "\n".join([*lines, *confusion_table(curves)])
+    return "\n".join([*lines, *interval_table(curves), *confusion_table(curves)])
+
+
+def interval_table(curves: Curves) -> list[str]:
+    """Return how good intervals for the wrong labels left are, as lines of the page."""
+    heads = [f"{size} rows: {what}" for size in SAMPLES for what in ("covers", "width")]
+    lines = [
+        "## How many wrong labels are left: the 95 % interval",
+        "",
+        f"After {TRIED_AT:.0%} of the rows were checked by the mix, {REPEATS} random samples are "
+        "drawn per seed. *Covers*: how often the interval of `wrong_left` with the model holds the "
+        "true share of wrong labels left, and in brackets that of counts alone; *width*: mean "
+        "width, likewise.",
+        "",
+        f"| data | noise | {' | '.join(heads)} |",
+        "| --- " * (2 + len(heads)) + "|",
+    ]
+    for (data, noise), records in curves.items():
+        cells = [
+            f"{ours:.2f} ({alone:.2f})"
+            for found in np.mean([one["intervals"] for one in records["mix"]], axis=0)
+            for ours, alone in zip(*found[:, :2], strict=True)
+        ]
+        lines.append(f"| {data} | {noise} | {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def confusion_table(curves: Curves) -> list[str]:
@@ -184,6 +218,6 @@ def confusion_table(curves: Curves) -> list[str]:
         "| --- | --- | --- | --- |",
     ]
     for (data, noise), records in curves.items():
-        own, without = np.mean([one["confusion"][-1] for one in records["mix"]], axis=0)
+        own, without = np.mean([one["confusion"] for one in records["mix"]], axis=0)
         lines.append(f"| {data} | {noise} | {own:.3f} | {without:.3f} |")
     return [*lines, ""]

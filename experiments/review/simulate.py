@@ -16,7 +16,14 @@ from experiments.store import Record, Store
 from unconfused import UnconfusedLogisticRegression
 from unconfused._labels import MISSING
 from unconfused._typing import FloatArray, IntArray
-from unconfused.review import CheckedRows, LeftOut, fit_checked, judge_left_out, next_to_check
+from unconfused.review import (
+    CheckedRows,
+    LeftOut,
+    fit_checked,
+    judge_left_out,
+    next_to_check,
+    wrong_left,
+)
 from unconfused.review.fit import confusion_of_checked
 
 FIELDS = ("data", "noise", "strategy", "seed")
@@ -29,6 +36,12 @@ CHOSEN = "mix without random rows"
 
 SHARES = (0.0, 0.03, 0.06, 0.1, 0.2, 0.3)
 """Shares of the rows after which the model is fitted, and the next rows are chosen."""
+
+SAMPLES, REPEATS = (10, 40), 100
+"""Sizes of random samples on which intervals for the wrong labels left are tried, and how many."""
+
+TRIED_AT = 0.1
+"""Share of the rows checked by then."""
 
 PENALTY = 3e-4
 """Penalty of all fits, times the mean squared distance of a row from the mean: the library's usual
@@ -98,7 +111,7 @@ def _simulate(case: Case) -> Record:
     truth, y = data.truth[rows], seen_labels(data, case.noise, case.seed)[rows]
     review = Review(X, y, truth, data.n_classes, case.seed)
     stops: list[tuple[int, int, float]] = []
-    errors: list[list[float]] = []
+    intervals: list[Any] = []
     for share in SHARES:
         budget = round(share * len(rows)) - review.n_checked
         if budget > 0:
@@ -106,12 +119,14 @@ def _simulate(case: Case) -> Record:
         model = review.fit()
         accuracy = float(model.score(X_test, data.truth_test))
         stops.append((review.n_checked, review.n_mended, accuracy))
-        errors.append(review.confusion_errors())
+        if share == TRIED_AT and case.strategy == "mix":
+            intervals = review.intervals()
     return {
         "data": case.data, "noise": case.noise, "strategy": case.strategy, "seed": case.seed,
         "n_rows": len(rows), "n_wrong": int((y != truth).sum()),
         "checked": [stop[0] for stop in stops], "mended": [stop[1] for stop in stops],
-        "accuracy": [round(stop[2], 5) for stop in stops], "confusion": errors,
+        "accuracy": [round(stop[2], 5) for stop in stops], "intervals": intervals,
+        "confusion": review.confusion_errors() if case.strategy == "mix" else [],
     }  # fmt: skip
 
 
@@ -200,6 +215,30 @@ class Review:
             error = np.abs(joint - joint.sum(axis=1, keepdims=True) * C).sum() / (2 * len(self.y))
             errors.append(round(float(error), 4))
         return errors
+
+    def intervals(self) -> list[Any]:
+        """Return how often intervals cover the share of wrong labels left, width and error.
+
+        For each size of a random sample beside the rows checked: with the model, and counts alone.
+        """
+        n_rows, found, told = len(self.y), self.left_out(), []
+        wrong = 1 - found.posterior[np.arange(n_rows), self.y]
+        rng = np.random.RandomState(self.seed)
+        for size in SAMPLES:
+            lines = []
+            for _ in range(REPEATS):
+                rows = rng.choice(n_rows, size, replace=False)
+                y_true, chance = self.y_true.copy(), np.full(n_rows, np.nan)
+                y_true[rows], chance[rows] = self.truth[rows], size / n_rows
+                some = CheckedRows(y_true, chance, np.full(n_rows, "random", dtype=object))
+                real = np.mean((self.y != self.truth) & ~some.known)
+                both = wrong_left(some, self.y, wrong), wrong_left(some, self.y)
+                lines.append([
+                    (one.low <= real <= one.high, one.high - one.low, one.share - real)
+                    for one in both if one.low is not None and one.high is not None
+                ])  # fmt: skip
+            told.append(np.mean(lines, axis=0).round(4).tolist())
+        return told
 
     def check(self, strategy: str, budget: int) -> None:
         """Choose rows and learn their truth."""

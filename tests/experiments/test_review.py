@@ -14,7 +14,8 @@ def record(strategy, seed, mended, accuracy):
     return {
         "data": "digits", "noise": "random 0.6", "strategy": strategy, "seed": seed,
         "n_rows": 100, "n_wrong": 60, "checked": [0, 10, 30], "mended": mended,
-        "accuracy": accuracy, "confusion": [[0.2, 0.2], [0.12, 0.15], [0.1, 0.15]],
+        "accuracy": accuracy, "confusion": [0.1, 0.15],
+        "intervals": [[[0.96, 0.3, 0.01], [0.94, 0.4, 0.0]], [[0.95, 0.1, 0.0], [0.97, 0.2, 0.0]]],
     }  # fmt: skip
 
 
@@ -46,6 +47,7 @@ def test_areas_and_targets(store):
     assert met == ["2 of 2 curves", "2 of 2", "0 of 0", "1 of 1"]
     assert "| digits | random 0.6 | 0.60 | **0.225** |" in page(curves)
     assert "| digits | random 0.6 | 0.100 | 0.150 |" in page(curves)
+    assert "| random 0.6 | 0.96 (0.94) | 0.30 (0.40) | 0.95 (0.97) | 0.10 (0.20) |" in page(curves)
 
 
 @pytest.mark.parametrize("strategy", ["mix", "random", CHOSEN])
@@ -61,6 +63,8 @@ def test_a_review_learns_truths(strategy):
     wrong = (y != truth).mean()
     assert review.n_mended > (0.3 if strategy == "random" else 1.5) * 60 * wrong
     assert review.fit().score(X, truth) > 0.9
+    covered, width, error = np.moveaxis(review.intervals(), -1, 0)
+    assert np.all(covered > 0.9) and np.all(width[1] < width[0]) and np.all(abs(error) < 0.05)
     own, without = review.confusion_errors()
     assert own < 0.1 and without < 0.1
     if strategy != CHOSEN:  # random rows count in any case

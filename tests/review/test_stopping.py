@@ -34,6 +34,31 @@ def test_intervals_cover_the_share_of_wrong_labels(how):
     assert abs(np.mean(shares)) < 0.01
 
 
+@pytest.mark.parametrize("how", ["random", "confusion"])
+@pytest.mark.parametrize(
+    ("right", "of_others", "shorter"), [(0.9, 0.05, 0.7), (0.5, 0.3, 1.1), (0.0, 0.0, 1.1)]
+)
+def test_a_model_shortens_the_interval_and_cannot_bias_it(how, right, of_others, shorter):
+    """Models that are good, that know little, and that take every label as right."""
+    rng = np.random.RandomState(0)
+    covered, shares, widths = [], [], []
+    for _ in range(200):
+        truth = rng.randint(3, size=600)
+        y = noise.corrupt_labels(truth, noise.symmetric(3, 0.15), random_state=rng)
+        model = np.where(y != truth, right, of_others) * rng.uniform(0.7, 1.1, 600)
+        checked = drawn(truth, rng.choice(600, 40, replace=False), how)
+        chosen = np.flatnonzero(~checked.known & (model > 0.6))[:30]
+        checked.y_true[chosen] = truth[chosen]
+        alone, left = wrong_left(checked, y), wrong_left(checked, y, model)
+        real = np.mean((y != truth) & ~checked.known)
+        covered.append(left.low <= real <= left.high)
+        shares.append(left.share - real)
+        widths.append((left.high - left.low) / (alone.high - alone.low))
+    assert np.mean(covered) >= 0.93
+    assert abs(np.mean(shares)) < 0.01
+    assert np.mean(widths) < shorter
+
+
 def test_without_random_rows_there_is_no_interval():
     y = np.array([0, 1, 1, 0])
     left = wrong_left(drawn(y, [0], "suspicion").__class__(

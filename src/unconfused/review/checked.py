@@ -94,25 +94,30 @@ class CheckedRows:
         chances = None if within else np.where(self.known, self.probability, 1.0)
         return from_audit(self.y_random, y, probability=chances, **given)
 
-    def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
-        """Count the rows drawn by chance by true class and label; None if there are too few.
+    def sample_weight(self, y: ArrayLike) -> FloatArray | None:
+        """Return what each row drawn by chance counts, 0 for the others; None if there are too few.
 
-        Rows of a label that were drawn more often than others stand for fewer rows. The counts are
-        scaled to the number of evenly drawn rows that such a sample is worth (Kish).
+        Rows of a label that were drawn more often than others stand for fewer rows. The weights add
+        up to the number of evenly drawn rows that such a sample is worth (Kish).
         """
-        labels = encode_labels(y, self.y_random, classes=classes, missing_label=None)
-        observed, present = labels.observed, labels.observed != MISSING
-        sample = np.flatnonzero(self.representative & present)
-        if len(sample) < FEWEST_DRAWN:
+        observed = encode_labels(y, self.y_random, missing_label=None).observed
+        present = observed != MISSING
+        sample = self.representative & present
+        if sample.sum() < FEWEST_DRAWN:
             return None
-        weight = np.ones(len(observed))
+        weight = sample.astype(np.float64)
         if np.any(self.drawn_by[sample] != "random"):
-            n_classes = len(labels.classes)
-            rows = np.bincount(observed[present], minlength=n_classes)
-            drawn = np.bincount(observed[sample], minlength=n_classes)
-            weight = (rows / np.maximum(drawn, 1))[observed]
-        weight *= weight[sample].sum() / (weight[sample] ** 2).sum()
-        return count_pairs(labels.truth, observed, len(labels.classes), weight)
+            rows, drawn = np.bincount(observed[present]), np.bincount(observed[sample])
+            weight[sample] = (rows[: len(drawn)] / np.maximum(drawn, 1))[observed[sample]]
+        return np.asarray(weight * weight.sum() / (weight**2).sum())
+
+    def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
+        """Count the rows drawn by chance by true class and label; None if there are too few."""
+        weight = self.sample_weight(y)
+        if weight is None:
+            return None
+        labels = encode_labels(y, self.y_random, classes=classes, missing_label=None)
+        return count_pairs(labels.truth, labels.observed, len(labels.classes), weight)
 
 
 def match_verdicts(

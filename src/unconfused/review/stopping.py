@@ -11,9 +11,14 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._text.words import percent, percent_range
 from unconfused._text.wrong_labels import wrong_labels
-from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from unconfused.review.checked import CheckedRows
 from unconfused.review.fit import fit_checked
+
+UNSEEN = 1.0
+"""Rows that the model gets wholly wrong, added to the sample when its errors are averaged: a small
+sample may hold none. With 0.5, intervals covered as few as 80 % where the model is nearly always
+right and sure of it; with 1 at least 95 % in 92 settings of 10 to 100 rows."""
 
 MORE = 50
 """Rows of which the expected gain is told while reviewing."""
@@ -58,8 +63,10 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     ----------
     checked : from `match_verdicts`
     y : the labels
-    wrong : (n,) probability that each label is wrong by the model; used only where too few rows
-        were drawn by chance
+    wrong : (n,) probability that each label is wrong, by models that have not seen the verdict on
+        the row. The rows drawn by chance then tell only by how much it is off (the difference
+        estimator of survey sampling): unbiased whatever the model says, and the better the model,
+        the shorter the interval. With too few such rows, the probabilities alone are a guess
 
     Examples
     --------
@@ -75,17 +82,31 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     labels, known = np.asarray(y, dtype=object), checked.known
     n_rows = len(labels)
     mistaken = known & (checked.y_true != labels)
-    mended, sample = int(mistaken.sum()), checked.representative
-    counts = checked.sample_counts(labels)
-    if counts is None:
+    mended, weight = int(mistaken.sum()), checked.sample_weight(labels)
+    if weight is None:
         rest = 0.0 if wrong is None else float(np.sum(wrong[~known]))
         return WrongLeft(rest / max(1, n_rows), None, None, 0, mended)
+    size = float(weight.sum())
+    share = float(weight @ mistaken) / size
+    if wrong is not None:
+        share, size = _corrected(mistaken, wrong, weight)
+    found = wrong_labels(size * np.array([[1.0 - share, share], [0.0, 0.0]]), "trusted")
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
-    found = wrong_labels(counts, "trusted")
     ends = np.array([found.share, found.low, found.high])
     left = np.clip(ends - mended / n_rows, 0.0, float((~known).mean()))
     share, low, high = left.tolist()
-    return WrongLeft(share, low, high, int(sample.sum()), mended)
+    return WrongLeft(share, low, high, int(np.count_nonzero(weight)), mended)
+
+
+def _corrected(mistaken: BoolArray, wrong: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the mean of `wrong`, corrected by a sample, and how many plain rows that is worth."""
+    size = float(weight.sum())
+    off = mistaken - wrong
+    mean = float(weight @ off) / size
+    share = min(max(float(wrong.mean()) + mean, 0.0), 1.0)
+    variance = float(weight @ (off - mean) ** 2 + UNSEEN) / size
+    smoothed = (share * size + 0.5) / (size + 1.0)
+    return share, smoothed * (1.0 - smoothed) / variance * size
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unconfused._typing import FloatArray
-from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows, place_verdicts
+from unconfused.review.checked import (
+    DRAWN_WITHIN_LABELS,
+    FEWEST_DRAWN,
+    CheckedRows,
+    place_verdicts,
+)
 from unconfused.review.drawing import RANDOM_SHARE, By, next_to_check
 from unconfused.review.serve.judged import Judged
 from unconfused.review.serve.rows import ReviewRows
@@ -291,7 +296,9 @@ class Session:
         """Return the live line: checked, share wrong left, expected gain of the next fifty."""
         checked = self.checked
         wrong = self.judged.wrong_given(checked.known, checked.y_true != self._labels)
-        left = wrong_left(checked, self._labels, wrong)
+        counted = checked.representative.sum() >= FEWEST_DRAWN
+        unseen = None if self.judged.votes else self.judged.wrong  # votes: the fit saw the verdicts
+        left = wrong_left(checked, self._labels, unseen if counted else wrong)
         chances = self._coming(wrong)
         return {
             "checked": int(checked.known.sum()),
