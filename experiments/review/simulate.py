@@ -221,8 +221,7 @@ class Review:
 
         For each size of a random sample beside the rows checked: with the model, and counts alone.
         """
-        n_rows, found, told = len(self.y), self.left_out(), []
-        wrong = 1 - found.posterior[np.arange(n_rows), self.y]
+        n_rows, wrong, told = len(self.y), self.left_out().wrong, []
         rng = np.random.RandomState(self.seed)
         for size in SAMPLES:
             lines = []

@@ -73,11 +73,8 @@ def fit_checked(
     final, prefix = final_step(model)
     known = {f"{prefix}y_true": checked.y_true}
     if final.confusion is None or isinstance(final.confusion, str):  # "auto"
-        features = X
-        if left_out is None and prefix and len(model.steps) > 1:
-            features = model[:-1].fit_transform(X)
         estimate = confusion_of_checked(
-            features,
+            X if left_out is not None else features_of(model, X),
             y,
             checked,
             classes=final.classes,
@@ -99,6 +96,11 @@ def fit_checked(
     if (weight != 1.0).any():
         known[f"{prefix}sample_weight"] = weight
     return model.set_params(**_kept(first, prefix)).fit(X, y, **known)
+
+
+def features_of(model: Any, X: Any) -> Any:
+    """Return the rows as the learner at the end of a pipeline sees them."""
+    return model[:-1].fit_transform(X) if len(getattr(model, "steps", ())) > 1 else X
 
 
 def _chooses(final: Any) -> bool:

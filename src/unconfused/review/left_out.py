@@ -55,6 +55,12 @@ class LeftOut:
         """(n, Q), P(true class | row, label)."""
         return self._judged("posterior")
 
+    @property
+    def wrong(self) -> FloatArray:
+        """(n,), probability that each label is wrong; 0 where there is none."""
+        own = self.posterior[np.arange(len(self.observed)), self.observed]
+        return np.where(self.observed != MISSING, 1.0 - own, 0.0)
+
     def _judged(self, criterion: Criterion | None) -> FloatArray:
         labelled = self.observed != MISSING
         if not labelled.any():

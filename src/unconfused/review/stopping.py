@@ -13,7 +13,8 @@ from unconfused._text.words import percent, percent_range
 from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from unconfused.review.checked import CheckedRows
-from unconfused.review.fit import fit_checked
+from unconfused.review.fit import features_of, fit_checked
+from unconfused.review.left_out import judge_left_out
 
 UNSEEN = 1.0
 """Rows that the model gets wholly wrong, added to the sample when its errors are averaged: a small
@@ -189,7 +190,10 @@ def when_to_stop(
     known = known[np.argsort(when, kind="stable")]
     counts = np.unique(np.linspace(0, len(known), stops + 1).round().astype(int))
     mistakes = np.zeros((len(counts), len(sample)))
-    now = wrong_left(checked, y)
+    unseen = judge_left_out(
+        features_of(clone(model), X), y, checked, random_state=random_state
+    ).wrong
+    now = wrong_left(checked, y, unseen)
     left = np.array([now.share, now.low or 0.0, now.high or 0.0])
     shares = np.empty((len(counts), 3))
     folds = np.random.RandomState(random_state).permutation(len(sample)) % cv
