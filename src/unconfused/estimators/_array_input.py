@@ -16,7 +16,6 @@ from sklearn import get_config
 from sklearn.utils._array_api import (
     _convert_to_numpy,
     _is_numpy_namespace,
-    check_same_namespace,
     get_namespace_and_device,
 )
 
@@ -129,9 +128,17 @@ def rows_at(X: Any, rows: NDArray[Any]) -> Any:
     return space.xp.take(X, space.put(indices), axis=0)
 
 
-def refuse_other_namespace(X: Any, estimator: Any, method: str) -> None:
+def refuse_other_namespace(X: Any, estimator: Any) -> None:
     """Raise if rows are of another library, or on another device, than those of the fit."""
-    check_same_namespace(X, estimator, attribute="coef_", method=method)
+    fitted, here = (
+        "NumPy" if space is None else f"{space.xp.__name__} on {space.device}"
+        for space in (array_space(estimator.coef_), array_space(X))
+    )
+    if here != fitted:
+        raise ValueError(
+            f"X must use the same namespace and device as the rows that the "
+            f"{type(estimator).__name__} was fitted to: {fitted}, not {here}."
+        )
     if not get_config()["array_api_dispatch"] and not isinstance(estimator.coef_, np.ndarray):
         kind = type(estimator.coef_).__module__.partition(".")[0]
         raise ValueError(

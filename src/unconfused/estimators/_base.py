@@ -196,7 +196,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         floating-point range are rescaled by row, so that order and signs are right.
         """
         check_is_fitted(self)
-        refuse_other_namespace(X, self, "decision_function")
+        refuse_other_namespace(X, self)
         X = self._check_rows(X, reset=False)
         scores = class_scores(X, self.coef_, self.intercept_)
         found: FloatArray = scores[:, 0] if len(self.classes_) == 2 else scores
