@@ -31,14 +31,10 @@ ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class SuppliedSet:
-    """A data set that cannot be downloaded.
+    """A data set that cannot be downloaded: its folder and the header of its files of rows.
 
-    Parameters
-    ----------
-    folder : its folder in the data home
-    columns : header of the files of rows
-    checksums : SHA-256 of the files (part.csv) that published results come from, by part
-    item : name of the item in the header of the answers, which are by annotator, item and label
+    `checksums` are the SHA-256 of the files (part.csv) that published results come from, by part;
+    `item` is what the header of the answers calls a row.
     """
 
     folder: str

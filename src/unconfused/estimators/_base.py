@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -274,20 +274,17 @@ class SoftmaxClassifier(LinearClassifier):
 def thread_count(n_jobs: int | None) -> int:
     """Return how many threads `n_jobs` asks for: all cores this process may use if -1.
 
-    None asks for as many, but for no more than OpenMP's loops may use just now: threadpoolctl, the
-    environment and joblib's workers set that where others are at work too.
+    None asks for as many, up to the current limit of OpenMP, which threadpoolctl, the environment
+    and joblib's workers set where several processes share the cores.
     """
-    try:
-        available = len(os.sched_getaffinity(0))
-    except AttributeError:  # not every system can say which cores are ours
-        available = os.cpu_count() or 1
+    available = cpu_count()
     if n_jobs is None:
         pools = thread_pools().info()
         loops = [pool["num_threads"] for pool in pools if pool["user_api"] == "openmp"]
         return int(max(1, min([available, *loops])))
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; use 1 for one thread, -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+        raise ValueError("n_jobs=0 has no meaning: use 1 for one thread, -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, int(available) + 1 + n_jobs)
 
 
 def make_engine(

@@ -1,9 +1,8 @@
-"""Scores of rows by linear weights, right up to the ends of the floating-point range.
+"""Linear scores of rows without overflow or underflow.
 
-A score beyond the range would be infinite, and so would all others of its row: any class could
-win. One below it would be 0, and the first class would win. Such rows are scored again in double
-precision with rows and weights brought to 1, and their scores scaled together to what can be
-written: which class is ahead, and on which side of 0 a score is, stay as they are.
+If scores overflowed, any class could win; if all of a row underflowed to 0, the first would. Such
+rows are scored again in double precision, with rows and weights scaled to 1, and their scores are
+rescaled into range. The order of the classes and the signs of the scores are kept.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ def class_scores(X: Any, coef: Any, intercept: Any) -> Any:
 
 
 def fits_into(weights: FloatArray, dtype: Any) -> bool:
-    """Whether weights can be written with all their digits as numbers of this type."""
+    """Whether weights neither overflow nor lose digits in this type."""
     largest, info = np.abs(weights).max(initial=0.0), np.finfo(dtype)
     return bool(largest == 0 or _smallest(info) <= largest <= _largest(info))
 
 
 def _smallest(info: Any) -> float:
-    """Return what is so large that anything too small to be written does not count beside it."""
+    """Return the size from which on what underflows is less than a rounding error."""
     return float(info.smallest_normal) / float(info.eps)
 
 
 def _largest(info: Any) -> float:
-    """Return a number whose double, with either sign, can still be written."""
+    """Return a bound on scores whose differences do not overflow."""
     return float(info.max) / 4
 
 

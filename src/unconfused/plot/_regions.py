@@ -11,10 +11,10 @@ from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.plot._style import TINTS, Display
 
 RESOLUTION = 400
-"""Points along each side of the plane that are asked."""
+"""Grid points along each side of the plane."""
 
 EDGE = 1.35
-"""How far the plane reaches; the circle has radius 1."""
+"""Half the width of the plane; the circle has radius 1."""
 
 
 class RegionsDisplay(Display):

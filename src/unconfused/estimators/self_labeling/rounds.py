@@ -74,13 +74,9 @@ class Labeler:
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner, and how it uses the labels.
+    """A classifier with a parameter `confusion`, and whether it gets the known labels as `y_true`.
 
-    Parameters
-    ----------
-    estimator : a classifier with a parameter `confusion`
-    use_known_labels : whether the known labels are passed as `y_true`
-    noisy_weight : weight of the labeller's labels; None leaves it to the estimator
+    `noisy_weight` is the weight of the labeller's labels; None leaves it to the estimator.
     """
 
     estimator: Any
