@@ -6,8 +6,7 @@ and the confusion matrix depend on. It never sees the labels of all rows.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -125,7 +124,10 @@ def check_dask(
         *[delayed(count_labels, pure=False)(*parts) for parts in zip(*columns, strict=True)]
     )
     lengths = np.array([length for length, _ in found], dtype=np.float64)
-    totals = _add_up(item for _, table in found for item in table.items())
+    totals: Totals = {}
+    for _, table in found:
+        for pair, weight in table.items():
+            totals[pair] = totals.get(pair, 0.0) + weight
     refuse_no_weight(lengths, sum(totals.values()))
     seen, truths = (label_array(list(column)) for column in zip(*totals, strict=True))
     missing_label = estimator.missing_label
@@ -215,24 +217,24 @@ def _trusted_block(*block: Any) -> TrustedBlock:
 
 def count_labels(y: Any, y_true: Any, weight: Any) -> tuple[int, Totals]:
     """Return the number of rows, and the weight of each combination of labels they carry."""
-    seen = _without_gaps(y)
-    truth = [None] * len(seen) if y_true is None else _without_gaps(y_true)
-    if len(truth) != len(seen):
-        raise ValueError(f"y_true has {len(truth)} labels in a block where y has {len(seen)}.")
-    weights = check_weight(weight, len(seen)).tolist()
-    return len(seen), _add_up(zip(zip(seen, truth, strict=True), weights, strict=True))
+    seen, labels = _coded(label_array(y))
+    true, truths = (0 * seen, [None]) if y_true is None else _coded(label_array(y_true))
+    if len(true) != len(seen):
+        raise ValueError(f"y_true has {len(true)} labels in a block where y has {len(seen)}.")
+    pairs, places = np.unique(seen * len(truths) + true, return_inverse=True)
+    sums = np.bincount(places, check_weight(weight, len(seen)), len(pairs))
+    shown = [(labels[pair // len(truths)], truths[pair % len(truths)]) for pair in pairs.tolist()]
+    return len(seen), dict(zip(shown, sums.tolist(), strict=True))
 
 
-def _add_up(weighted: Iterable[tuple[tuple[Any, Any], float]]) -> Totals:
-    totals: Totals = defaultdict(float)
-    for pair, weight in weighted:
-        totals[pair] += weight
-    return totals
-
-
-def _without_gaps(column: Any) -> list[Any]:
-    """Return labels with None for every missing one."""
-    labels = label_array(column).astype(object)
-    labels[is_missing(labels)] = None
-    found: list[Any] = labels.tolist()
-    return found
+def _coded(labels: Labels) -> tuple[IntArray, list[Any]]:
+    """Return labels as indices into a list of their values, which begins with None: missing."""
+    missing, codes = is_missing(labels), np.zeros(len(labels), dtype=np.intp)
+    present = labels[~missing]
+    if labels.dtype.kind == "O":  # not sorted: mixed types are refused later, in words
+        place = {label: k for k, label in enumerate(dict.fromkeys(present.tolist()), 1)}
+        codes[~missing] = [place[label] for label in present.tolist()]
+        return codes, [None, *place]
+    values, found = np.unique(present, return_inverse=True)
+    codes[~missing] = found + 1
+    return codes, [None, *values]
