@@ -190,7 +190,7 @@ def test_where_not_even_a_guess_is_possible():
 def test_uma_says_who_ranks():
     model = UMAClassifier(C, max_iter=100).fit(X, SEEN)
     data = gather(model, X, SEEN, random_state=0)
-    assert "UMA has no probabilities of its own" in data.rows_words
+    assert "as UMA has no probabilities" in data.rows_words
     assert precision(data) > 0.97
     fit = data.convergence
     assert fit.kind == "uma" and fit.n_steps == model.n_iter_

@@ -104,23 +104,19 @@ def accuracy_words(found: CheckedAccuracy | None) -> str:
             "Too few rows are checked to measure how often the model is right: a few hundred, "
             "drawn at random, would tell."
         )
-    share, low, high = found.model
+    share, *ends = found.model
     said = f"On {count(found.rows, 'checked row')} the model is right {percent(share)} of the time "
-    said += f"({percent_range(low, high)})"
+    said += f"({percent_range(*ends)})"
     if found.labels is None:
         return f"{said}."
-    share, low, high = found.labels
-    some = (
-        "the labels"
-        if found.labelled in (None, found.rows)
-        else (f"the labels of the {found.labelled:,} that have one")
-    )
-    said += f", {some} {percent(share)} ({percent_range(low, high)})."
+    share, *ends = found.labels
+    some = "the labels"
+    if found.labelled not in (None, found.rows):
+        some += f" of the {found.labelled:,} that have one"
+    verdict = "Neither is clearly better."
     if found.gain < -CLEARLY * found.gain_error:
-        return (
-            f"{said} The labels are better than the model: do not replace them by its "
-            "predictions. It needs features that tell more about the classes."
-        )
-    if found.gain > CLEARLY * found.gain_error:
-        return f"{said} The model is better than the labels it was fitted to."
-    return f"{said} Neither is clearly better."
+        verdict = "The labels are better than the model: do not replace them by its predictions. "
+        verdict += "It needs features that tell more about the classes."
+    elif found.gain > CLEARLY * found.gain_error:
+        verdict = "The model is better than the labels it was fitted to."
+    return f"{said}, {some} {percent(share)} ({percent_range(*ends)}). {verdict}"

@@ -41,6 +41,8 @@ ASKED = 3
 DRAWS = 3
 """Matrices drawn from the posterior of the counts."""
 
+SEEN = "The model was fitted to these rows, so this is optimistic."
+
 Named = tuple[str, FloatArray]
 
 
@@ -90,33 +92,24 @@ def _answer(sure: FloatArray, right: BoolArray, gap: float, what: str) -> str:
         f"{percent(came)} of {len(sure):,} cases."
     )
     off = came - said
-    if abs(off) <= max(FAIRLY, SURELY * error):
-        if gap <= max(2 * FAIRLY, SURELY * error):
-            return f"Yes. {numbers}"
+    if abs(off) > max(FAIRLY, SURELY * error):
+        return f"No, they are too {'low' if off > 0 else 'high'}. {numbers}"
+    if gap > max(2 * FAIRLY, SURELY * error):
         return f"On average, but not over the whole range: see the curve. {numbers}"
-    if off > 0:
-        return f"No, they are too low: predictions are right more often than they say. {numbers}"
-    return f"No, they are too high: predictions are right less often than they say. {numbers}"
+    return f"Yes. {numbers}"
 
 
 def _compared_in_words(case: Case, against: str, n_compared: int, cross_fit: bool) -> str:
     unit = "answers" if case.votes is not None else "labels"
     words = (
-        f"Checked against {n_compared:,} noisy {unit}, as too few true classes are known: the "
-        "model's probabilities, multiplied by the confusion matrix, should match how often "
-        f"each of the {unit} occurs. This checks model and matrix together; errors that cancel "
-        "do not show."
+        f"Checked against {n_compared:,} rows whose true class is known: of all classes given a "
+        "probability of 30 %, about 30 % should be the true one. "
+        if against == "truth"
+        else f"Checked against {n_compared:,} noisy {unit}, as too few true classes are known: the "
+        "model's probabilities, multiplied by the confusion matrix, should match how often each of "
+        f"the {unit} occurs. Errors of model and matrix that cancel do not show. "
     )
-    if against == "truth":
-        words = (
-            f"Checked against {n_compared:,} rows whose true class is known: of all classes given "
-            "a probability of 30 %, about 30 % should be the true one."
-        )
-    words += (
-        " All probabilities are out-of-fold."
-        if cross_fit
-        else " The model was fitted to these rows, so this is optimistic."
-    )
+    words += "All probabilities are out-of-fold." if cross_fit else SEEN
     if case.is_uma:
         words += " UMA has no probabilities: these are those of a logistic regression through the "
         words += "same matrix."

@@ -139,20 +139,15 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
     case = judged.case
     if source.kind == "assumed":
         return "Rows cannot be ranked without a confusion matrix."
-    who = "Rows are ranked by the probability that their label is wrong, given the features and "
-    who += "the label"
+    how = "the probability that their label is wrong, given the features and the label"
     if judged.believed is not None:
-        who = "Rows are ranked by self-confidence, 1 minus the probability of their label given "
-        who += "the features"
+        how = "self-confidence, 1 minus the probability of their label given the features"
     elif isinstance(case.final, UMAClassifier):
-        who = "UMA has no probabilities of its own, so rows are ranked by a logistic regression "
-        who += "through the same confusion matrix"
-    fitted = (
-        "each row is scored by a model fitted without it"
-        if cross_fit
-        else "the model was fitted to these labels, so it finds too few of them wrong"
-    )
-    words = f"{who}; {fitted}."
+        how = "a logistic regression through the same matrix, as UMA has no probabilities"
+    fitted = "each row is scored by a model fitted without it"
+    if not cross_fit:
+        fitted = "the model was fitted to these labels, so it finds too few of them wrong"
+    words = f"Rows are ranked by {how}; {fitted}."
     if case.votes is not None:
         words += f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
@@ -192,15 +187,15 @@ def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
     final, pairs = judged.case.final, judged.pairs
     if getattr(final, "noise_depends_on_rows_", False):
         return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised
-    if source.kind not in ("given", "estimated") or is_guess(passed_confusion(final)):
-        return []
-    if isinstance(final, UnconfusedClassifier):  # it has no way to hold to the matrix by counts
-        return []
-    # Where labels count for little beside known truths, no round would hold to the matrix.
-    if getattr(final, "noisy_weight_", 1.0) < 1.0:
-        return []
     counted = None if source.counts is None else source.counts.sum(axis=1)
-    if not differs_from(pairs, source.judging, counted):
+    if (
+        source.kind not in ("given", "estimated")
+        or is_guess(passed_confusion(final))
+        or isinstance(final, UnconfusedClassifier)  # it has no way to hold to the matrix by counts
+        # Where labels count for little beside known truths, no round would hold to the matrix.
+        or getattr(final, "noisy_weight_", 1.0) < 1.0
+        or not differs_from(pairs, source.judging, counted)
+    ):
         return []
     told = pairs.sum(axis=1) @ (1.0 - np.diag(source.judging)) / pairs.sum()
     return [

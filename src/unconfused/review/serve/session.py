@@ -314,6 +314,5 @@ class Session:
             "gain": float(chances.sum()),
             "gain_spread": float(np.sqrt((chances * (1 - chances)).sum())),
             "notes": [*checked.notes, *self._trouble],
-            "fitting": self._fitting,
             "sentence": left.sentence,
         }
