@@ -149,6 +149,10 @@ def test_probabilities_of_models_that_saw_the_labels_are_recognised(digits):
         ([[np.nan, 1.0], [0.1, 0.9]], "NaN"),
         ([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]], "classes"),
         ([0.5, 0.5], r"one column per class.*column_stack"),
+        ([["0.5", "x"], ["0.1", "0.9"]], "must hold numbers"),
+        ([[50, 50], [10, 90]], "percentages"),
+        ([[0.5, 0.5]], "one label for each of the 1 rows"),
+        (pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], columns=["p_a", "p_b"]), "columns of pred_probs"),
     ],
 )
 def test_bad_tables_are_refused(pred_probs, message):
@@ -170,3 +174,5 @@ def test_row_numbers_among_the_probabilities_are_named():
 def test_other_values_of_predicts_are_refused():
     with pytest.raises(ValueError, match="predicts"):
         confusion.from_probabilities([[0.5, 0.5]], ["a"], predicts="truth")
+    with pytest.raises(ValueError, match="'auto' or None; got 'class'"):
+        confusion.rank_from_probabilities([[0.5, 0.5]], ["a"], "class")

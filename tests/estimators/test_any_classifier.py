@@ -17,7 +17,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -467,6 +467,10 @@ def test_a_class_too_rare_for_the_classifier_ends_the_rounds(monkeypatch):
 
 def test_what_cannot_be_done_is_said():
     X, y, _ = blobs(60)
+    with pytest.raises(ValueError, match="pass the splits"):
+        UnconfusedClassifier(GaussianNB(), C, cv=GroupKFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match="look swapped"):
+        UnconfusedClassifier(GaussianNB()).fit(X, np.where(np.arange(60) < 20, y, np.nan), y)
     with pytest.raises(ValueError, match="precomputed kernel"):
         UnconfusedClassifier(SVC(kernel="precomputed")).fit(X @ X.T, y)
     with pytest.raises(ValueError, match="Ridge is a regressor: pass a classifier"):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from unconfused._labels import MISSING, encode_labels, sorted_classes
+from unconfused._labels import MISSING, encode_labels, label_array, sorted_classes
 from unconfused._matrix import ConfusionWarning
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
@@ -64,8 +64,11 @@ class ProbabilityTable:
         return self._checked(self.values[rows], None), self.observed[rows]
 
     def _checked(self, some: Any, start: int | None) -> FloatArray:
-        table = np.array(some, dtype=np.float64)
         where = "" if start is None else f" (rows from {start} on)"
+        try:
+            table = np.array(some, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"pred_probs must hold numbers{where} ({error}).") from None
         if not np.isfinite(table).all():
             raise ValueError(f"pred_probs holds NaN or infinite entries{where}; drop these rows.")
         sums, highest = table.sum(axis=1), table.max(axis=0)
@@ -77,9 +80,10 @@ class ProbabilityTable:
                 "probability. If it is a row number, leave it out."
             )
         if (table < 0).any() or np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
+            scores = "Pass scores through a softmax, or divide counts and percentages by their sum."
             raise ValueError(
                 f"pred_probs must hold probabilities that sum to 1 in every row{where}; sums range "
-                f"from {sums.min():.3g} to {sums.max():.3g}. Pass scores through a softmax first."
+                f"from {sums.min():.3g} to {sums.max():.3g}. {scores}"
             )
         return np.asarray((table / sums[:, np.newaxis])[:, self.order])
 
@@ -105,12 +109,17 @@ def read_probabilities(
     named = np.asarray(pred_probs.columns) if hasattr(pred_probs, "columns") else None
     values = pred_probs.to_numpy() if named is not None else pred_probs
     values = values if hasattr(values, "ndim") else np.asarray(values)
-    if values.ndim != 2:
+    if values.ndim != 2 or not len(values):
         swapped = "The arguments look swapped: pred_probs comes first, then the labels."
         pair = "With two classes, pass np.column_stack([1 - p, p])."
         raise ValueError(
             f"pred_probs must have one row per label of y and one column per class; it has shape "
             f"{values.shape}. {swapped if np.ndim(y) == 2 else pair}"
+        )
+    if np.ndim(y) != 1 or len(label_array(y)) != len(values):
+        raise ValueError(
+            f"y must hold one label for each of the {len(values)} rows of pred_probs; it has shape "
+            f"{np.shape(y)}. The order is pred_probs, y, confusion."
         )
     sides = _sides(confusion, predicts)
     if named is None and classes is not None:
@@ -118,13 +127,17 @@ def read_probabilities(
     columns = sides[0] if sides is not None else None
     columns = columns if named is None else sorted_classes(named)
     labels = sides[1] if sides is not None else columns
-    encoded = encode_labels(y, classes=labels, missing_label=missing_label)
+    try:
+        encoded = encode_labels(y, classes=labels, missing_label=missing_label)
+    except ValueError as error:
+        if not hasattr(pred_probs, "columns"):
+            raise
+        raise ValueError(f"{error} The columns of pred_probs are the classes.") from None
     columns = encoded.classes if columns is None else columns
-    if values.shape != (len(encoded.observed), len(columns)):
+    if values.shape[1] != len(columns):
         raise ValueError(
-            f"pred_probs has shape {values.shape}, but there are {len(encoded.observed)} labels "
-            f"and {len(columns)} classes. Name its columns, in their order, with `classes`, or "
-            "pass a DataFrame."
+            f"pred_probs has {values.shape[1]} columns, but there are {len(columns)} classes. Name "
+            "its columns, in their order, with `classes`, or pass a DataFrame."
         )
     order = np.arange(len(columns)) if named is None else np.argsort(named, kind="stable")
     table = ProbabilityTable(values, order, columns, encoded.classes, encoded.observed)

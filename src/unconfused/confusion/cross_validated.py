@@ -131,8 +131,7 @@ def make_folds(
             f"labelled rows, of {name_classes(classes[sizes > 0]) if len(codes) else 'no class'}."
         )
     if not isinstance(cv, Integral):
-        splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
-        return tested_once(splits, len(codes))
+        return given_splits(cv, codes)
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; got {cv}.")
     alone = (sizes == 1) & (rows_besides == 0)
@@ -156,9 +155,17 @@ def stratified_folds(codes: IntArray, n_folds: int, seed: Seed) -> list[Split]:
         return list(folds.split(np.zeros(len(codes)), codes))
 
 
-def tested_once(splits: list[Split], n_rows: int) -> list[Split]:
-    """Return splits as indices of rows; refuse those that do not test every row once."""
-    rows = np.arange(n_rows)
+def given_splits(cv: Any, codes: IntArray) -> list[Split]:
+    """Return a splitter's or a user's splits as indices; each row must be tested once."""
+    rows = np.arange(len(codes))
+    try:
+        splits = list(check_cv(cv, codes, classifier=True).split(codes, codes))
+    except ValueError as error:
+        if "groups" not in str(error):
+            raise
+        raise ValueError(
+            "These folds need groups: pass the splits, as in cv=list(cv.split(X, y, groups))."
+        ) from None
     places = [(rows[train], rows[test]) for train, test in splits]
     if not np.array_equal(np.sort(np.concatenate([test for _, test in places])), rows):
         raise ValueError(

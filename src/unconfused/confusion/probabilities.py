@@ -164,8 +164,8 @@ def rank_from_probabilities(
         Probabilities from models that were not trained on the row. Columns of a DataFrame are
         matched by name, those of an array follow `classes`, or the sorted labels.
     y : (n,), the noisy labels; rows without one are not ranked
-    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        None: estimated from the probabilities.
+    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
+        "auto" and None: estimated from the probabilities.
     predicts : "label" or "class"
         Whether the probabilities are of the noisy label or of the true class.
     classes : the columns of an array
@@ -187,6 +187,10 @@ def rank_from_probabilities(
     >>> rank_from_probabilities(pred_probs, y).row[0]
     np.int64(7)
     """
+    if isinstance(confusion, str):
+        if confusion != "auto":
+            raise ValueError(f"confusion must be a matrix, 'auto' or None; got {confusion!r}.")
+        confusion = None
     table = read_probabilities(
         pred_probs, y, predicts, confusion=confusion, classes=classes, missing_label=missing_label
     )

@@ -128,6 +128,7 @@ def encode_noisy(
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
     _refuse_no_label(labels)
     _refuse_weights_as_truth(labels)
+    _refuse_labels_as_truth(labels)
     if isinstance(missing_label, str):
         _warn_of_minus_one(y, labels)
     if len(labels.classes) < 2:
@@ -145,6 +146,16 @@ def _refuse_weights_as_truth(labels: EncodedLabels) -> None:
         raise ValueError(
             f"y_true gives every row the class {labels.classes[first].item()!r}, though y shows "
             "others. If these are weights, pass them as sample_weight=."
+        )
+
+
+def _refuse_labels_as_truth(labels: EncodedLabels) -> None:
+    """Raise if all rows have a truth and few have a label, as when the two are swapped."""
+    shown = np.count_nonzero(labels.observed != MISSING)
+    if 0 < 2 * shown < len(labels.truth) and np.all(labels.truth != MISSING):
+        raise ValueError(
+            f"y_true gives the class of every row, y a label for {shown} of {len(labels.truth)}: "
+            "they look swapped. y holds the observed labels, y_true the truth where it is known."
         )
 
 

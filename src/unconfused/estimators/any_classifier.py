@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, FloatArray, Labels
+from unconfused.confusion.cross_validated import given_splits
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
 from unconfused.confusion.estimation.class_probabilities import evidence_of
 from unconfused.confusion.estimation.pooled import FEW_COUNTS
@@ -35,7 +36,7 @@ from unconfused.estimators.automatic.search import FEWEST_LABELS
 from unconfused.estimators.wrapping.average import Average, Component, average_candidates
 from unconfused.estimators.wrapping.base import BaseClassifier
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, RoundError, SoftRounds
-from unconfused.estimators.wrapping.task import Task, given_splits, open_task
+from unconfused.estimators.wrapping.task import Task, open_task
 
 MOST_FITS, MOST_ROUNDS = 30, 4
 """Fits of the classifier, and rounds, that "auto" allows."""
@@ -235,7 +236,10 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         seed = fold_seed(self.random_state)
         rng = np.random.RandomState(seed)
         base = BaseClassifier(seeded(self.estimator, rng), task.classes, seed)
-        splits = given_splits(self.cv, task.first.classes)
+        splits = None
+        if not isinstance(self.cv, Integral):
+            rows = np.arange(len(task.first.classes))
+            splits = [np.isin(rows, test) for _, test in given_splits(self.cv, task.first.classes)]
         rounds = SoftRounds(
             X=X,
             base=base,

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
 from unconfused._labels import refuse_other_order
 from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._matrix_labels import is_rectangular
-from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
+from unconfused._typing import BoolArray, FloatArray, Labels
 from unconfused.confusion._dawid_skene import Crowd
-from unconfused.confusion.cross_validated import tested_once
 from unconfused.confusion.estimation.pooled import (
     FEW_COUNTS,
     MOST_FROM_OTHER_CLASSES,
@@ -108,15 +105,6 @@ def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) ->
     return task_of_labels(settings, X, checked_labels(settings, y, X), y_true, sample_weight)
 
 
-def given_splits(cv: Any, codes: IntArray) -> list[BoolArray] | None:
-    """Return the rows that each split tests, if splits were passed and not their number."""
-    if isinstance(cv, Integral):
-        return None
-    splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
-    tested = [test for _, test in tested_once(splits, len(codes))]
-    return [np.isin(np.arange(len(codes)), test) for test in tested]
-
-
 def task_of_labels(
     settings: Any, X: Any, observed: Labels, y_true: Any, sample_weight: Any
 ) -> Task:
@@ -142,7 +130,7 @@ def task_of_labels(
     if not refined:
         warn_if_impossible(matrix, labels.observed[~data.known], labels.classes)
     seen = seen_through(data, matrix, 1.0)
-    codes: IntArray = np.where(data.known, labels.truth, labels.observed)
+    codes = np.where(data.known, labels.truth, labels.observed)
     return Task(
         labels.classes,
         seen,
