@@ -89,14 +89,14 @@ def test_a_row_is_counted_by_a_labeller_that_never_saw_it(data):
     # One neighbour is always right about rows it has seen: counted there, C would be exact.
     X, _, y = data
     rng = np.random.RandomState(0)
-    clf = classifier(KNeighborsClassifier(1), n_rounds=2, tol=0.0).fit(rng.randn(*X.shape), y)
+    clf = classifier(KNeighborsClassifier(1), n_rounds=2).fit(rng.randn(*X.shape), y)
     assert np.all(clf.history_["noise_rate"] > 0.3), "features without meaning, in every round"
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_rounds_label_with_the_last_learner(data, known):
     X, _, y = data
-    settings = {"use_known_labels": known, "tol": 0.0, "learner": learner(noisy_weight=1.0)}
+    settings = {"use_known_labels": known, "learner": learner(noisy_weight=1.0)}
     first = classifier(GaussianNB(), **settings).fit(X, y)
     second = classifier(GaussianNB(), n_rounds=2, **settings).fit(X, y)
     np.testing.assert_array_equal(second.labels_, first.predict(X))
@@ -109,8 +109,8 @@ def test_rounds_label_with_the_last_learner(data, known):
 
 def test_rounds_end_when_the_matrix_settles(data):
     X, _, y = data
-    clf = classifier(n_rounds=20, tol=0.5).fit(X, y)
-    assert clf.n_rounds_ == 2, "no entry moved by half"
+    clf = classifier(n_rounds=20).fit(X, y)
+    assert clf.n_rounds_ < 20 and clf.history_["change"][-1] < 0.01
 
 
 def test_rows_set_apart_for_the_matrix(data):
@@ -175,8 +175,6 @@ def test_a_labeller_that_sees_unlabelled_rows(data):
     assert len(clf.labeler_.transduction_) == len(y), "it saw every row"
     expected = NAMES[LabelSpreading(kernel="knn", n_neighbors=7).fit(X, y).predict(X)]
     np.testing.assert_array_equal(clf.labels_, expected)
-    refused = classifier(spread, transductive=False).fit(X, y)
-    assert len(refused.labeler_.transduction_) == 30
 
 
 def test_few_counts_lean_on_those_of_all_classes():

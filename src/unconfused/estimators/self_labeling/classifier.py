@@ -9,15 +9,13 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 from sklearn.utils import get_tags, indexable
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unconfused._labels import encode_labels
-from unconfused._pipelines import final_step
 from unconfused._random import random_state as make_random_state
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
@@ -31,8 +29,8 @@ from unconfused.estimators.self_labeling.rounds import Labeler, Learner, Round, 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
-"""Labellers that take unlabelled rows, marked -1."""
+SETTLED = 0.01
+"""Rounds end when no entry of the confusion matrix changes by more than this."""
 
 
 def _learner_has(method: str) -> Callable[[Method], Method]:
@@ -60,6 +58,9 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     labeler : classifier, list of classifiers, or None
         Any scikit-learn classifier. Of several, the one with the lowest cross-validated error is
         used. None: logistic regression with two penalties, and a Gaussian support vector machine.
+        Classifiers from `sklearn.semi_supervised`, and those with an attribute
+        ``takes_unlabelled = True``, also get the unlabelled rows: their `y` has the classes coded
+        from 0 to Q - 1, and -1 for unlabelled.
     learner : classifier, list of classifiers, or None
         `UnconfusedLogisticRegression`, `UMAClassifier`, a pipeline that ends in one, or any other
         with a parameter `confusion`. Of several, the one that predicts held-out labels best is
@@ -73,15 +74,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         Whether the learner gets the known labels as `y_true`, or the labeller's labels only.
     n_rounds : int
         Maximum number of rounds. From the second on, the learner of the last round is the labeller.
-    tol : float
-        Stop when no entry of the confusion matrix changes by more than this between rounds.
-    transductive : bool or "auto"
-        Whether the labeller is also given the unlabelled rows, with classes coded from 0 to Q - 1
-        and -1 for unlabelled. "auto": if it is from `sklearn.semi_supervised`, or has an attribute
-        ``takes_unlabelled = True``.
-    smoothing : float
-        Pseudocount per class in the confusion matrix, with the error rate of all rows, so that with
-        few labels no mistake has probability 0.
+        Rounds end early when the confusion matrix has settled.
     missing_label : "auto" or a value
         Value that marks unlabelled rows, besides None and NaN. "auto": -1, if `y` holds integers
         with at least two other classes. Otherwise -1 is a class.
@@ -89,8 +82,6 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         Number of folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None
         Seed of the folds, and of labellers and learners whose own `random_state` is None.
-    verbose : int
-        Verbosity of progress messages.
 
     Attributes
     ----------
@@ -148,13 +139,9 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         ],
         "use_known_labels": ["boolean"],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "transductive": ["boolean", StrOptions({"auto"})],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
         "missing_label": "no_validation",
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     classes_: Labels
@@ -173,26 +160,18 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         cv: Any = 5,
         use_known_labels: bool = True,
         n_rounds: int = 1,
-        tol: float = 0.01,
-        transductive: bool | str = "auto",
-        smoothing: float = 1.0,
         missing_label: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
     ) -> None:
         self.labeler = labeler
         self.learner = learner
         self.cv = cv
         self.use_known_labels = use_known_labels
         self.n_rounds = n_rounds
-        self.tol = tol
-        self.transductive = transductive
-        self.smoothing = smoothing
         self.missing_label = missing_label
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in: what both parts take."""
@@ -222,9 +201,8 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         rounds = Rounds(
             data,
             data.split(self.cv, rng),
-            [Labeler(seeded(one, rng), self._sees_all(one)) for one in self._given_labelers()],
+            [Labeler(seeded(one, rng)) for one in self._given_labelers()],
             [Learner(seeded(one, rng), self.use_known_labels) for one in self._given_learners()],
-            float(self.smoothing),
             self.n_jobs,
         )
         self.classes_ = data.classes
@@ -238,9 +216,7 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
             before, labeler = now, now.fitted
             now = rounds.next(before)
             history.append(_record(now, before))
-            if self.verbose:
-                print(f"Round {len(history)}: C changed by {history[-1]['change']:.3g}")
-            if history[-1]["change"] < self.tol:
+            if history[-1]["change"] < SETTLED:
                 break
         self.labeler_, self.learner_, self.confusion_ = labeler, now.fitted, now.estimate
         self.labels_ = self.classes_[now.labels]
@@ -269,13 +245,6 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         # Without relabelling: the labeller's mistakes are not independent of the features.
         penalties = (1e-4, 1e-5, 1e-6)
         return [UnconfusedLogisticRegression(l2=l2, refine=False, relabel=0) for l2 in penalties]
-
-    def _sees_all(self, labeler: Any) -> bool:
-        """Whether a labeller is also given the unlabelled rows."""
-        if not isinstance(self.transductive, str):
-            return bool(self.transductive)
-        inner, _ = final_step(labeler)
-        return getattr(inner, "takes_unlabelled", False) or isinstance(inner, SEMI_SUPERVISED)
 
     def predict(self, X: Any) -> Labels:
         """Predict the class of every row with the learner."""

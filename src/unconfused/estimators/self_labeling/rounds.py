@@ -16,6 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
@@ -35,6 +36,12 @@ from unconfused.estimators._parts import (
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 
+SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
+"""Labellers that take unlabelled rows, marked -1."""
+
+PSEUDOCOUNT = 1.0
+"""Rows per class with the error rate of all rows, so that no mistake has probability 0."""
+
 NOISY_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Candidates for the weight of the labeller's labels relative to known ones."""
 
@@ -53,10 +60,15 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class Labeler:
-    """A labeller, and whether it is also given the unlabelled rows."""
+    """A labeller, which may take the unlabelled rows too."""
 
     estimator: Any
-    transductive: bool
+
+    @property
+    def transductive(self) -> bool:
+        """Whether it is also given the unlabelled rows, marked -1."""
+        inner, _ = final_step(self.estimator)
+        return getattr(inner, "takes_unlabelled", False) or isinstance(inner, SEMI_SUPERVISED)
 
     def fit(self, view: PartlyLabelled) -> Any:
         """Train a copy on the known labels."""
@@ -166,7 +178,6 @@ class Rounds:
 
     labelers: list[Labeler]
     learners: list[Learner]
-    smoothing: float
     n_jobs: int | None
 
     @cached_property
@@ -253,7 +264,7 @@ class Rounds:
         """Count the mistakes on the test rows."""
         (truth, weight), classes = self._tested, self.data.classes
         counts = count_pairs(truth, np.concatenate(tested), len(classes), weight)
-        return ConfusionEstimate(pooled_matrix(counts, self.smoothing), counts, classes)
+        return ConfusionEstimate(pooled_matrix(counts, PSEUDOCOUNT), counts, classes)
 
     def _each(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         done: list[Any] = Parallel(n_jobs=self.n_jobs)(delayed(function)(*task) for task in tasks)
