@@ -21,10 +21,6 @@ def _plain(problem: Problem, l2: float) -> Any:
     return fit_uma(problem, whiten=False)
 
 
-def _from_likelihood(problem: Problem, l2: float) -> Any:
-    return fit_uma(problem, init="likelihood")
-
-
 def _times_likelihood(knowledge: str, most: float) -> Callable[[Results], Iterator[Check]]:
     """Return a check of every cell: UMA's error at most so many times the likelihood's."""
 
@@ -92,7 +88,6 @@ BLOCK = Block(
         "ours": replace(METHODS["ours"], knowledge=KNOWN),
         "uma": replace(METHODS["uma"], knowledge=KNOWN),
         "uma-plain": Method("UMA, whiten=False", _plain, KNOWN, tuned=False),
-        "uma-likelihood": Method("UMA, init=likelihood", _from_likelihood, KNOWN, tuned=False),
         "forward": METHODS["forward"],
     },
     {},

@@ -64,7 +64,6 @@ def followed(scene: Scene, size: int, strategy: str, seed: int) -> dict[str, Any
         max_iter=1,
         average=False,
         init="zero",
-        try_means=False,
         rng=np.random.RandomState(seed),
     )
     state = UMAState(np.zeros((problem.n_classes, engine.n_features)))

@@ -152,6 +152,11 @@ class Unmixing:
         return len(self.matrix)
 
     @property
+    def is_identity(self) -> bool:
+        """Whether labels are taken as right."""
+        return np.array_equal(self.matrix, np.eye(self.n_classes))
+
+    @property
     def n_labels(self) -> int:
         """Number of observed labels, S."""
         return int(self.matrix.shape[1])

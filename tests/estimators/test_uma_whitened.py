@@ -8,15 +8,13 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise
+from unconfused import UMAClassifier, noise
 from unconfused._matrix import Unmixing
+from unconfused.confusion import from_trusted
 from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import unmixing_for
-from unconfused.noise import corrupt_labels
-from unconfused.solvers.likelihood import Likelihood
 from unconfused.solvers.uma import start
-from unconfused.solvers.uma.regions import adapt_to_regions
-from unconfused.solvers.uma.start import contradicts
+from unconfused.solvers.uma.regions import adapt_to_regions, refine_confusion
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 
 FROM_ZERO = {"init": "zero", "whiten": True, "tol": 1e-3, "max_iter": 20}
@@ -148,83 +146,40 @@ def test_errors_of_an_estimated_matrix_are_not_chased(blobs, monkeypatch):
         "unconfused.solvers.uma.solver.update_all_pairs",
         lambda *args: calls.append(1) or update(*args),
     )
-    UMAClassifier(relabel=0).fit(X, y, y_true=np.where(np.arange(600) % 3 == 0, true, -1))
+    UMAClassifier(from_trusted(true[::3], y[::3]), relabel=0).fit(X, y)
     assert not calls
     UMAClassifier(C).fit(X, y)
     assert calls
 
 
-def test_one_start_is_the_penalized_likelihood_of_the_labels(blobs):
-    X, _, y, C = blobs
-    clf = UMAClassifier(C, init="likelihood").fit(X, y)
-    l2 = (1 - 1 / 4) / 2 * clf._state.ridge
-    options = {"l2": l2, "relabel": 0, "refine": False, "tol": 1e-7}
-    other = UnconfusedLogisticRegression(C, **options).fit(X, y)
-    assert clf.n_iter_ == 0  # or UMA has gone on
-    scores = clf.decision_function(X), other.decision_function(X)
-    np.testing.assert_allclose(*scores, atol=0.02 * np.ptp(scores[1]))
-
-
-def test_an_estimated_matrix_is_refined_and_its_errors_are_not_chased(blobs):
+def test_a_matrix_from_trusted_rows_is_refined_by_the_regions(blobs):
     X, true, y, C = blobs
     known = np.where(np.arange(600) % 10 == 0, true, -1)
-    clf = UMAClassifier(init="likelihood").fit(X, y, y_true=known)
+    clf = UMAClassifier().fit(X, y, y_true=known)
     counted = unmixing_for(clf._check_data(X, y, known, None, None, reset=False), None, None)
     errors = [np.abs(found - C).sum() for found in (clf.confusion_, counted.matrix)]
     assert errors[0] < 0.8 * errors[1]
-    assert clf.n_iter_ == 0
-    assert UMAClassifier(init="likelihood", tol=1e-3).fit(X, y, y_true=known).n_iter_ > 0
 
 
-def test_with_few_rows_per_degree_of_freedom_the_discriminant_is_the_start(monkeypatch):
-    rng = np.random.RandomState(0)
-    X = rng.randn(200, 40)
-    y = (X @ rng.randn(40, 3)).argmax(axis=1)
-    C = np.full((3, 3), 0.01) + 0.97 * np.eye(3)
-    monkeypatch.setattr(Likelihood, "run", None)  # must not be called
-    assert UMAClassifier(C, init="likelihood").fit(X, y).score(X, y) > 0.8
+def test_regions_that_repeat_the_mistakes_refine_nothing():
+    """Mistakes depend on the rows, so that labels and regions agree on them."""
+    counted = np.array([[70.0, 30.0], [30.0, 70.0]])
+    unmixing = Unmixing(counted / 100, trusted=True, counts=counted)
+    by_chance = np.array([[580.0, 420.0, 90.0, 10.0], [420.0, 580.0, 10.0, 90.0]])
+    assert refine_confusion(unmixing, by_chance).counts is None
+    repeated = np.array([[990.0, 10.0, 70.0, 30.0], [10.0, 990.0, 30.0, 70.0]])
+    assert refine_confusion(unmixing, repeated) is unmixing
+    known = Unmixing(counted / 100, trusted=True)
+    assert refine_confusion(known, by_chance) is known
 
 
-def test_mistakes_that_depend_on_the_rows_are_not_learnt():
-    rng = np.random.RandomState(0)
-    X = rng.randn(2000, 5)
-    true = X[:, :3].argmax(axis=1)
-    rough = (X[:, :3] + 0.6 * X[:, [3, 4, 3]]).argmax(axis=1)  # wrong near the boundaries
-    counts = np.zeros((3, 3))
-    np.add.at(counts, (true, rough), 1)
-    C = counts / counts.sum(axis=1, keepdims=True)
-    drawn = corrupt_labels(true, C, random_state=1)
-    engines = [LocalEngine(X, labels, 3) for labels in (rough, drawn)]
-    best = np.pad(np.eye(3), ((0, 0), (0, 3)))
-    learnt = best + 0.6 * np.pad(np.eye(2)[[0, 1, 0]], ((0, 0), (3, 1)))
-    assert contradicts(engines[0], Unmixing(C), learnt)
-    assert not contradicts(engines[1], Unmixing(C), best)
-    clf = UMAClassifier(C, init="likelihood").fit(X, rough)
-    assert clf.n_iter_ == 0
-    assert clf.score(X, rough) < 0.97 < np.mean((X @ learnt[:, :5].T).argmax(axis=1) == rough)
-
-
-def test_chunks_and_further_fits_after_a_start_at_the_likelihood_are_learnt(blobs):
+def test_further_fits_use_the_matrix_as_counted(blobs):
     X, true, y, _ = blobs
     known = np.where(np.arange(600) % 3 == 0, true, -1)
-    clf = UMAClassifier(init="likelihood")
-    for rows in (slice(0, 200), slice(200, 400), slice(400, 600)):
-        clf.partial_fit(X[rows], y[rows], classes=range(4), y_true=known[rows])
-    plain = UMAClassifier()
-    for rows in (slice(0, 200), slice(200, 400), slice(400, 600)):
-        plain.partial_fit(X[rows], y[rows], classes=range(4), y_true=known[rows])
-    np.testing.assert_array_equal(clf.coef_, plain.coef_)  # chunks start from zero in any case
-    warm = UMAClassifier(init="likelihood", warm_start=True).fit(X, y, y_true=known)
-    warm.fit(-X, y, y_true=known)
-    assert warm.n_iter_ > 0
+    warm = UMAClassifier(warm_start=True).fit(X, y, y_true=known)
+    warm.fit(X, y, y_true=known)
     counted = UMAClassifier(whiten=False).fit(X, y, y_true=known).confusion_
     np.testing.assert_allclose(warm.confusion_, counted)
-
-
-def test_the_likelihood_is_a_start_of_whitened_runs_only(blobs):
-    X, _, y, C = blobs
-    with pytest.raises(ValueError, match="needs whiten"):
-        UMAClassifier(C, init="likelihood", whiten=False).fit(X, y)
 
 
 def test_the_error_set_at_alpha(blobs):

@@ -69,8 +69,6 @@ def _of_uma(final: UMAClassifier) -> Convergence:
         else f"It was ended before it converged ({final.stopped_})."
     )
     words = f"UMA made {n_updates:,} updates. {ended}"
-    if final.means_at_ is not None:
-        words += f" After update {final.means_at_:,} it went on from the unmixed class means."
     return Convergence(
         "uma",
         words,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -66,15 +67,13 @@ class UMAClassifier(LinearClassifier):
         A class is in the error set of an update vector if it outscores the true class there by at
         least this margin. The paper uses `alpha`. The default is 0: update vectors are means over
         all rows, so those of a rare mistake have small scores, which never reach a fixed margin.
-    init : {"auto", "zero", "means", "likelihood"}
+    init : {"auto", "zero", "means"}
         Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means,
         a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
         re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
-        once if C is known, each vector shrunk by its sampling noise. "likelihood", only with
-        `whiten`, refines that discriminant, and an estimated C, by penalized maximum likelihood if
-        rows outnumber its degrees of freedom tenfold: more accurate, but few pairs, or none, are
-        left for UMA. `n_iter_` counts none of this. "auto" is "means" with `whiten`, else "zero";
-        "zero" for `partial_fit`.
+        once, each vector shrunk by its sampling noise; a C counted on trusted rows is refined by
+        the regions of the discriminant. `n_iter_` counts none of this. "auto" is "means" with
+        `whiten`, or if labels are noisy and `tol` is "auto"; else, and for `partial_fit`, "zero".
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
     whiten : bool or "auto"
@@ -89,9 +88,7 @@ class UMAClassifier(LinearClassifier):
         Maximum number of updates. "auto" is 10 for each pair of classes, at least 1,000.
     tol : float or "auto"
         Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
-        when no pair is statistically significant; if training started at zero and the unmixed class
-        means have a lower estimated error, it restarts from them. After ``init="likelihood"`` there
-        are no updates if C was estimated or does not describe the labels.
+        when no pair is statistically significant.
     relabel : int or "auto"
         Number of rounds of relabelling. A round replaces every label by the likeliest class given
         the row and its label, weighted by its probability, and runs the noise-free algorithm on
@@ -136,7 +133,6 @@ class UMAClassifier(LinearClassifier):
         `significance` (estimated mass over its standard error), `step` (of the true class)
     updates_ : the update vectors, one row each, with ``keep_updates=True``
     stopped_ : reason why the fit stopped
-    means_at_ : number of updates before the restart from the class means (see `tol`), or None
 
     Examples
     --------
@@ -160,7 +156,7 @@ class UMAClassifier(LinearClassifier):
         "step": [StrOptions(set(STEPS)), callable],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "error_margin": [Interval(Real, 0, None, closed="left"), StrOptions({"alpha"})],
-        "init": [StrOptions({"auto", "zero", "means", "likelihood"})],
+        "init": [StrOptions({"auto", "zero", "means"})],
         "average": ["boolean"],
         "whiten": ["boolean", StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -183,7 +179,6 @@ class UMAClassifier(LinearClassifier):
     n_iter_: int
     updates_: FloatArray
     stopped_: str
-    means_at_: int | None
     _state: UMAState
     _pair_counts: FloatArray
     _order: ArrayLike | None
@@ -346,13 +341,9 @@ class UMAClassifier(LinearClassifier):
         stream: bool = False,
     ) -> None:
         """Wrap the data in an engine, solve, and set the fitted attributes."""
-        clean = np.array_equal(unmixing.matrix, np.eye(unmixing.n_classes))
-        whiten = (stream or not clean) if self.whiten == "auto" else bool(self.whiten)
-        if self.init == "likelihood" and not whiten:
-            if self.whiten != "auto":
-                raise ValueError('init="likelihood" needs whiten=True or "auto".')
-            whiten = True
-        init = ("means" if whiten and not stream else "zero") if self.init == "auto" else self.init
+        whiten = (
+            (stream or not unmixing.is_identity) if self.whiten == "auto" else bool(self.whiten)
+        )
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         resumed = stream or state is not None
         if state is None:
@@ -368,9 +359,7 @@ class UMAClassifier(LinearClassifier):
             tol=None if isinstance(self.tol, str) else float(self.tol),
             max_iter=max_iter,
             average=self.average,
-            init=init,
-            # tol="auto" can stop after few updates, where the class means may be better.
-            try_means=self.tol == "auto" and init == "zero" and not stream,
+            init=self.init,
             rng=check_random_state(self.random_state),
             whiten=whiten,
             stream=stream,
@@ -380,11 +369,12 @@ class UMAClassifier(LinearClassifier):
         with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
             n_rounds = 0 if resumed else self._n_rounds(data, state)
+            if state.matrix is not None:
+                unmixing = replace(unmixing, matrix=state.matrix, counts=None)
             made = relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
-        self.confusion_ = unmixing.matrix if state.matrix is None else state.matrix
+        self.confusion_ = unmixing.matrix
         self.class_prior_ = prior
         self.n_iter_, self.relabel_, self.stopped_ = state.n_updates, made, state.stopped
-        self.means_at_ = state.means_at
         self.history_ = state.history()
         self.__dict__.pop("updates_", None)
         if self.keep_updates and state.vectors is not None:

@@ -65,8 +65,9 @@ class KernelUMAClassifier(LinearClassifier):
         (`unconfused.kernels.median_gamma`); None: 1 / number of features.
     degree, coef0 : float
         Parameters of the kernels "poly" and "sigmoid".
-    init : {"zero", "means"}
-        Initial weights: 0, or the unmixed class means in feature space.
+    init : {"auto", "zero", "means"}
+        Initial weights: 0, or the unmixed class means in feature space. "auto" is "means" if labels
+        are noisy and `tol` is "auto", else "zero".
     max_iter : int
         Maximum number of updates.
     selection, step, alpha, average, tol, fit_intercept, class_weight, classes, missing_label, \
@@ -87,7 +88,6 @@ class KernelUMAClassifier(LinearClassifier):
     history_ : dict of arrays with one entry per update: the pair, the norm of its update vector,
         the norm's noise level, its significance, and the step of the true class
     stopped_ : reason why the fit stopped
-    means_at_ : number of updates before the restart from the class means; None without one
 
     Notes
     -----
@@ -112,7 +112,7 @@ class KernelUMAClassifier(LinearClassifier):
         "gamma": [StrOptions({"scale", "median"}), Interval(Real, 0, None, closed="neither"), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Real],
-        "init": [StrOptions({"zero", "means"})],
+        "init": [StrOptions({"auto", "zero", "means"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         **{name: UMAClassifier._parameter_constraints[name] for name in AS_IN_UMA},
     }
@@ -123,7 +123,6 @@ class KernelUMAClassifier(LinearClassifier):
     history_: dict[str, FloatArray]
     n_iter_: int
     stopped_: str
-    means_at_: int | None
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class KernelUMAClassifier(LinearClassifier):
         selection: str | Selection = "error",
         step: str | StepRule = "perceptron",
         alpha: float = 0.0,
-        init: str = "zero",
+        init: str = "auto",
         average: bool = False,
         max_iter: int = 1000,
         tol: float | str = "auto",
@@ -212,7 +211,6 @@ class KernelUMAClassifier(LinearClassifier):
             max_iter=self.max_iter,
             average=self.average,
             init=self.init,
-            try_means=self.tol == "auto" and self.init == "zero",
             rng=check_random_state(self.random_state),
             verbose=int(self.verbose),
         )
@@ -291,7 +289,7 @@ class KernelUMAClassifier(LinearClassifier):
         self.dual_coef_ = dual[1:] - dual[:1] if two else dual
         self.intercept_ = offsets[1:] - offsets[:1] if two else offsets
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
-        self.means_at_, self.history_ = state.means_at, state.history()
+        self.history_ = state.history()
 
     def _refuse_elsewhere(self, X: Any) -> None:
         if is_dask(X) or array_space(X) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_softmax
@@ -35,24 +35,16 @@ scores others: on Digits (0.01) and Music (0.07) rounds help, on Reuters (0.2) t
 MakeEngine = Callable[[Rows, IntArray, int, FloatArray | None], Engine]
 
 
-class LikeliestClasses(NamedTuple):
-    """Pseudo-labels of all rows."""
+def likeliest_classes(
+    data: NoisyData, weights: FloatArray, unmixing: Unmixing
+) -> tuple[IntArray, FloatArray, bool]:
+    """Return the likeliest class of every row given its scores and its label, and its weight.
 
-    classes: IntArray
-    weight: FloatArray
-    """Sample weight of every row times the probability of its class."""
-
-    as_expected: bool
-    """Whether classes and labels go together as C says, within chance."""
-
-
-def likeliest_classes(data: NoisyData, weights: FloatArray, unmixing: Unmixing) -> LikeliestClasses:
-    """Return the likeliest class of every row given its scores and its label.
-
-    The scores are calibrated on the labels through C, and combined with each row's label by Bayes'
-    rule. If C was estimated, it is counted again from these posteriors, added to the counts it came
-    from; such a C suits these scores, but is no better as an estimate, as they were fitted to the
-    same labels.
+    The weight is the row's sample weight times the probability of the class. Also return whether
+    classes and labels go together as C says, within chance. The scores are calibrated on the labels
+    through C, and combined with each row's label by Bayes' rule. If C was estimated, it is counted
+    again from these posteriors, added to the counts it came from; such a C suits these scores, but
+    is no better as an estimate, as they were fitted to the same labels.
     """
     d = data.X.shape[1]
     intercept = weights.shape[1] > d
@@ -62,29 +54,24 @@ def likeliest_classes(data: NoisyData, weights: FloatArray, unmixing: Unmixing) 
     coef, shift = like(weights[:, :d], data.X, dtype), like(shift, data.X, dtype)
     scores = to_numpy(class_scores(data.X, coef, shift)).astype(np.float64)
     logs = np.asarray(log_softmax(scores, axis=1))
-    own = np.ones(len(logs)) if data.sample_weight is None else data.sample_weight
+    seen, behind = seen_through(data, unmixing.matrix, 1.0), unmixing.counts
+    own = np.where(seen.trust > 0, seen.sample_weight, 0.0)  # not of rows without a label
     # Weights on any scale count as the rows they belong to, as the calibration has a prior.
-    counted = own * (np.count_nonzero(own) / own.sum())
+    seen = replace(seen, sample_weight=own * (np.count_nonzero(own) / own.sum()))
+    find = calibrate if intercept else only_power
 
     def posterior_through(seen: Evidence) -> FloatArray:
-        find = calibrate if intercept else only_power
-        return seen.posterior(find(logs, seen.evidence, counted).apply(logs))
+        return seen.posterior(find(logs, seen.evidence, seen.sample_weight).apply(logs))
 
-    seen, behind = seen_through(data, unmixing.matrix, 1.0), unmixing.counts
     posterior = posterior_through(seen)
-    for _ in range(COUNTS if behind is not None else 0):
-        assert behind is not None
-        seen = seen.through(seen.count(posterior, behind))
-        posterior = posterior_through(seen)
-    noisy = np.where(seen.labelled, counted, 0.0)[:, np.newaxis] * posterior
-    joint = np.zeros((unmixing.n_labels, unmixing.n_classes))
-    np.add.at(joint, np.minimum(seen.codes, unmixing.n_labels - 1), noisy)
+    if behind is not None:
+        for _ in range(COUNTS):
+            seen = seen.through(seen.count(posterior, behind))
+            posterior = posterior_through(seen)
+    joint = seen.by_code(seen.labelled[:, np.newaxis] * posterior)[: unmixing.n_labels]
     rows_behind = None if behind is None else behind.sum(axis=1)
-    return LikeliestClasses(
-        posterior.argmax(axis=1),
-        own * posterior.max(axis=1),
-        not differs_from(joint.T, unmixing.matrix, rows_behind),
-    )
+    as_expected = not differs_from(joint.T, unmixing.matrix, rows_behind)
+    return posterior.argmax(axis=1), own * posterior.max(axis=1), as_expected
 
 
 def usual_rounds(data: NoisyData, state: UMAState) -> int:
@@ -118,19 +105,18 @@ def relabel_rows(
     clean = Unmixing(np.eye(n_classes), unmixing.classes)
     share = -(-algorithm.max_iter // max(n_rounds, 1))
     averaged = replace(algorithm, average=True, max_iter=share)
-    if np.array_equal(unmixing.matrix, clean.matrix):
+    if unmixing.is_identity:
         return 0  # labels are taken as right
     for n_made in range(n_rounds):
         if state.stopped == INTERRUPTED:
             return n_made
         weights = state.averaged() if algorithm.average else state.weights
-        found = likeliest_classes(data, weights, unmixing)
-        n_found = len(np.unique(found.classes[found.weight > 0]))
-        if n_found < n_classes or not found.as_expected:
+        classes, weight, as_expected = likeliest_classes(data, weights, unmixing)
+        if len(np.unique(classes[weight > 0])) < n_classes or not as_expected:
             return n_made  # a class without rows could not come back; mistakes would stay
         again = state.copy()
         again.start_again(np.zeros_like(weights))
-        engine = make_engine(data.X, found.classes, n_classes, found.weight)
+        engine = make_engine(data.X, classes, n_classes, weight)
         again = averaged.run(engine, clean, 0.0, again)
         if again.stopped == INTERRUPTED:
             state.stopped = INTERRUPTED

@@ -21,46 +21,27 @@ def start_at_means(
 
     With an intercept there are three candidates (`SHARES`): 1 predicts the class with the nearest
     mean; 0 compares only directions from the overall mean, which is more stable where the norms of
-    the means are uncertain. The candidate with the lowest estimated error (or cost, see
-    `estimated_hits`) is returned, and the partition is restarted from it.
+    the means are uncertain. The candidate with the lowest estimated cost of mistakes is returned,
+    and the partition is restarted from it.
     """
-    candidates = [unmixed_means(engine, unmixing, share) for share in SHARES[: _choices(engine)]]
-    if len(candidates) > 1:
-        hits = [estimated_hits(partition, unmixing, weights, costs) for weights in candidates]
-        candidates = [candidates[int(np.argmax(hits))]]
-    partition.restart(candidates[0])
-    return candidates[0]
+    mistakes = 1.0 - np.eye(unmixing.n_classes) if costs is None else costs  # (predicted, true)
+
+    def estimated_cost(weights: FloatArray) -> float:
+        partition.restart(weights)
+        return float(np.sum(mistakes * unmixing.masses(partition.tables().counts)))
+
+    shares = SHARES if engine.intercept else SHARES[:1]
+    best = min((unmixed_means(engine, unmixing, one) for one in shares), key=estimated_cost)
+    partition.restart(best)
+    return best
 
 
-def _choices(engine: Engine) -> int:
-    return len(SHARES) if engine.intercept else 1
-
-
-def estimated_hits(
-    partition: Partition, unmixing: Unmixing, weights: FloatArray, costs: FloatArray | None = None
-) -> float:
-    """Return the estimated number of rows that these weights classify correctly.
-
-    With `costs` of mistakes, (predicted, true), it is minus their estimated cost.
-    """
-    partition.restart(weights)
-    masses = unmixing.masses(partition.tables().counts)
-    return float(np.trace(masses)) if costs is None else -float(np.sum(costs * masses))
-
-
+@np.errstate(over="ignore", invalid="ignore")
 def unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArray:
     """Return the unmixed class means as weights, centred over the classes.
 
     A class with an estimated mass of less than one row gets the mean of all rows.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        weights = _unmixed_means(engine, unmixing, share)
-    if not np.all(np.isfinite(weights)):
-        raise ValueError(OVERFLOW)
-    return weights
-
-
-def _unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArray:
     counts, sums = engine.code_counts, engine.code_sums()
     total = counts.sum()
     centre = sums.sum(axis=0) / total
@@ -76,4 +57,7 @@ def _unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArr
         noise = (spread @ unmixing.coefficients**2)[held] / masses[held] ** 2
         squares[held] -= noise - squares[held] / total
         means[:, -1] = -offsets @ centre - share / 2 * squares
-    return np.asarray(means - means.mean(axis=0))
+    weights = np.asarray(means - means.mean(axis=0))
+    if not np.all(np.isfinite(weights)):
+        raise ValueError(OVERFLOW)
+    return weights

@@ -8,12 +8,12 @@ close to the inverse for classes with many rows there, and less noisy if C is ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
+from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Partition
 
@@ -27,6 +27,9 @@ MOST_ROWS = 1e6
 
 PSEUDO_COUNT = 0.5
 """Rows of every class added to the composition of a region: none is ruled out."""
+
+STANDARD_ERRORS = 4.0
+"""Standard errors beyond which there are fewer mistakes than were counted."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,26 @@ class RegionUnmixing(Unmixing):
         return regions
 
 
+def refine_confusion(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
+    """Return the unmixing with C estimated anew from the regions, if it came from trusted rows.
+
+    Given the true class, the region of a row and its label are independent, so that regions
+    are like a second annotator: the joint counts, (Q, S), say more of C than the trusted rows
+    alone. C stays what it was if it would have far fewer mistakes than were counted: mistakes then
+    depend on the rows, and regions repeat them.
+    """
+    behind = unmixing.counts
+    if behind is None or not unmixing.trusted or unmixing.n_classes > MOST_CLASSES:
+        return unmixing
+    matrix = composition(unmixing.matrix, counts, behind)[1]
+    right, rows = np.diag(matrix), behind.sum(axis=1)
+    more = rows @ right - np.trace(behind)
+    worst = max(ILL_CONDITIONED_BEYOND, unmixing.condition_number)
+    if more > STANDARD_ERRORS * np.sqrt(rows @ (right - right**2)) or condition_of(matrix) > worst:
+        return unmixing
+    return replace(unmixing, matrix=matrix, counts=None)
+
+
 def restart_adapted(partition: Partition, unmixing: Unmixing, weights: FloatArray) -> Unmixing:
     """Restart a partition from these weights; return the unmixing adapted to its regions."""
     partition.restart(weights)
@@ -68,7 +91,7 @@ def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
     """Return an unmixing adapted to regions with these counts, (Q, S)."""
     if unmixing.n_classes > MOST_CLASSES:
         return unmixing
-    noisy = least_squares_coefficients(unmixing.matrix, composition(unmixing.matrix, counts))
+    noisy = least_squares_coefficients(unmixing.matrix, composition(unmixing.matrix, counts)[0])
     if unmixing.trusted:
         shape = len(noisy), unmixing.n_classes, unmixing.n_classes
         identity = np.broadcast_to(np.eye(unmixing.n_classes), shape)
@@ -78,15 +101,17 @@ def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
     )
 
 
-def composition(matrix: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the number of noisy rows of each true class in each region, (Q, Q).
+def composition(
+    matrix: FloatArray, counts: FloatArray, behind: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the number of noisy rows of each true class in each region, (Q, Q), and C.
 
     Maximum likelihood by the EM algorithm, from the counts per label code; those of trusted
-    classes follow those of labels.
+    classes follow those of labels. C is estimated too if the counts `behind` it are passed.
 
     Examples
     --------
-    >>> composition(np.array([[0.8, 0.2], [0.4, 0.6]]), np.array([[8.0, 2.0]])).round()
+    >>> composition(np.array([[0.8, 0.2], [0.4, 0.6]]), np.array([[8.0, 2.0]]))[0].round()
     array([[10.,  0.]])
     """
     n_classes, n_labels = matrix.shape
@@ -94,11 +119,15 @@ def composition(matrix: FloatArray, counts: FloatArray) -> FloatArray:
     tiny = np.finfo(np.float64).tiny
     shares = np.full((len(counts), n_classes), 1.0 / n_classes)
     for _ in range(EM_STEPS):
-        posterior = (noisy / np.maximum(shares @ matrix, tiny)) @ matrix.T * shares
+        ratio = noisy / np.maximum(shares @ matrix, tiny)
+        labels = None if behind is None else behind + matrix * (shares.T @ ratio)
+        shares = shares * (ratio @ matrix.T)
         if trusted.shape[1]:
-            posterior = posterior + trusted
-        shares = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), tiny)
-    return np.asarray(shares * noisy.sum(axis=1, keepdims=True))
+            shares = shares + trusted
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), tiny)
+        if labels is not None:
+            matrix = labels / labels.sum(axis=1, keepdims=True)
+    return shares * noisy.sum(axis=1, keepdims=True), matrix
 
 
 def least_squares_coefficients(matrix: FloatArray, rows: FloatArray) -> FloatArray:

@@ -18,16 +18,10 @@ from unconfused.engines.base import Engine, Partition
 from unconfused.selection import Selection
 from unconfused.solvers.costs import CostSelection, CostStep
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.uma.means import OVERFLOW, estimated_hits, start_at_means
+from unconfused.solvers.uma.means import OVERFLOW, start_at_means
 from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
 from unconfused.solvers.uma.regions import MOST_CLASSES
-from unconfused.solvers.uma.start import (
-    contradicts,
-    start_at_likelihood,
-    unmixed_discriminant,
-    update_all_pairs,
-    with_costs,
-)
+from unconfused.solvers.uma.start import unmixed_discriminant, update_all_pairs, with_costs
 from unconfused.solvers.uma.state import CONVERGED, EXHAUSTED, INTERRUPTED, UMAState
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 from unconfused.steps import StepRule, check_steps, snap_ties
@@ -43,12 +37,11 @@ class UMA:
     tol : norm that a pair must exceed; None requires a statistically significant mass instead
     max_iter : maximum number of updates in one run
     average : whether to track averaged weights
-    init : initial weights: "zero", unmixed class "means", or, if whitened, of the "likelihood"
+    init : initial weights: "zero", unmixed class "means", or "auto": the means with `whiten`, or if
+        labels are noisy and `tol` is None; zero for a stream
     whiten : whether to run in whitened geometry
     stream : whether the rows are a chunk of a stream; whitening then uses all chunks so far
     error_margin : by how much a class must outscore the target to be in the error set
-    try_means : when no pair is significant, restart from the unmixed class means if these have a
-        lower estimated error
     rng : random state of the selection
     verbose : verbosity of progress messages
     costs : (predicted, true), what each mistake costs (see `unconfused.solvers.costs`); None if all
@@ -61,7 +54,6 @@ class UMA:
     max_iter: int
     average: bool
     init: str
-    try_means: bool
     rng: np.random.RandomState
     whiten: bool = False
     stream: bool = False
@@ -92,30 +84,24 @@ class UMA:
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
             return self._run(engine, unmixing, alpha, state)
-        fresh = self.init != "zero" and not self.stream and not state.weights.any()
-        if fresh and self.init == "likelihood":
-            weights, state.ridge, state.matrix = start_at_likelihood(engine, unmixing, whitening)
-            state.start_again(with_costs(weights, self.costs, engine.intercept))
-        elif fresh:
-            weights, state.ridge, state.freedom = unmixed_discriminant(engine, unmixing, whitening)
+        fresh = self._starts_at_means(unmixing) and not self.stream and not state.weights.any()
+        state.matrix = None
+        if fresh:
+            weights, state.ridge, state.freedom, refined = unmixed_discriminant(
+                engine, unmixing, whitening
+            )
             state.start_again(weights)
+            if refined is not unmixing:
+                unmixing, state.matrix = refined, refined.matrix
         elif self.stream or state.ridge is None:
             state.ridge = whitening.ridge()
         assert state.ridge is not None
-        if not fresh or unmixing.counts is None:
-            state.matrix = None  # C is what it is said to be
-        elif state.matrix is not None:
-            unmixing = replace(unmixing, matrix=state.matrix)
-        if fresh and self._is_settled(engine, unmixing, state):
-            unmixing.prior(engine.code_counts)  # warns if C does not fit the labels
-            state.stopped = CONVERGED
-            return state
         change = whitening.row_map(state.ridge)
         mapped = engine.mapped(change)
         state.change(change.to_mapped)
         kept = 0 if state.vectors is None else len(state.vectors)
         try:
-            if fresh and self.init == "means":
+            if fresh:
                 self._refine(mapped, unmixing, state)
             return self._run(mapped, unmixing, alpha, state)
         finally:
@@ -123,11 +109,10 @@ class UMA:
             if state.vectors is not None:
                 state.vectors[kept:] = map(change.sums_from_mapped, state.vectors[kept:])
 
-    def _is_settled(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> bool:
-        """Return whether significant pairs would be errors of C, and not of the classifier."""
-        if self.tol is not None or self.init != "likelihood" or not state.weights.any():
-            return False
-        return unmixing.counts is not None or contradicts(engine, unmixing, state.weights)
+    def _starts_at_means(self, unmixing: Unmixing) -> bool:
+        if self.init != "auto":
+            return self.init == "means"
+        return not self.stream and (self.whiten or (self.tol is None and not unmixing.is_identity))
 
     def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
         weights = state.weights
@@ -155,17 +140,12 @@ class UMA:
         # Initial weights are compared on all rows, not only on those beyond the margin.
         judge = partition if alpha == 0 else engine.partition(unmixing, 0.0)
         try:
-            if self.init == "means" and not state.weights.any():
+            if self._starts_at_means(unmixing) and not state.weights.any():
                 state.start_again(start_at_means(engine, judge, unmixing, self.costs))
             if state.weights.any():
                 partition.restart(state.weights)
-            try_means = self.try_means
             while state.n_updates - begun < self.max_iter:
                 if not self._update(partition, unmixing, prior, total, state):
-                    if try_means and self._means_are_better(engine, judge, unmixing, state):
-                        partition.restart(state.weights)
-                        try_means = False
-                        continue
                     state.stopped = CONVERGED
                     break
                 p, q, norm, noise, *_ = state.records[-1]
@@ -241,25 +221,6 @@ class UMA:
             )
         return chosen
 
-    def _means_are_better(
-        self, engine: Engine, partition: Partition, unmixing: Unmixing, state: UMAState
-    ) -> bool:
-        """Restart from the unmixed means if their estimated error is lower; return whether it is.
-
-        With few rows, pairs cease to be significant one by one before all classes have been
-        updated; the means use all rows at once, and the error estimate uses all pairs.
-        """
-        if not state.weights.any():
-            return False
-        published = state.averaged() if self.average else state.weights
-        hits = estimated_hits(partition, unmixing, published, self.costs)
-        means = start_at_means(engine, partition, unmixing, self.costs)
-        better = estimated_hits(partition, unmixing, means, self.costs) > hits
-        if better:
-            state.start_again(means)
-            state.means_at = state.n_updates
-        return better
-
     def _start_at_means(
         self,
         engine: Engine,
@@ -270,7 +231,6 @@ class UMA:
     ) -> None:
         """Replace zero weights, which predict only the first class, by the unmixed means."""
         state.start_again(start_at_means(engine, partition, unmixing, self.costs))
-        state.means_at = state.n_updates
         if engine.intercept and not state.weights.any():
             state.weights[:, -1] = prior - prior.mean()  # the features carry no information
         if state.stopped != INTERRUPTED:

@@ -1,15 +1,14 @@
-"""Starts of whitened UMA: an unmixed discriminant, then updates of all pairs or the likelihood."""
+"""The start of whitened UMA: an unmixed discriminant, then updates of all pairs."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
+from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Partition
 from unconfused.solvers.discriminant import ClassStatistics, regularized_weights
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.uma.regions import restart_adapted
+from unconfused.solvers.uma.regions import refine_confusion, restart_adapted
 from unconfused.solvers.uma.whitening import Whitening
 
 DISCRIMINANT_ROUNDS = 2
@@ -17,18 +16,6 @@ DISCRIMINANT_ROUNDS = 2
 
 ALL_PAIRS_ROUNDS = 10
 """Rounds of updates of all pairs; their weights are averaged."""
-
-FEW_PER_ROW = 0.1
-"""Degrees of freedom per row up to which the fit is about the same on rows it has not seen: with
-0.01 (Digits) and 0.07 (Music) the likelihood helps, with 0.2 (Reuters) it does not."""
-
-MULTIPLES = tuple(2.0**-k for k in range(7))
-"""Candidate factors on the discriminant's weights, which are too large if rows are not normal."""
-
-MOST_STEPS, TOLERANCE = 100, 1e-4
-
-STANDARD_ERRORS = 3.0
-"""Standard errors beyond which more rows are predicted correctly than there are."""
 
 COSTS_NOTHING = 1e-6
 """Relative cost of mistakes on a class below which it is as good as free."""
@@ -43,76 +30,29 @@ def with_costs(weights: FloatArray, costs: FloatArray | None, intercept: bool) -
     return weights
 
 
-def start_at_likelihood(
-    engine: Engine, unmixing: Unmixing, whitening: Whitening
-) -> tuple[FloatArray, float, FloatArray]:
-    """Return initial weights, the ridge of the whitened geometry, and C.
-
-    Updates of all pairs at once in soft regions are steps along the gradient of the likelihood. If
-    there are many more rows than degrees of freedom, the discriminant is refined by penalized
-    maximum likelihood, and so is C if it was estimated. The curvature of the likelihood is at most
-    ``(1 - 1/Q) / 2`` times the covariance of the rows (Böhning, 1992), so a penalty of that times
-    the discriminant's ridge shrinks the same directions. If rows are few, the weights have
-    memorized labels, and a posterior computed from both would only confirm them.
-    """
-    weights, ridge, freedom = unmixed_discriminant(engine, unmixing, whitening)
-    matrix = unmixing.matrix
-    if freedom > FEW_PER_ROW * engine.code_counts.sum():
-        return weights, ridge, matrix
-    likelihood = Likelihood(
-        l2=(1 - 1 / unmixing.n_classes) / 2 * ridge,
-        noisy_weight=1.0,
-        prior_counts=unmixing.counts,
-        max_iter=MOST_STEPS,
-        tol=TOLERANCE,
-        turns=1,
-    )
-    best = int(np.argmin(likelihood.values(engine, matrix, weights, MULTIPLES)))
-    found = likelihood.run(engine, LikelihoodState(MULTIPLES[best] * weights, matrix))
-    if found.interrupted:
-        raise KeyboardInterrupt
-    if contradicts(engine, unmixing, found.weights):
-        return weights, ridge, matrix
-    if condition_of(found.matrix) <= max(ILL_CONDITIONED_BEYOND, unmixing.condition_number):
-        matrix = found.matrix  # UMA will have to invert it
-    return found.weights, ridge, matrix
-
-
-def contradicts(engine: Engine, unmixing: Unmixing, weights: FloatArray) -> bool:
-    """Return whether these weights predict labels better than C allows.
-
-    By C, a region has only so many labels of a class. If it has more, unmixing finds more rows
-    predicted correctly than there are: mistakes depend on the rows, and have been learnt.
-    """
-    partition = engine.partition(unmixing, 0.0)
-    partition.restart(weights)
-    counts = partition.tables().counts
-    errors = np.diag(unmixing.mass_errors(counts))
-    beyond = np.trace(unmixing.masses(counts)) - counts.sum()
-    return bool(beyond > STANDARD_ERRORS * np.sqrt(errors @ errors))
-
-
 def unmixed_discriminant(
     engine: Engine, unmixing: Unmixing, whitening: Whitening
-) -> tuple[FloatArray, float, float]:
-    """Return the discriminant of the rows, its ridge, and its degrees of freedom.
+) -> tuple[FloatArray, float, float, Unmixing]:
+    """Return the discriminant of the rows, its ridge, its degrees of freedom, and the unmixing.
 
     The class means are first unmixed by the inverse of C from all rows at once. The regions of the
     resulting classifier hold few classes each, so their sums can be unmixed with less noise
     (`adapt_to_regions`). Added up over the regions they give better means, and so on. The ridge
-    follows the noise that is left (`choose_ridge`).
+    follows the noise that is left (`choose_ridge`). A C from trusted rows is refined first.
     """
     classes, total = whitening.classes, float(engine.code_counts.sum())
     weights, first, freedom = regularized_weights(classes, whitening.covariance, total)
     ridge, width = first, engine.n_features
     partition = engine.partition(unmixing, 0.0)
+    partition.restart(weights[:, :width])
+    unmixing = refine_confusion(unmixing, partition.tables().counts)
     for _ in range(DISCRIMINANT_ROUNDS):
         adapted = restart_adapted(partition, unmixing, weights[:, :width])
         if adapted is unmixing:
             break
         classes = region_statistics(partition, adapted, classes.centre, engine.intercept)
         weights, ridge, freedom = regularized_weights(classes, whitening.covariance, total, first)
-    return weights[:, :width].copy(), ridge, freedom
+    return weights[:, :width].copy(), ridge, freedom, unmixing
 
 
 def region_statistics(

@@ -34,9 +34,6 @@ class UMAState:
 
     records: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
     stopped: str = EXHAUSTED
-    means_at: int | None = None
-    """Number of updates before the weights were replaced by the unmixed means, or None."""
-
     rng: np.random.RandomState | None = None
     """Random state of the selection, kept so that a resumed run continues its sequence."""
 
@@ -47,7 +44,7 @@ class UMAState:
     """Degrees of freedom of the discriminant that a whitened run started from."""
 
     matrix: FloatArray | None = None
-    """C as refined by the start; None if it is used as it was given."""
+    """C as refined by the start; None if it is used as it was given or counted."""
 
     moments: RunningMoments | None = None
     """Moments of all rows of a stream so far."""
