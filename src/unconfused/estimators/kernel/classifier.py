@@ -32,8 +32,8 @@ from unconfused.steps import STEPS, StepRule
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
 
 AS_IN_UMA = (
-    "confusion", "selection", "step", "alpha", "average", "tol", "fit_intercept", "class_weight",
-    "classes", "missing_label", "random_state", "verbose",
+    "confusion", "selection", "step", "alpha", "init", "average", "tol", "fit_intercept",
+    "class_weight", "classes", "missing_label", "random_state", "verbose",
 )  # fmt: skip
 
 
@@ -65,12 +65,9 @@ class KernelUMAClassifier(LinearClassifier):
         (`unconfused.kernels.median_gamma`); None: 1 / number of features.
     degree, coef0 : float
         Parameters of the kernels "poly" and "sigmoid".
-    init : {"auto", "zero", "means"}
-        Initial weights: 0, or the unmixed class means in feature space. "auto" is "means" if labels
-        are noisy and `tol` is "auto", else "zero".
     max_iter : int
         Maximum number of updates.
-    selection, step, alpha, average, tol, fit_intercept, class_weight, classes, missing_label, \
+    selection, step, alpha, init, average, tol, fit_intercept, class_weight, classes, missing_label, \
             random_state, verbose
         As in `UMAClassifier`.
 
@@ -112,7 +109,6 @@ class KernelUMAClassifier(LinearClassifier):
         "gamma": [StrOptions({"scale", "median"}), Interval(Real, 0, None, closed="neither"), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Real],
-        "init": [StrOptions({"auto", "zero", "means"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         **{name: UMAClassifier._parameter_constraints[name] for name in AS_IN_UMA},
     }
