@@ -67,8 +67,8 @@ class KernelUMAClassifier(LinearClassifier):
         Parameters of the kernels "poly" and "sigmoid".
     max_iter : int
         Maximum number of updates.
-    selection, step, alpha, init, average, tol, fit_intercept, class_weight, classes, missing_label, \
-            random_state, verbose
+    selection, step, alpha, init, average, tol, fit_intercept, class_weight, classes, \
+            missing_label, random_state, verbose
         As in `UMAClassifier`.
 
     Attributes
