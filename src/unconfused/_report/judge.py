@@ -151,13 +151,9 @@ def _judged_by_its_folds(case: Case, matrix: FloatArray) -> Judgement | None:
 
 
 def bring_labels_in(case: Case, probability: FloatArray, matrices: FloatArray) -> Judgement:
-    """Calibrate probabilities on the labels, then compute posteriors given the labels.
+    """Calibrate probabilities of unseen rows on the labels, then compute posteriors given these.
 
-    Parameters
-    ----------
-    case : the rows
-    probability : (n, Q), by models that have not seen the row
-    matrices : C, or with votes the matrix of each annotator, (A, Q, Q)
+    They go through C, or with votes through the matrix of each annotator, (A, Q, Q).
     """
     evidence = _evidence(case, matrices)
     if case.votes is not None:
@@ -197,12 +193,6 @@ def vote_powers(crowd: Crowd, probability: FloatArray, matrices: FloatArray) -> 
     rows are hard for everyone, so a few agreeing votes prove less than the model says, and it finds
     too few wrong answers. Votes are therefore left out, the matrices counted again without them,
     and the two powers chosen that predict the votes left out best.
-
-    Parameters
-    ----------
-    crowd : the votes
-    probability : (n, Q), by models that have not seen the row
-    matrices : (A, Q, Q), of the annotators
     """
     votes = crowd.indicators.tocoo()
     unknown = crowd.truth[votes.row] < 0

@@ -116,12 +116,8 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
 class RowContents:
     """Access to the rows behind a report, as the user has them.
 
-    Attributes
-    ----------
-    fetch : returns some rows, by their place, as a frame or a matrix
-    shown : columns to show; None for the first few
-    leave_out : columns that are no part of a row's content, and not shown: the labels
-    hidden : columns that are not shown, though they are content
+    `fetch` returns some rows, by their place, as a frame or a matrix. Columns to `leave_out` (the
+    labels) are no part of a row's content; the `hidden` ones are, and are not `shown` either.
     """
 
     fetch: Callable[[list[int]], Any]
@@ -162,13 +158,7 @@ def _cell(cell: Any) -> str:
 class RowListing:
     """Which rows a report lists, and what it shows of them.
 
-    Attributes
-    ----------
-    max_rows : most rows to list
-    names : a name for each row
-    texts : something to read for each row
-    contents : access to the rows' own columns
-    numbers : the number of each row, if it is not its place in X
+    A name and a text for each row, its own columns, and its number if that is not its place in X.
     """
 
     max_rows: int = 1000

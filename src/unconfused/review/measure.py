@@ -26,16 +26,12 @@ SKETCH = 8
 
 @dataclass(frozen=True)
 class Measured:
-    """Rows in a few numbers each.
+    """Rows in a few numbers each, (n,).
 
-    Attributes
-    ----------
-    observed : (n,) label codes, MISSING where there is none
-    wrong : (n,) probability that the label is wrong; 0 where there is none
-    suggested : (n,) code of the likeliest class; the label itself where that is
-    uncertain : (n,) chance that two draws from the posterior differ
-    sketch : (n, 8) a random projection of the features
-    truth_given_label : (Q, Q) share of class t among the rows of label k, by the posterior
+    `wrong` is the probability that the label is wrong (0 without one), `suggested` the likeliest
+    class, the label on a tie, and `uncertain` the chance that two draws from the posterior differ.
+    `sketch` projects the features at random, (n, 8). `truth_given_label` is the share of class t
+    among the rows of label k by the posterior, (Q, Q).
     """
 
     classes: Labels

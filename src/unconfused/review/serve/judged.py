@@ -31,17 +31,11 @@ REASONS = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A fitted model, and what is believed about every row.
+    """A fitted model, the rows as its learner takes them, and what is believed about each, (n, Q).
 
-    Attributes
-    ----------
-    model : a fitted pipeline
-    features : rows as its learner takes them
-    observed : label codes; the most frequent answer where there are votes
-    posterior : (n, Q), P(true class | row, label)
-    ranking : (n, Q), the lower the entry of a row's label, the sooner to check it
-    alone : (n, Q), what the features say without the row's own label
-    votes : whether labels are votes
+    `posterior` is P(true class | row, label), `alone` what the features say without the label. The
+    lower the entry of a row's label in `ranking`, the sooner to check it. Of `votes`, `observed` is
+    the most frequent.
     """
 
     model: Any

@@ -31,16 +31,11 @@ IMAGES = {
 
 @dataclass(frozen=True)
 class ReviewRows:
-    """The data under review.
+    """The data under review; keys and labels as text.
 
-    Attributes
-    ----------
-    keys, labels : of every row, as text
-    fetch : returns some rows as a frame with all columns, or as a matrix
-    leave_out : columns that are not shown and not hashed: the labels
-    hidden : columns that are not shown, such as a truth
-    images : folder that images may come from; cells that are paths in it are shown as images
-    votes : returns who labelled a row, and as what
+    `fetch` returns some rows as a frame with all columns, or as a matrix. The columns in
+    `leave_out` (the labels) are neither shown nor hashed, those in `hidden` not shown. Cells that
+    are paths in the folder `images` are shown as images. `votes` returns who said what of a row.
     """
 
     keys: Sequence[str]

@@ -51,16 +51,8 @@ class Asked(NamedTuple):
 class Session:
     """One review of one file; several tabs may take part.
 
-    Parameters
-    ----------
-    rows : the data
-    path : the verdict file; it is read first, and only ever appended to
-    judge : fits a model to the verdicts so far
-    by : how to draw rows
-    random_share : share of a mix that is drawn at random
-    reviewer : who answers
-    seed : of the draws
-    background : whether to fit in the background; otherwise the next row waits for it
+    The verdict file is read first, and only ever appended to. `judge` fits a model to the verdicts
+    so far: in the `background`, or else the next row waits for it.
     """
 
     def __init__(
