@@ -63,7 +63,7 @@ def test_confusion_of_an_estimate():
     assert image[4, 4, 2] > image[4, 4, 0], "right is blue"
     assert image[4, 9, 0] > image[4, 9, 2], "wrong is orange"
     assert image[4, 9].sum() < image[0, 9].sum(), "darker where more is wrong"
-    assert display.ax_.get_xlabel() == "label we saw" and display.figure_ is display.ax_.figure
+    assert display.ax_.get_xlabel() == "observed label" and display.figure_ is display.ax_.figure
 
 
 def test_confusion_of_a_model_in_a_pipeline_and_in_sorted_order():

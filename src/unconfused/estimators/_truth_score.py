@@ -60,8 +60,8 @@ def score_by_truth(
 ) -> float:
     """Return the accuracy: against the truth where `y_true` gives it, else against `y`.
 
-    Against noisy labels this is the agreement with the noise, not the accuracy a user cares
-    for. With `y_true`, only rows whose truth is known count.
+    Agreement with noisy labels is not accuracy: pass the truth where you know it. With `y_true`,
+    only rows whose truth is known count.
     """
     predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
     if y_true is None:

@@ -20,10 +20,10 @@ from unconfused.solvers.discriminant import fit_discriminant
 class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     """Linear discriminant analysis for noisy labels with a confusion matrix.
 
-    Class means and shares are estimated by inverting the confusion matrix; the total covariance
-    needs no labels, and the within-class covariance is what the means leave of it. The weights have
-    a closed form, without local optima or step sizes (beyond 1,000 features, a linear system is
-    solved by conjugate gradients). The inverse amplifies sampling errors, as in `UMAClassifier`;
+    Class means and shares are estimated by inverting the confusion matrix. The total covariance
+    needs no labels; less the covariance of the class means it is that within classes. The weights
+    have a closed form, without local optima or step sizes (beyond 1,000 features, a linear system
+    is solved by conjugate gradients). The inverse amplifies sampling errors, as in `UMAClassifier`;
     `UnconfusedLogisticRegression` needs no inverse and is more accurate under heavy noise.
 
     Parameters
@@ -61,9 +61,9 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     Notes
     -----
     With clean labels and a given `shrinkage` this is scikit-learn's LinearDiscriminantAnalysis.
-    Label noise spreads the estimated means, so they seem to explain too much of the covariance: its
-    expected contribution is subtracted, and two standard errors are left unexplained. The
-    probabilities assume normal classes with a common covariance.
+    Label noise adds scatter to the estimated means, and so to their covariance. The expected
+    scatter is subtracted from it, and two of its standard errors besides. The probabilities assume
+    normal classes with a common covariance.
 
     Examples
     --------

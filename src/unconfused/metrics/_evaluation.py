@@ -50,7 +50,7 @@ class NoisyEvaluation:
     table of true classes and predictions, and every score is computed from that table. Trusted
     rows enter with their true label and are combined with the others for the least variance.
     Intervals come from simulated tables. They include the uncertainty of `confusion` if it is an
-    estimate that knows its counts, as long as those were not made from the rows evaluated here.
+    estimate with counts, which must not come from the rows evaluated here.
 
     Scores and ends of intervals are clipped to their range; `corrected_accuracy` is not.
 

@@ -86,7 +86,7 @@ class ConfusionEstimateDisplay(Display):
         turned = {"rotation": 45, "ha": "right"} if max(map(len, names)) > 3 else {}
         axes.set_xticks(shown, names, **turned)
         axes.set_yticks(shown, names)
-        axes.set(xlabel="label we saw", ylabel="true class", title="How labels go wrong, %")
+        axes.set(xlabel="observed label", ylabel="true class", title="How labels go wrong, %")
         axes.tick_params(length=0)
         axes.spines[:].set(visible=True, color="#BBBBBB")
 

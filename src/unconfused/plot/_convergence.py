@@ -78,7 +78,7 @@ class ConvergenceDisplay(Display):
             axes.set_ylim(top=4 * norm.max())  # room for the legend
         axes.legend(frameon=False, loc="upper right")
         axes.set(
-            xlabel="update; marked: when a pair was chosen (predicted → truly)",
+            xlabel="update (marks: updates of a pair, predicted → true class)",
             ylabel="norm",
             title="Convergence of UMA",
         )
