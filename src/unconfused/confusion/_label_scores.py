@@ -38,12 +38,8 @@ from unconfused.confusion.estimation.sharpness import posterior_given
 class LabelScorer:
     """Scores of labels by models that were not trained on the row.
 
-    Parameters
-    ----------
-    estimator : unfitted classifier with `label_posterior` or `predict_proba`
-    labels : codes of labels and known truths; each row has one of the two
-    criterion : what to rank by. None: the posterior, unless the confusion matrix is a guess that
-        does not make held-out labels clearly likelier
+    Every row has a label or a known truth. Without a `criterion` labels are ranked by the
+    posterior, unless C is a guess that does not make held-out labels clearly likelier.
     """
 
     def __init__(

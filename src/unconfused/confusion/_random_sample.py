@@ -53,12 +53,7 @@ class SampleTest:
 
 
 def compare_with_all(checked: FloatArray, everything: FloatArray) -> SampleTest:
-    """Compare how often checked rows carry each label with how often all rows do.
-
-    Parameters
-    ----------
-    checked : (Q,) checked rows with each label
-    everything : (Q,) all rows with each label, the checked ones included
+    """Compare how many checked rows carry each label with how many of all rows do, (Q,) each.
 
     Examples
     --------

@@ -150,14 +150,9 @@ def estimate_from(
     n_rounds: int = 3,
     smoothing: float = 0.0,
 ) -> ConfusionEstimate:
-    """Return the estimate of `from_noisy` from out-of-fold probabilities of the labels.
+    """Return the estimate of `from_noisy` from out-of-fold probabilities of the labels, (n, Q).
 
-    Parameters
-    ----------
-    probability, observed : (n, Q) and (n,), probabilities of labels, and the labels as codes
-    classes : (Q,)
-    near : the estimate from the labels of neighbours, returned if it predicts labels better
-    n_rounds, smoothing : as in `from_noisy`
+    That of neighbours, `near`, is returned if it predicts the labels better.
     """
     counts = guess_counts(probability, observed, n_rounds)
     matrix, which = drawn_together(counts, smoothing), ""

@@ -114,7 +114,7 @@ def rank_label_errors(
 
     With a confusion matrix or known truths, an estimator with `label_posterior` gives the posterior
     P(true class | x, label). With nothing known, and from any other classifier, the matrix is
-    guessed as in `from_noisy`. Where the guess is right the posterior finds far more wrong labels
+    guessed as in `from_probabilities`. Where the guess is right the posterior finds far more wrong labels
     than plain confidence; where mistakes depend on the features or classes overlap it finds fewer.
     So it is used only if models predict held-out labels through the guess clearly better (by two
     paired standard errors) than without it, and otherwise rows are ranked by self-confidence,

@@ -40,11 +40,7 @@ SHARE_OF_MISTAKES = 0.25
 def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | None = None) -> bool:
     """Return whether counts of (class, label) are far from what C says, and beyond chance.
 
-    Parameters
-    ----------
-    counts : (Q, Q), of rows
-    matrix : C
-    counted : (Q,), from how many labels of each class C was counted; None if it is exact
+    `counted` says from how many labels of each class C was counted, (Q,); None if it is exact.
 
     Examples
     --------
@@ -102,14 +98,8 @@ def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
 def balance(logs: FloatArray, codes: IntArray, joint: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the posteriors closest to these whose totals by label agree with C.
 
-    Among the rows of each label, every class gets its own factor.
-
-    Parameters
-    ----------
-    logs : (n, Q), logarithms of probabilities, by models that had not seen the row
-    codes : (n,), labels
-    joint : (Q, Q), how frequent each class is with each label
-    weight : (n,), what each row counts
+    Among the rows of each label, every class gets its own factor. `logs` are by models that had not
+    seen the row, (n, Q), `joint` says how frequent each class is with each label, (Q, Q).
 
     Examples
     --------

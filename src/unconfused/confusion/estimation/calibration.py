@@ -79,12 +79,7 @@ def calibrate(
     through C, correct the class shares. Probabilities may be too sure where they are zeros, as a
     class that no neighbour voted for occurs nevertheless: `zeros` finds a floor, too.
 
-    Parameters
-    ----------
-    logs : (n, Q), out-of-fold log-probabilities
-    evidence : (n, Q), P(observation | true class)
-    weight : (n,), weights of the rows
-    zeros : whether probabilities can be 0
+    `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q).
 
     Examples
     --------

@@ -65,9 +65,8 @@ class ClassProbabilities:
         """Return probabilities as they are, after unmixing if they are of labels."""
         positive = probability[probability > 0]
         floor = max(SMALLEST_FLOOR, float(positive.min()) / 2 if len(positive) else 0.0)
-        plain = ClassProbabilities(matrix, of_labels, floor, np.ones(1), np.zeros(len(matrix)))
-        n_terms = len(plain._logarithms(probability[:1]))
-        return replace(plain, weights=np.eye(n_terms)[0])
+        terms = np.eye(1 + (of_labels and matrix.shape[0] == matrix.shape[1]))
+        return ClassProbabilities(matrix, of_labels, floor, terms[0], np.zeros(len(matrix)))
 
     def apply(self, probability: FloatArray) -> FloatArray:
         """Return P(true class | row), (n, Q)."""

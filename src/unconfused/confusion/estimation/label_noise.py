@@ -45,13 +45,7 @@ def noise_evidence(
     reach 1 away from the boundary. So the matrix is guessed on one half of the rows, and the
     probabilities of the other half are projected onto the mixtures it allows: with noise the labels
     become likelier, without it they become less likely.
-
-    Parameters
-    ----------
-    probability : (n, Q), out-of-fold probabilities of the observed labels
-    observed : (n,), the labels as codes
-    half : (n,), which rows belong to the first half; folds should not be split
-    weight : (n,), how many rows each row stands for
+    `half` is a mask of rows that splits no fold, `weight` how many rows each row stands for.
 
     Examples
     --------

@@ -42,14 +42,10 @@ class LabelScores(NamedTuple):
 def judge_labels(
     probability: FloatArray, observed: IntArray, counted: IntArray, criterion: Criterion | None
 ) -> LabelScores:
-    """Judge labels by probabilities of the labels, given by models that had not seen the row.
+    """Judge labels by P(label | x), (n, Q), of models that had not seen the row.
 
-    Parameters
-    ----------
-    probability : (n, Q), P(label | x)
-    observed : (n,), codes of the labels
-    counted : rows to guess the matrix from, and to compare by
-    criterion : None to choose by the likelihood of the labels
+    The matrix is guessed from the rows `counted`. Without a `criterion` it is chosen by the
+    likelihood of their labels.
 
     Examples
     --------

@@ -72,13 +72,8 @@ def sharpened_losses(
     """Return every row's log-loss under that of some powers which makes their mean smallest.
 
     How sure a model is can be mended by one number; which classes it tells apart cannot. Models
-    that differ in how sure they are should be compared by the latter.
-
-    Parameters
-    ----------
-    margins : (n, Q), scores (or logarithms of probabilities) less that of the true class
-    powers : those to try; the first of the best is taken
-    weight : (n,), what each row counts
+    that differ in how sure they are should be compared by the latter. `margins` are scores less
+    that of the true class, (n, Q).
 
     Examples
     --------

@@ -18,13 +18,8 @@ LARGEST_WEIGHT = 20.0
 def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> FloatArray:
     """Return weights of models, (M,), that make the evidence likeliest.
 
-    The average is of logarithms of probabilities; models should be calibrated, each on its own.
-
-    Parameters
-    ----------
-    logs : (M, n, Q), log-probabilities of classes, out of fold
-    evidence : (n, Q), P(observation | true class)
-    weight : (n,), weights of the rows
+    The average is of logarithms of probabilities, (M, n, Q); models should be calibrated, each on
+    its own. `evidence` is P(observation | true class), (n, Q), `weight` what each row counts.
 
     Examples
     --------

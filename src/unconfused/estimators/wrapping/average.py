@@ -61,14 +61,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Component:
-    """A term of the average, computed from the predictions of a fitted classifier.
-
-    Parameters
-    ----------
-    of : number of the classifier
-    calibration : of log-probabilities, times the weight in the average
-    unmixing : how predicted labels become classes; None if classes are predicted
-    """
+    """A term of the average: a `Candidate`, computed from the predictions of classifier `of`."""
 
     of: int
     calibration: Calibration
@@ -157,31 +150,30 @@ def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
     """List the models: before and after rounds, and simple ones."""
     first, judged, known = rounds.at_first, rounds.judged, rounds.seen.known
     assert first is not None and judged is not None and rounds.label_logs is not None
-    seen = judged.seen
-    found: list[tuple[str, TrainingSet, FloatArray, FloatArray, LabelUnmixing | None]] = []
+    seen, found = judged.seen, list[Candidate]()
+
+    def add(
+        name: str,
+        training: TrainingSet,
+        logs: FloatArray,
+        latest: FloatArray | None = None,
+        unmixing: LabelUnmixing | None = None,
+    ) -> None:
+        fair = calibrate(logs, seen.evidence, seen.row_counts, zeros=True)
+        latest = logs if latest is None else latest
+        found.append(Candidate(name, training, logs, latest, fair, unmixing))
+
     if rounds.last is not None:
-        unaware = rounds.trial or judged
-        found.append(("rounds", rounds.last, unaware.logs, judged.logs, None))
+        add("rounds", rounds.last, (rounds.trial or judged).logs, judged.logs)
     if rounds.unmixing is not None:
-        found.append(("labels", rounds.first, first.logs, first.logs, rounds.unmixing))
+        add("labels", rounds.first, first.logs, unmixing=rounds.unmixing)
     own = "mixed" if known.any() and rounds.crowd is None else "labels"
-    found.append((own, rounds.first, rounds.label_logs, rounds.label_logs, None))
+    add(own, rounds.first, rounds.label_logs)
     if complete:
         for name, training in _simple_training_sets(rounds).items():
             with suppress(ValueError):  # too few rows for the classifier
-                logs = rounds.out_of_fold(training)
-                found.append((name, training, logs, logs, None))
-    return [
-        Candidate(
-            name,
-            training,
-            logs,
-            latest,
-            calibrate(logs, seen.evidence, seen.row_counts, zeros=True),
-            unmixing,
-        )
-        for name, training, logs, latest, unmixing in found
-    ]
+                add(name, training, rounds.out_of_fold(training))
+    return found
 
 
 def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:

@@ -78,14 +78,7 @@ def pseudo_labels(estimator: Any, posterior: FloatArray, weight: FloatArray) -> 
 
 @dataclass(frozen=True)
 class BaseClassifier:
-    """An unfitted classifier.
-
-    Parameters
-    ----------
-    estimator : with every seed set
-    classes : all classes, sorted
-    seed : for resampling weighted rows, if the classifier takes no weights
-    """
+    """An unfitted classifier; `seed` is for drawing weighted rows if it takes no weights."""
 
     estimator: Any
     classes: Labels

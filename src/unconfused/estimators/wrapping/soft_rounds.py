@@ -242,11 +242,7 @@ def through_votes(seen: Evidence, crowd: Crowd, matrices: FloatArray) -> Evidenc
 def mixed_matrix(matrix: FloatArray, seen: Evidence, codes: IntArray) -> FloatArray:
     """Return P(training class | true class) if some rows are trained with their known truth.
 
-    Parameters
-    ----------
-    matrix : C, of the rows without a known truth
-    seen : evidence on the rows
-    codes : (n,), training classes
+    `matrix` is that of the other rows, `codes` are the training classes of all, (n,).
     """
     n_classes, weight = len(matrix), seen.sample_weight
     noisy = np.bincount(codes[~seen.known], weight[~seen.known], minlength=n_classes)
