@@ -114,10 +114,10 @@ def rank_label_errors(
 
     With a confusion matrix or known truths, an estimator with `label_posterior` gives the posterior
     P(true class | x, label). With nothing known, and from any other classifier, the matrix is
-    guessed as in `from_probabilities`. Where the guess is right the posterior finds far more wrong labels
-    than plain confidence; where mistakes depend on the features or classes overlap it finds fewer.
-    So it is used only if models predict held-out labels through the guess clearly better (by two
-    paired standard errors) than without it, and otherwise rows are ranked by self-confidence,
+    guessed as in `from_probabilities`. Where the guess is right the posterior finds far more wrong
+    labels than plain confidence; where mistakes depend on the features or classes overlap it finds
+    fewer. So it is used only if models predict held-out labels through the guess clearly better (by
+    two paired standard errors) than without it, and otherwise rows are ranked by self-confidence,
     1 - P(label | x). `criterion` of the result says which it was.
 
     Settings that the estimator leaves at "auto" are chosen once, on all rows. Such a fit scores
