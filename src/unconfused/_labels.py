@@ -85,8 +85,10 @@ def split_missing(
         raise ValueError(f"Input {name} contains infinity; labels must be classes.")
     if array.ndim != 1:
         raise ValueError(
-            f"{name} must be one-dimensional, one label per row; it has shape {array.shape}. "
-            "Combine votes into one label first: confusion.from_annotators(votes).consensus."
+            f"{name} must be one-dimensional, one label per row; it has shape {array.shape}. If "
+            "columns are votes of several annotators, pass "
+            f"confusion.from_annotators({name}).consensus; if each is a problem of its own "
+            "(multi-label), use sklearn.multioutput.MultiOutputClassifier."
         )
     missing = is_missing(array)
     if _names_a_value(missing_label):

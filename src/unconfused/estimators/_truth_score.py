@@ -18,23 +18,17 @@ from unconfused.estimators.dask.lazy import is_dask
 
 
 def one_column(labels: Any) -> Labels:
-    """Return labels as a one-dimensional array; refuse several columns in words."""
+    """Return labels as an array; a column vector as one of one dimension, with a warning."""
     array = label_array(to_numpy(labels))
-    if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        return np.asarray(array[:, 0])
-    if array.ndim != 1:
-        raise ValueError(
-            f"y should be a 1d array, got an array of shape {array.shape} instead. If the columns "
-            "are votes of several annotators, pass confusion.from_annotators(y).consensus; if each "
-            "is a problem of its own (multi-label), use sklearn.multioutput.MultiOutputClassifier."
-        )
-    return array
+    if array.ndim != 2 or array.shape[1] != 1:
+        return array
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
+        "to (n_samples,), for example using ravel().",
+        DataConversionWarning,
+        stacklevel=3,
+    )
+    return np.asarray(array[:, 0])
 
 
 def checked_labels(estimator: Any, y: Any, X: Any) -> Labels:
@@ -69,21 +63,16 @@ def score_by_truth(
         labels, missing = split_missing(one_column(y), "y", None)
         if missing.any():
             raise ValueError("y holds missing labels: drop these rows, or pass y_true.")
-        _refuse_no_classes(self, labels)
+        if hasattr(self, "labels_"):
+            others = np.setdiff1d(labels.astype(str), self.classes_.astype(str))
+            if len(others):
+                raise ValueError(
+                    f"Labels such as {others.tolist()[:3]} are not classes, so no prediction can "
+                    "agree with them. Pass the truth: score(X, y, y_true=...)."
+                )
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
     refuse_other_order(y, y_true)
     return accuracy_where_known(self, predicted, y_true, sample_weight, "y_true")
-
-
-def _refuse_no_classes(model: Any, labels: Labels) -> None:
-    """Raise if these are labels that no prediction can agree with."""
-    if hasattr(model, "labels_"):
-        others = np.setdiff1d(np.unique(labels.astype(str)), model.classes_.astype(str))
-        if len(others):
-            raise ValueError(
-                f"Labels such as {others.tolist()[:3]} are not classes, so no prediction can agree "
-                "with them. Pass the truth: score(X, y, y_true=...)."
-            )
 
 
 def accuracy_where_known(
