@@ -71,17 +71,13 @@ class TrustedScorer(_Scorer):
 
     def _look_up(self, X: Rows, y: Any) -> Labels:
         """Find the truth of a fold by its row labels, which pandas carries along."""
-        if self.y_true is None:
-            raise ValueError(
-                "This score needs the truth of the rows, y_true. Searches and cross_val_score pass "
-                "it on with sklearn.set_config(enable_metadata_routing=True); for pandas data, "
-                "make the scorer with y_true as a Series instead."
-            )
         fold = X if hasattr(X, "iloc") else y
         if not hasattr(fold, "iloc") or not hasattr(self.y_true, "reindex"):
             raise ValueError(
-                "The truth is looked up by row label: y_true must be a pandas Series, and X or y "
-                "pandas too. Otherwise use sklearn.set_config(enable_metadata_routing=True)."
+                "This score needs the truth of the rows, y_true. Searches and cross_val_score pass "
+                "it on with sklearn.set_config(enable_metadata_routing=True). Otherwise make the "
+                "scorer with y_true as a pandas Series: with X or y from pandas, the truth is "
+                "looked up by row label."
             )
         return label_array(self.y_true.reindex(fold.index))
 
