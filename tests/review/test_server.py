@@ -203,6 +203,15 @@ def test_verdicts_correct_how_many_wrong_labels_are_expected(session):
     assert np.isfinite(judged.wrong_given(first, first)).all()
 
 
+def test_one_label_that_was_right_does_not_clear_all_others(session):
+    judged, rows = session.judged, np.arange(150)
+    posterior = np.full_like(judged.posterior, 0.45)
+    posterior[rows, judged.observed] = np.where(rows < 10, 0.001, 0.9)
+    judged = replace(judged, posterior=posterior)
+    found = judged.wrong_given(rows < 10, rows < 9)
+    assert found[10:] == pytest.approx(0.09, abs=0.001)
+
+
 @pytest.mark.slow
 def test_random_draws_reach_rows_already_checked(folder, session):
     """Ask about all by suspicion, then draw at random: the sample is of all rows."""

@@ -7,9 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.sparse import issparse
-from scipy.special import expit, logit
 from sklearn.pipeline import Pipeline
 
 from unconfused._pipelines import final_step
@@ -21,9 +19,6 @@ SURE = 0.8
 
 MOST_COMPARED = 3000
 """Rows of a class among which the nearest are looked for."""
-
-SUREST = 1e-3
-"""Probabilities of a wrong label nearer to 0 or 1 are not believed when verdicts correct them."""
 
 REASONS = 4
 """Features named as reasons."""
@@ -65,16 +60,13 @@ class Judged:
     def wrong_given(self, checked: BoolArray, found: BoolArray) -> FloatArray:
         """Return the probability that each label is wrong, in the light of verdicts.
 
-        All odds are multiplied by what makes as many of the checked labels wrong as were found
-        wrong. A model that has learnt the mistakes expects next to none.
+        All are multiplied by the number of labels found wrong over the number expected. A model
+        that has learnt the mistakes expects next to none.
         """
-        odds = logit(np.clip(self.wrong, SUREST, 1 - SUREST))
-        n_checked, n_found = np.count_nonzero(checked), np.count_nonzero(found & checked)
-        if not n_checked:
+        if not checked.any():
             return self.wrong
-        wanted = np.clip(n_found, 0.5, n_checked - 0.5)
-        shift = brentq(lambda by: float(expit(odds[checked] + by).sum() - wanted), -30.0, 30.0)
-        return np.where(self.observed >= 0, expit(odds + shift), 0.0)
+        n_found, expected = np.count_nonzero(found & checked), self.wrong[checked].sum()
+        return np.minimum(self.wrong * max(n_found, 0.5) / max(expected, 1e-9), 1.0)
 
     def suggested(self, row: int) -> int:
         """Return the likeliest class; the label on a tie."""
