@@ -65,8 +65,8 @@ class Judged:
         """
         if not checked.any():
             return self.wrong
-        n_found, expected = np.count_nonzero(found & checked), self.wrong[checked].sum()
-        return np.minimum(self.wrong * max(n_found, 0.5) / max(expected, 1e-9), 1.0)
+        n_found, expected = int((found & checked).sum()), float(self.wrong[checked].sum())
+        return np.clip(self.wrong * (max(n_found, 0.5) / max(expected, 1e-9)), 0.0, 1.0)
 
     def suggested(self, row: int) -> int:
         """Return the likeliest class; the label on a tie."""
