@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,10 @@ from sklearn.preprocessing import StandardScaler
 
 from unconfused import UMAClassifier, UnconfusedLogisticRegression, confusion, noise
 from unconfused._matrix import GuessedConfusionWarning
+from unconfused._report.checks import reliability_of
 from unconfused._report.gather import gather
 from unconfused._report.tables import RowListing
+from unconfused.confusion.estimation.sharpness import sharpen
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +73,17 @@ def test_rows_are_ranked_and_explained(known):
     for one in known.rows[:20]:
         assert one.label == SEEN[one.row] and one.suggested == one.posterior[0][0] != one.label
         assert sum(chance for _, chance in one.posterior) <= 1 + 1e-9
+
+
+def test_reliability_is_that_of_the_model_not_of_the_fits_that_stand_in_for_it():
+    rng = np.random.RandomState(0)
+    unsure = rng.dirichlet([1.0, 1.0], 2000)
+    truth = (rng.random_sample(2000) < sharpen(unsure, 3.0)[:, 1]).astype(int)
+    case = SimpleNamespace(trusted=np.ones(2000, dtype=bool), truth=truth, votes=None)
+    judged = SimpleNamespace(case=case, probability=unsure, power=3.0)
+    for final, answer in (({"choice_": {}}, "Yes"), ({}, "No, they are too low")):
+        case.final = SimpleNamespace(**final)
+        assert reliability_of(None, judged, 0, True).answer.startswith(answer)
 
 
 def test_reliability_through_the_matrix(known):

@@ -16,6 +16,7 @@ from unconfused._report.data import Reliability, Scenario, Sensitivity
 from unconfused._report.judge import bring_labels_in
 from unconfused._text.words import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion.estimation.sharpness import sharpen
 from unconfused.metrics._reliability import reliability_curve
 
 if TYPE_CHECKING:
@@ -50,19 +51,22 @@ def reliability_of(
     source: ConfusionSource, judged: Judgement, seed: int, cross_fit: bool
 ) -> Reliability | None:
     """Compare with the truth where enough of it is known, and else with the labels through C."""
-    case = judged.case
+    case, final = judged.case, judged.case.final
+    # The folds' fits are given its settings, except with votes, and do not calibrate themselves.
+    calibrated = hasattr(final, "choice_") or getattr(final, "relabel_", 0) > 0
+    fair = sharpen(judged.probability, judged.power if calibrated and case.votes is None else 1.0)
     known = np.flatnonzero(case.trusted)
     against = "truth" if len(known) >= ENOUGH_TRUTHS else "labels"
     if against == "truth":
-        chances, came = judged.probability[known], case.truth[known]
+        chances, came = fair[known], case.truth[known]
     elif case.votes is not None:  # the chance of every answer an annotator could give
         votes, some = case.votes, _some(np.arange(len(case.votes)), seed)
         matrices = case.final.annotator_confusion_[votes.annotator[some]]
-        chances = np.einsum("vq,vqk->vk", judged.probability[votes.item[some]], matrices)
+        chances = np.einsum("vq,vqk->vk", fair[votes.item[some]], matrices)
         came = votes.label[some]
     else:
         rows = _some(np.flatnonzero(case.labelled & ~case.trusted), seed)
-        chances, came = judged.probability[rows] @ source.judging, case.observed[rows]
+        chances, came = fair[rows] @ source.judging, case.observed[rows]
     if not len(came):
         return None
     curve = reliability_curve(chances, came)
