@@ -59,6 +59,20 @@ def test_a_model_shortens_the_interval_and_cannot_bias_it(how, right, of_others,
     assert np.mean(widths) < shorter
 
 
+def test_rows_drawn_with_probabilities_of_their_own_are_weighed_by_them():
+    rng = np.random.RandomState(0)
+    y, shares = np.repeat(["a", "b"], 1000), []
+    wrong = rng.uniform(size=2000) < 0.2
+    truth = np.where(wrong, np.where(y == "a", "b", "a"), y).astype(object)
+    chance = np.where(wrong, 0.3, 0.05)
+    for _ in range(50):
+        rows = np.flatnonzero(rng.uniform(size=2000) < chance)
+        checked = drawn(truth, rows, "by hand")
+        checked.probability[rows] = chance[rows]
+        shares.append(wrong_left(checked, y).share + wrong[rows].sum() / 2000)
+    assert np.mean(shares) == pytest.approx(wrong.mean(), abs=0.015)
+
+
 def test_without_random_rows_there_is_no_interval():
     y = np.array([0, 1, 1, 0])
     left = wrong_left(drawn(y, [0], "suspicion").__class__(

@@ -11,7 +11,7 @@ import numpy as np
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import MISSING, encode_labels, is_missing, label_array
 from unconfused._text.words import count
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion.audit import from_audit
 from unconfused.confusion.estimate import ConfusionEstimate, count_pairs
 from unconfused.confusion.trusted import from_trusted
@@ -108,8 +108,17 @@ class CheckedRows:
         weight = sample.astype(np.float64)
         if np.any(self.drawn_by[sample] != "random"):
             rows, drawn = np.bincount(observed[present]), np.bincount(observed[sample])
-            weight[sample] = (rows[: len(drawn)] / np.maximum(drawn, 1))[observed[sample]]
+            size = (rows[: len(drawn)] / np.maximum(drawn, 1))[observed[sample]]
+            weight[sample] = size * self.weight_within_labels(sample, observed[sample])
         return np.asarray(weight * weight.sum() / (weight**2).sum())
+
+    def weight_within_labels(self, sample: BoolArray, observed: IntArray) -> FloatArray:
+        """Return what each row of a sample counts among those with its label: 1 on average."""
+        if np.isin(self.drawn_by[sample], DRAWN_WITHIN_LABELS).all():
+            return np.ones(len(observed))
+        weight = 1.0 / self.probability[sample]
+        mean = np.bincount(observed, weight) / np.maximum(np.bincount(observed), 1)
+        return np.asarray(weight / mean[observed])
 
     def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
         """Count the rows drawn by chance by true class and label; None if there are too few."""

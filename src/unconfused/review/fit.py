@@ -10,9 +10,9 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._pipelines import final_step
-from unconfused._typing import ArrayLike, FloatArray
+from unconfused._typing import ArrayLike
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
-from unconfused.review.checked import DRAWN_WITHIN_LABELS, CheckedRows
+from unconfused.review.checked import CheckedRows
 from unconfused.review.left_out import LeftOut, judge_left_out
 
 GUESS_ROWS = 20.0
@@ -161,9 +161,8 @@ def confusion_of_checked(
     share = joint / np.maximum(joint.sum(axis=0), 1e-300)
     drawn = checked.representative & present
     counts = np.zeros((n_classes, n_classes))
-    np.add.at(
-        counts, (labels.truth[drawn], labels.observed[drawn]), _weights(checked, labels, drawn)
-    )
+    weight = checked.weight_within_labels(drawn, labels.observed[drawn])
+    np.add.at(counts, (labels.truth[drawn], labels.observed[drawn]), weight)
     share = (counts + GUESS_ROWS * share) / (counts.sum(axis=0) + GUESS_ROWS)
     joint = share * np.bincount(labels.observed[present], minlength=n_classes)
     matrix = divide_rows(np.where(joint.sum(axis=1, keepdims=True) > 0, joint, guess.matrix), 0.0)
@@ -183,15 +182,3 @@ def _on_some_rows(
     some = CheckedRows(checked.y_true[rows], checked.probability[rows], checked.drawn_by[rows])
     X = _safe_indexing(features, rows)
     return judge_left_out(X, labels[rows], some, classes=classes, random_state=seed)
-
-
-def _weights(checked: CheckedRows, labels: Any, drawn: Any) -> FloatArray:
-    """Return what each counted row stands for, so that those of a label add up to their number."""
-    if np.isin(checked.drawn_by[drawn], DRAWN_WITHIN_LABELS).all():
-        return np.ones(int(drawn.sum()))
-    weight, observed = 1.0 / checked.probability[drawn], labels.observed[drawn]
-    n_classes = len(labels.classes)
-    mean = np.bincount(observed, weight, n_classes) / np.maximum(
-        np.bincount(observed, minlength=n_classes), 1
-    )
-    return np.asarray(weight / mean[observed])
