@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from experiments.paper import kernel_forms, monotonic
-from experiments.paper.claims import shown, sign
-from experiments.paper.figure_words import TITLES
+from experiments.paper.claims import sign
+from experiments.paper.experiment import cell, shown
+from experiments.paper.figure_words import TITLES, listed
 
 Table = Callable[[list[str], list[list[str]]], str]
 
@@ -23,17 +24,12 @@ def beyond(found: dict[str, Any], table: Table) -> list[str]:
     return ["## Beyond the paper\n", *made] if made else []
 
 
-def _cell(value: dict[str, Any]) -> str:
-    error = value["standard_error"]
-    return f"{value['mean']:.3f}" + ("" if error is None else f" ± {error:.3f}")
-
-
 def _monotonic(one: dict[str, Any], table: Table) -> str:
     rows = [
         [
             kind,
             title,
-            *(_cell(by_name[name][which]) for which in monotonic.KINDS),
+            *(cell(by_name[name][which]) for which in monotonic.KINDS),
             shown(by_name[name]["difference"]),
         ]
         for kind, by_name in one["errors"].items()
@@ -44,30 +40,30 @@ def _monotonic(one: dict[str, Any], table: Table) -> str:
         kind for kind, by_name in one["errors"].items() if sign(by_name["uma"]["difference"]) > 0
     ]
     verdict = (
-        f"Mistakes near the boundary cost UMA more than the same number at random under "
-        f"{' and '.join(harmed)}: knowing the matrix is not enough there."
+        f"Under {listed(harmed)}, mistakes near the boundary cost UMA more than as many random "
+        "ones: the matrix alone is not enough."
         if harmed
-        else "Mistakes near the boundary cost UMA no more than the same number at random."
+        else "Mistakes near the boundary cost UMA no more than as many random ones."
     )
     return (
-        "### Monotonic noise\n\nThe same confusion matrix, mistakes independent of the row or more "
-        "frequent near the boundary between two classes (`noise.boundary`), on Digits without a "
-        f"kernel; test error, {n_runs} run{'s' * (n_runs > 1)}. A logistic regression on clean "
-        f"labels errs on {_cell(one['clean'])}.\n\n"
+        "### Monotonic noise\n\nMistakes with the same confusion matrix, either independent of the "
+        "row or more frequent near the boundary between two classes (`noise.boundary`); Digits "
+        f"without a kernel, test error, {n_runs} run{'s' * (n_runs > 1)}. Logistic regression on "
+        f"clean labels: {cell(one['clean'])}.\n\n"
         + table(["noise", "learner", *monotonic.KINDS.values(), "difference"], rows)
-        + f"\n{verdict} What is proved is that such noise can be learnt from, not that this "
-        "algorithm does: UMA takes the matrix as it is.\n"
+        + f"\n{verdict} The theorem says that learning from such noise is possible, not that UMA "
+        "does it.\n"
     )
 
 
 def _confusion_risk(one: dict[str, Any], table: Table) -> str:
     shape, rows = one["shape"], []
     for name, rates in one["table"].items():
-        rows.append([name, _cell(rates["error"]), _cell(rates["confusion_rate"])])
+        rows.append([name, cell(rates["error"]), cell(rates["confusion_rate"])])
     n_runs = next(iter(one["table"].values()))["error"]["n_runs"]
     return (
-        "### Error, or confusion rate\n\nReuters with all classes of 20 training rows or more "
-        f"({shape['classes']} classes, from {shape['smallest']} to {shape['largest']:,} rows), "
+        "### Error or confusion rate\n\nReuters with all classes of at least 20 training rows "
+        f"({shape['classes']} classes of {shape['smallest']} to {shape['largest']:,} rows), "
         f"{one['noise']:.0%} of the labels wrong, C known; {n_runs} run{'s' * (n_runs > 1)}.\n\n"
         + table(["learner", "error", "confusion rate"], rows)
     )
@@ -79,7 +75,7 @@ def _kernel_forms(one: dict[str, Any], table: Table) -> str:
     for form, title in kernel_forms.FORMS.items():
         cells = [one["errors"][name][kind].get(form) for name, kind in columns]
         shown_cells = [
-            f"{_cell(value['error'])} ({value['seconds']['mean']:.0f} s)" if value else ""
+            f"{cell(value['error'])} ({value['seconds']['mean']:.0f} s)" if value else ""
             for value in cells
         ]
         rows.append([title, *shown_cells])
@@ -91,11 +87,10 @@ def _kernel_forms(one: dict[str, Any], table: Table) -> str:
     )
     heads = [f"{TITLES[name]}, {kind}" for name, kind in columns]
     return (
-        "### UMA with a kernel\n\nTest error (and CPU time of the fit) with the same Gaussian "
-        f"kernel and C known, {one['n_components']} features where there are any, UMA as in the "
-        "paper but with an intercept and its usual stop; 4,000 training rows of Letter; "
-        f"{runs} run{'s' * (runs > 1)}. "
-        "Random projections are the kernel values with rows drawn at random (Stempfel and "
-        "Ralaivola); Nystroem's features are these, orthonormalised.\n\n"
+        "### UMA with a kernel\n\nTest error and CPU time of a fit, with the same Gaussian kernel "
+        f"and C known. {one['n_components']} features (but for the first and the last line), UMA "
+        "without whitening but with an intercept and the automatic stop, 4,000 training rows of "
+        f"Letter, {runs} run{'s' * (runs > 1)}. Random projections are kernel values with random "
+        "rows (Stempfel and Ralaivola); Nystroem's features are these, orthonormalized.\n\n"
         + table(["", *heads], rows)
     )

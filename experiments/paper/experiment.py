@@ -86,6 +86,18 @@ def mean_and_error(values: Sequence[float]) -> dict[str, Any]:
     return {"mean": float(found.mean()), "standard_error": error, "n_runs": len(found)}
 
 
+def cell(value: dict[str, Any], digits: int = 3, sign: str = "") -> str:
+    """Return a mean with its standard error, in words."""
+    error = value["standard_error"]
+    tail = "" if error is None else f" ± {error:.{digits}f}"
+    return f"{value['mean']:{sign}.{digits}f}{tail}"
+
+
+def shown(value: dict[str, Any], digits: int = 3) -> str:
+    """Return a difference with its sign and its standard error."""
+    return cell(value, digits, "+")
+
+
 def curve(columns: Sequence[Sequence[float]]) -> dict[str, Any]:
     """Return means and standard errors along a curve, from one list of values per run."""
     table = np.asarray(columns, dtype=np.float64)

@@ -8,6 +8,13 @@ from typing import Any
 TITLES = {"digits": "Digits", "letter": "Letter", "reuters": "Reuters"}
 
 
+def listed(words: list[str]) -> str:
+    """Join words as people do."""
+    if len(words) < 2:
+        return words[0] if words else "none"
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def _ends(values: list[float]) -> str:
     return f"{values[0]:.2f} to {values[-1]:.2f}"
 
@@ -19,9 +26,9 @@ def _toy_noise(one: dict[str, Any]) -> str:
         for updates, curves in one["updates"].items()
     ]
     return (
-        f"The number of updates sets the level of the curves: {'; '.join(words)}, from the least "
-        f"noise to the most (the paper, which does not say how many it makes: "
-        f"{_ends(one['paper']['uma'])} and {_ends(one['paper']['perceptron'])})."
+        f"The number of updates, which the paper does not state, determines the level of the "
+        f"curves. Confusion from the least noise to the most: {'; '.join(words)}; the paper "
+        f"{_ends(one['paper']['uma'])} and {_ends(one['paper']['perceptron'])}."
     )
 
 
@@ -31,19 +38,24 @@ def _toy_wrong_matrix(one: dict[str, Any]) -> str:
         found = dict(zip((round(f, 1) for f in one["factor"]), curves["uma"]["mean"], strict=True))
         sides = {key: curves["sides"][key]["mean"] + found[0.0] for key in ("over", "under")}
         words.append(
-            f"after {int(updates):,} updates {found[0.0]:.2f} with the true matrix, "
-            f"{sides['over']:.2f} on average where noise is overestimated, {sides['under']:.2f} "
-            f"where it is underestimated, {found[1.0]:.2f} with the identity"
+            f"| {int(updates):,} | {found[0.0]:.2f} | {sides['over']:.2f} | "
+            f"{sides['under']:.2f} | {found[1.0]:.2f} |"
         )
-    return (
-        f"Confusion: {'; '.join(words)}. The paper: {one['paper']['true']} with the true matrix, "
-        f"around {one['paper']['overestimated']} and around {one['paper']['underestimated']} on "
-        "either side."
+    paper = one["paper"]
+    return "\n".join(
+        (
+            "Mean confusion:\n",
+            "| updates | true matrix | noise overestimated | underestimated | identity |",
+            "| --- | --- | --- | --- | --- |",
+            *words,
+            f"| the paper | {paper['true']} | {paper['overestimated']} | "
+            f"{paper['underestimated']} |  |",
+        )
     )
 
 
 def _along(sizes: list[int], curves: dict[str, Any]) -> str:
-    """Say where curves begin and end, and from which size on the second is the lower one."""
+    """Say where curves begin and end, and from which size the second is the lower one."""
     first, second = curves
     a, b = (curves[name]["mean"] for name in (first, second))
     ends = f"from {sizes[0]:,} to {sizes[-1]:,} rows: {first} {a[0]:.3f} to {a[-1]:.3f}, "
@@ -53,7 +65,7 @@ def _along(sizes: list[int], curves: dict[str, Any]) -> str:
         return f"{ends}; {second} errs less at every size."
     if higher[-1] == len(sizes) - 1:
         return f"{ends}; {second} errs more at the largest size."
-    return f"{ends}; {second} errs less from {sizes[higher[-1] + 1]:,} rows on."
+    return f"{ends}; {second} errs less from {sizes[higher[-1] + 1]:,} rows."
 
 
 def _figure3(one: dict[str, Any]) -> str:

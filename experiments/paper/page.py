@@ -8,7 +8,8 @@ from typing import Any
 
 from experiments.paper.beyond import beyond
 from experiments.paper.claims import claim_lines
-from experiments.paper.figure_words import NUMBERS, TITLES
+from experiments.paper.experiment import cell, shown
+from experiments.paper.figure_words import NUMBERS, TITLES, listed
 from experiments.paper.remarks import FIGURES, WHY
 from experiments.paper.settings import CONF_SHARE
 
@@ -34,48 +35,45 @@ LINEAR = ("svm", "s3vm", "uma", "logistic", "self_training", "likelihood", "self
 HEAD = """# The paper, reproduced
 
 The experiments of U. Louche and L. Ralaivola, *Unconfused Ultraconservative Multiclass
-Algorithms*, run anew. This page is written by `make reproduce` (hours; it goes on where it was
-stopped); the numbers are in `docs/paper`, as JSON beside each figure. ± and bands are one standard
-error of the mean over runs.
+Algorithms*, repeated. `make reproduce` runs them (hours; it resumes where it was stopped) and
+writes this page; `docs/paper` has the numbers as JSON. ± and bands are one standard error of the
+mean over runs.
 """
 
 CLAIMS = """## The paper's claims
 
-One line for each: what the paper says, what comes out here, and whether that agrees. ± is one
-standard error; a difference within two of them cannot be told from none.
+Differences are means ± one standard error; "cannot be told" where they are within two of them.
 """
 
-RUNS = """Which run a number comes from: Table 1 (but for f_full row by row and whitened
-UMA), what you would use today, and Figures 3 to 5 were run with an earlier version. Perceptrons,
-UMA as in the paper and the S3VM have not changed since; `UnconfusedLogisticRegression` and
-`SelfLabelingClassifier` have. Whitened UMA has not been run on Letter. The toy problem{toy} and
-all below "Beyond the paper" were run with this version, in which synthetic noise has a random
-stream of its own. Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest
-classes, where the paper has about 11,000 of each.
+RUNS = """Versions: whitened UMA was run with the current version, all else with earlier ones.
+Perceptrons, UMA as in the paper and the S3VM are the same in all of them;
+`UnconfusedLogisticRegression`, `SelfLabelingClassifier` and the other settings of UMA have changed.
+{toy}Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest classes, where the
+paper has about 11,000 of each.
 """
 
 PROTOCOL = """## Table 1
 
-A rough classifier, learnt from m labelled rows of each class, labels all training rows. Its
+A rough classifier, trained on m labelled rows of each class, labels all training rows. Its
 confusion matrix C is counted on S_conf, {share:.0%} of the rows with known labels, and UMA learns
-from the rough labels through C. Beside it: a Perceptron on the rough labels (f_y), on S_conf alone
-(f_conf), on all true labels (f_full), and a semi-supervised SVM that knows the labels of S_conf
-(S3VM). Settings are alike in all columns, and no rule that chose one looked at test labels; but
-what the rules choose from was drawn up after trials on single runs whose test errors were seen
-([settings.py](../experiments/paper/settings.py)). Test error, the paper's and ours:
+from the rough labels through C. The other columns are a Perceptron on the rough labels (f_y), on
+S_conf (f_conf) and on all true labels (f_full), and a semi-supervised SVM that knows the labels of
+S_conf (S3VM). All columns have the same settings, and no rule that chose them used test labels; the
+candidates were drawn up after single trial runs whose test errors were seen
+([settings.py](../experiments/paper/settings.py)). Test error:
 """
 
 SECOND = """### What you would use today
 
-All of these get every label the protocol pays for, the m of each class and S_conf together, and
-the same features.
+These methods get all labels that the protocol pays for, the m of each class and S_conf, and the
+same features.
 """
 
-OPTIONS = """### `SelfLabelingClassifier`: known labels, and rounds
+OPTIONS = """### `SelfLabelingClassifier`: known labels and rounds
 
-The paper throws the known labels away once C is counted; ours tells them to the learner. Further
-rounds let the learner label the rows anew, until C settles. The same runs and setting as above;
-rounds made are in brackets. Letter is left out: a fit takes minutes there.
+The paper discards the known labels once C is counted; `SelfLabelingClassifier` learns from them
+too. In further rounds the learner relabels the rows, until C settles (number of rounds in
+brackets). Runs and settings are those above; Letter is left out, as a fit takes minutes.
 """
 
 QUICK = """**This is a quick look**: one or two runs, and a small part of Letter.
@@ -116,13 +114,7 @@ def _toy_runs(found: dict[str, Any]) -> str:
         for part, name in (("a", "toy_noise"), ("b", "toy_wrong_matrix"))
         if name in found
     ]
-    return f" (runs: {', '.join(counts)}; the paper has 10)" if counts else ""
-
-
-def cell(value: dict[str, Any]) -> str:
-    """Return a mean with its standard error."""
-    error = value["standard_error"]
-    return f"{value['mean']:.3f}" + ("" if error is None else f" ± {error:.3f}")
+    return f"Runs of the toy problem: {', '.join(counts)}; the paper has 10.\n" if counts else ""
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -157,7 +149,7 @@ def _how_many(table: dict[str, Any]) -> str:
     )
     text = f"Ours are means over {usual} run{'s' * (usual > 1)}"
     text += f" ({'; '.join(fewer)})" if fewer else ""
-    return f"{text}. Wrong labels of the rough classifier: {noise}.\n"
+    return f"{text}. Share of wrong rough labels: {noise}.\n"
 
 
 def compared(ours: dict[str, Any], theirs: float) -> str:
@@ -169,7 +161,7 @@ def compared(ours: dict[str, Any], theirs: float) -> str:
 
 
 def _differences(table: dict[str, Any]) -> str:
-    lines = ["### Where ours differ, and why", ""]
+    lines = ["### Differences from the paper", ""]
     for column, title in COLUMNS.items():
         words = [
             f"{TITLES[name]} {one['ours'][column]['mean']:.3f} against {one['paper'][column]:.2f} "
@@ -184,14 +176,18 @@ def _differences(table: dict[str, Any]) -> str:
 
 
 def _uma_and_f_y(table: dict[str, Any]) -> str:
-    """Say where UMA does better than the Perceptron on the same labels, and what C has to do."""
+    """Compare UMA, whitened or with a perfect C, with the Perceptron on the same labels."""
     ours = {name: one["ours"] for name, one in table.items() if "uma" in one["ours"]}
     below = [TITLES[n] for n, one in ours.items() if one["uma"]["mean"] < one["f_y"]["mean"]]
     above = [TITLES[n] for n in ours if TITLES[n] not in below]
     exact = [f"{TITLES[n]} {cell(one['uma_exact'])}" for n, one in ours.items()]
-    text = f" It errs less than f_y on {_listed(below)}"
-    text += f", more on {_listed(above)}." if above else "."
-    return f"{text} With C counted on all rows in place of S_conf: {_listed(exact)}."
+    text = f" It errs less than f_y on {listed(below)}"
+    text += f", but more on {listed(above)}, against the paper." if above else "."
+    text += f" With C counted on all rows: {listed(exact)}."
+    pair = "uma_whitened - f_y"
+    gaps = {n: one["differences"][pair] for n, one in table.items() if pair in one["differences"]}
+    words = [f"{TITLES[name]} {shown(value)}" for name, value in gaps.items()]
+    return text + (f" Whitened UMA less f_y: {listed(words)}." if words else "")
 
 
 def _twin(table: dict[str, Any]) -> str:
@@ -203,33 +199,20 @@ def _twin(table: dict[str, Any]) -> str:
     helped = [
         TITLES[name] for name in ours if table[name]["ours"]["s3vm"]["mean"] < ours[name]["mean"]
     ]
-    text = f" The same machine without the unlabelled rows: {_listed(words)}. They help"
-    text += f" on {_listed(helped)}" if helped else " nowhere"
+    text = f" Without the unlabelled rows: {listed(words)}. Unlabelled rows help"
+    text += f" on {listed(helped)}" if helped else " nowhere"
     return text + (" and do harm elsewhere." if 0 < len(helped) < len(ours) else ".")
 
 
 def _row_by_row(table: dict[str, Any]) -> str:
     """Say what f_full is as a Perceptron that goes over single rows."""
-    ours = {n: one["ours"]["f_full_online"] for n, one in table.items() if _has_online(one)}
-    if not ours:
-        return ""
-    words = [f"{TITLES[name]} {cell(one)}" for name, one in ours.items()]
-    return f" As a Perceptron that goes over the rows one by one: {_listed(words)}."
-
-
-def _has_online(one: dict[str, Any]) -> bool:
-    return "f_full_online" in one["ours"]
+    ours = {name: one["ours"].get("f_full_online") for name, one in table.items()}
+    words = [f"{TITLES[name]} {cell(value)}" for name, value in ours.items() if value]
+    return f" A Perceptron that goes over the rows one by one: {listed(words)}." if words else ""
 
 
 _MORE = {"uma": _uma_and_f_y, "s3vm": _twin, "f_full": _row_by_row}
 """What else is to be said of a column, from the numbers."""
-
-
-def _listed(words: list[str]) -> str:
-    """Join words as people do."""
-    if len(words) < 2:
-        return words[0] if words else "none"
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _today(table: dict[str, Any]) -> str:
@@ -251,7 +234,7 @@ def _best(table: dict[str, Any]) -> str:
         if best != "self_labeling" and "self_labeling" in ours:
             text += f"; `SelfLabelingClassifier` {cell(ours['self_labeling'])}"
         lines.append(text + ".")
-    return "Lowest error of the methods that are linear in the same features:\n\n" + (
+    return "Lowest error among methods that are linear in these features:\n\n" + (
         "\n".join(lines) + "\n"
     )
 
@@ -268,11 +251,11 @@ def _options(found: dict[str, Any]) -> str:
 
 def _at_the_edge(updates: dict[str, Any]) -> str:
     edge = max(map(int, updates["mean"]), default=None)
-    return ", the largest tried on all of them" if updates["used"] == edge else ""
+    return ", the largest number tried on all of them" if updates["used"] == edge else ""
 
 
 def _choices(found: dict[str, Any]) -> str:
-    lines = ["### How settings were chosen", ""]
+    lines = ["### Choice of settings", ""]
     if "updates" in found:
         one = found["updates"]
         tried = "; ".join(
@@ -281,16 +264,16 @@ def _choices(found: dict[str, Any]) -> str:
         )
         means = ", ".join(f"{turns}: {mean:.3f}" for turns, mean in one["mean"].items())
         lines.append(
-            "- Updates for each ordered pair of classes, by UMA's error on S_conf in runs of their "
-            f"own: {tried}. Mean over data sets, of the numbers tried on all: {means}. Used: "
+            "- Updates per ordered pair of classes, by the error of UMA on S_conf in separate "
+            f"runs: {tried}. Mean over the data sets, of numbers tried on all: {means}. Used: "
             f"{one['used']}{_at_the_edge(one)}."
         )
     if "self_labeling" in found:
         one = found["self_labeling"]
         tried = ", ".join(f"{name}: {cell(v)}" for name, v in one["held_out_error"].items())
         lines.append(
-            "- `SelfLabelingClassifier`, on Digits alone, by the error on labelled rows held out "
-            f"in runs of their own: {tried}. Used everywhere: {one['lowest']}."
+            "- `SelfLabelingClassifier`, on Digits only, by the error on held-out labelled rows in "
+            f"separate runs: {tried}. Used everywhere: {one['lowest']}."
         )
     return "\n".join(lines) + "\n"
 

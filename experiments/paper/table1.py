@@ -41,6 +41,7 @@ EPOCHS = 50
 
 PAIRS = (
     ("uma", "f_y"),
+    ("f_conf", "f_full"),
     ("uma", "f_conf"),
     ("uma", "s3vm"),
     ("s3vm", "s3vm_kernel"),
