@@ -44,11 +44,6 @@ class Judged:
         """Mean log-likelihood of the evidence."""
         return mean_and_error(self.explained, self.counted)[0]
 
-    def explains_less_than(self, other: Judged, by_errors: float) -> bool:
-        """Whether the evidence is less likely than under `other`, by this many standard errors."""
-        gain, error = mean_and_error(self.explained - other.explained, self.counted)
-        return gain < -by_errors * error
-
 
 def power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
     """Return the exponent that makes probabilities as certain as those of a target.

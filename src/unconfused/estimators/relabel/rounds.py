@@ -37,10 +37,6 @@ FOLDS = 5
 SURE = 0.8
 """A row whose likeliest class has at least this probability is fitted with that class."""
 
-CLEARLY = 2.0
-"""Beside known truths the trial is rejected only if held-out labels become less likely by so many
-standard errors: rounds help more often than not there, and a few truths can tell little of it."""
-
 COUNTS = 5
 """How often C is counted again after models have judged the rows, unless it has settled before:
 each count makes the next one better. The likelihood's own C comes from rows its weights were fitted
@@ -186,9 +182,8 @@ class Rounds(ABC, Generic[Model, Target]):
             if on_trial:
                 models, judged = self._tune(targets, folds, models, judged, seen)
             self.trial = judged if on_trial else self.trial
-            clearly = CLEARLY if on_trial and self.seen.known.any() else 0.0
             asked = not (on_trial and self.takes_trial)
-            if asked and judged.explains_less_than(self.at_first, clearly):
+            if asked and judged.likelihood < self.at_first.likelihood:
                 break  # the model is too simple to teach itself
             if on_trial and self.keeps_calibration:
                 kept = judged.calibration
