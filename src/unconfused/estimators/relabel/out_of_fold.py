@@ -44,6 +44,10 @@ class Judged:
         """Mean log-likelihood of the evidence."""
         return mean_and_error(self.explained, self.counted)[0]
 
+    def explains_less_than(self, other: Judged) -> bool:
+        """Whether the evidence is less likely than under `other`."""
+        return self.likelihood < other.likelihood
+
 
 def power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
     """Return the exponent that makes probabilities as certain as those of a target.

@@ -183,7 +183,7 @@ class Rounds(ABC, Generic[Model, Target]):
                 models, judged = self._tune(targets, folds, models, judged, seen)
             self.trial = judged if on_trial else self.trial
             asked = not (on_trial and self.takes_trial)
-            if asked and judged.likelihood < self.at_first.likelihood:
+            if asked and judged.explains_less_than(self.at_first):
                 break  # the model is too simple to teach itself
             if on_trial and self.keeps_calibration:
                 kept = judged.calibration
