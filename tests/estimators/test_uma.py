@@ -2,6 +2,8 @@
 
 import pickle
 import resource
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -427,3 +429,22 @@ def test_kept_updates_are_unmixed_sums_with_their_true_classes(tmp_path):
     assert not hasattr(clf, "updates_")
     with_intercept = UMAClassifier(problem.C, keep_updates=True, tol=1e-9, max_iter=3)
     assert with_intercept.fit(problem.X, problem.y).updates_.shape == (3, 4)
+
+
+def test_a_fit_crosses_few_files(blobs):
+    """Whoever follows a fit has to open all of them."""
+    X, _, y, C = blobs
+    UMAClassifier(C).fit(X, y)  # imports and compiles
+    root, files = str(Path(unconfused.__file__).parent), set()
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_name != "<module>" and code.co_filename.startswith(root):
+            files.add(code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        UMAClassifier(C).fit(X, y)
+    finally:
+        sys.setprofile(None)
+    assert len(files) <= 41, sorted(files)

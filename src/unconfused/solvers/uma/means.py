@@ -6,7 +6,7 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine, Partition
+from unconfused.engines.base import Engine
 
 SHARES = (0.0, 0.5, 1.0)
 """Candidate factors on the squared norms of the means in the intercept."""
@@ -15,15 +15,15 @@ OVERFLOW = "The sums over rows overflow: scale the features down."
 
 
 def start_at_means(
-    engine: Engine, partition: Partition, unmixing: Unmixing, costs: FloatArray | None = None
+    engine: Engine, unmixing: Unmixing, costs: FloatArray | None = None
 ) -> FloatArray:
     """Return the unmixed class means as weights, centred over the classes.
 
     With an intercept there are three candidates (`SHARES`): 1 predicts the class with the nearest
     mean; 0 compares only directions from the overall mean, which is more stable where the norms of
-    the means are uncertain. The candidate with the lowest estimated cost of mistakes is returned,
-    and the partition is restarted from it.
+    the means are uncertain. The candidate with the lowest estimated cost of mistakes is returned.
     """
+    partition = engine.partition(unmixing, 0.0)  # all rows, whatever their margin
     mistakes = 1.0 - np.eye(unmixing.n_classes) if costs is None else costs  # (predicted, true)
 
     def estimated_cost(weights: FloatArray) -> float:
@@ -31,9 +31,7 @@ def start_at_means(
         return float(np.sum(mistakes * unmixing.masses(partition.tables().counts)))
 
     shares = SHARES if engine.intercept else SHARES[:1]
-    best = min((unmixed_means(engine, unmixing, one) for one in shares), key=estimated_cost)
-    partition.restart(best)
-    return best
+    return min((unmixed_means(engine, unmixing, one) for one in shares), key=estimated_cost)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -9,7 +9,6 @@ close to the inverse for classes with many rows there, and less noisy if C is ha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -47,16 +46,9 @@ class RegionUnmixing(Unmixing):
 
     def of_region(self, predicted: int) -> Unmixing:
         """Return the unmixing of the rows predicted to be of this class."""
-        return self._regions[predicted]
-
-    @cached_property
-    def _regions(self) -> list[Unmixing]:
-        regions = []
-        for own in self.coefficients_by_region:
-            region = Unmixing(self.matrix, self.classes, self.trusted, self.counts)
-            vars(region)["coefficients"] = own  # in place of the cached inverse
-            regions.append(region)
-        return regions
+        region = Unmixing(self.matrix, self.classes, self.trusted, self.counts)
+        vars(region)["coefficients"] = self.coefficients_by_region[predicted]  # not the inverse
+        return region
 
 
 def refine_confusion(unmixing: Unmixing, counts: FloatArray) -> Unmixing:

@@ -137,11 +137,9 @@ class UMA:
         state.stopped = EXHAUSTED
         total, begun = float(engine.code_counts.sum()), state.n_updates
         partition = engine.partition(unmixing, alpha)
-        # Initial weights are compared on all rows, not only on those beyond the margin.
-        judge = partition if alpha == 0 else engine.partition(unmixing, 0.0)
         try:
             if self._starts_at_means(unmixing) and not state.weights.any():
-                state.start_again(start_at_means(engine, judge, unmixing, self.costs))
+                state.start_again(start_at_means(engine, unmixing, self.costs))
             if state.weights.any():
                 partition.restart(state.weights)
             while state.n_updates - begun < self.max_iter:
@@ -155,7 +153,7 @@ class UMA:
             state.stopped = INTERRUPTED
         progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
         if not state.weights.any():
-            self._start_at_means(engine, judge, unmixing, prior, state)
+            self._start_at_means(engine, unmixing, prior, state)
         elif state.stopped == CONVERGED and alpha > 0:
             _warn_if_all_within(partition, state, alpha)
         return state
@@ -222,15 +220,10 @@ class UMA:
         return chosen
 
     def _start_at_means(
-        self,
-        engine: Engine,
-        partition: Partition,
-        unmixing: Unmixing,
-        prior: FloatArray,
-        state: UMAState,
+        self, engine: Engine, unmixing: Unmixing, prior: FloatArray, state: UMAState
     ) -> None:
         """Replace zero weights, which predict only the first class, by the unmixed means."""
-        state.start_again(start_at_means(engine, partition, unmixing, self.costs))
+        state.start_again(start_at_means(engine, unmixing, self.costs))
         if engine.intercept and not state.weights.any():
             state.weights[:, -1] = prior - prior.mean()  # the features carry no information
         if state.stopped != INTERRUPTED:

@@ -9,7 +9,7 @@ only, which keeps them sparse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,14 +66,9 @@ class RunningMoments:
 
     def __add__(self, other: RunningMoments) -> RunningMoments:
         """Add the moments of two blocks of rows."""
-        return RunningMoments(
-            self.intercept,
-            self.code_counts + other.code_counts,
-            self.code_squares + other.code_squares,
-            self.sums + other.sums,
-            self.second + other.second,
-            min(self.density, other.density),
-        )
+        added = ("code_counts", "code_squares", "sums", "second")
+        totals = {name: getattr(self, name) + getattr(other, name) for name in added}
+        return replace(self, **totals, density=min(self.density, other.density))
 
     @property
     def n_features(self) -> int:
