@@ -18,8 +18,8 @@ from unconfused.review.left_out import judge_left_out
 
 UNSEEN = 1.0
 """Rows that the model gets wholly wrong, added to the sample when its errors are averaged: a small
-sample may hold none. With 0.5, intervals covered as few as 80 % where the model is nearly always
-right and sure of it; with 1 at least 95 % in 92 settings of 10 to 100 rows."""
+sample may hold none. With 0.5, intervals covered as few as 80 % where a model is nearly always
+right, and sure of it."""
 
 MORE = 50
 """Rows of which the expected gain is told while reviewing."""
@@ -65,9 +65,9 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     checked : from `match_verdicts`
     y : the labels
     wrong : (n,) probability that each label is wrong, by models that have not seen the verdict on
-        the row. The rows drawn by chance then tell only by how much it is off (the difference
-        estimator of survey sampling): unbiased whatever the model says, and the better the model,
-        the shorter the interval. With too few such rows, the probabilities alone are a guess
+        the row. Where that shortens the interval, the rows drawn by chance only tell how far the
+        model is off (the difference estimator of survey sampling). With too few such rows, the
+        probabilities alone are a guess
 
     Examples
     --------
@@ -90,7 +90,8 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     size = float(weight.sum())
     share = float(weight @ mistaken) / size
     if wrong is not None:
-        share, size = _corrected(mistaken, wrong, weight)
+        corrected = _corrected(mistaken, wrong, weight)
+        share, size = corrected if corrected[1] > size else (share, size)
     found = wrong_labels(size * np.array([[1.0 - share, share], [0.0, 0.0]]), "trusted")
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
     ends = np.array([found.share, found.low, found.high])
