@@ -12,7 +12,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -60,22 +59,23 @@ def _lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-class _Bar:
-    """A progress bar on stderr, on a terminal only, shown while its block runs."""
+class Stages:
+    """A progress bar on stderr, on a terminal only, with one step per stage of a command."""
 
-    def __init__(self, what: str, total: int | None, count: ProgressColumn) -> None:
+    def __init__(self, n_stages: int) -> None:
         stderr = console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            count,
+            MofNCompleteColumn(),
             TimeElapsedColumn(),
             console=stderr,
             transient=True,
             disable=not stderr.is_terminal,
         )
-        self._task = self._bar.add_task(what, total=total)
+        self._task = self._bar.add_task("Starting", total=n_stages)
+        self._begun, self._what, self._rows = False, "", 0
 
     def __enter__(self) -> Self:
         """Show the bar."""
@@ -85,14 +85,6 @@ class _Bar:
     def __exit__(self, *error: object) -> None:
         """Remove the bar."""
         self._bar.stop()
-
-
-class Stages(_Bar):
-    """A progress bar with one step per stage of a command."""
-
-    def __init__(self, n_stages: int) -> None:
-        super().__init__("Starting", n_stages, MofNCompleteColumn())
-        self._begun, self._what, self._rows = False, "", 0
 
     def __call__(self, what: str) -> None:
         """Start the next stage."""
@@ -108,14 +100,3 @@ class Stages(_Bar):
         """Add to the number of rows shown for this stage."""
         self._rows += more
         self._bar.update(self._task, description=f"{self._what} ({self._rows:,} rows)")
-
-
-class RowCount(_Bar):
-    """A counter of processed rows, for files whose length is not known."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what, None, TextColumn("{task.completed:,.0f} rows"))
-
-    def __call__(self, rows: int) -> None:
-        """Add rows."""
-        self._bar.update(self._task, advance=rows)

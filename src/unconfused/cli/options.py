@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,29 +49,20 @@ def _option(
     return typer.Option(*names.split(), help=words, metavar=metavar, rich_help_panel=panel, **more)
 
 
-def known(names: str, words: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return an option on what is known about the noise."""
-    return _option(KNOWN, names, words, metavar, **more)
+known = partial(_option, KNOWN)
+"""An option on what is known about the noise."""
 
+column = partial(_option, COLUMNS)
+"""An option that names a column, or says how one is read."""
 
-def column(names: str, words: str, metavar: str | None = "COLUMN", **more: Any) -> Any:
-    """Return an option that names a column, or says how one is read."""
-    return _option(COLUMNS, names, words, metavar, **more)
+columns = partial(_option, COLUMNS, metavar="COL,COL,...", show_default=False)
+"""An option that names several columns."""
 
+file = partial(_option, FILES)
+"""An option on files."""
 
-def columns(names: str, words: str) -> Any:
-    """Return an option that names several columns."""
-    return _option(COLUMNS, names, words, "COL,COL,...", show_default=False)
-
-
-def file(names: str, words: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return an option on files."""
-    return _option(FILES, names, words, metavar, **more)
-
-
-def output(words: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return the option that names the output file."""
-    return file("--output -o", words, metavar, **more)
+output = partial(_option, FILES, "--output -o")
+"""The option that names the output file."""
 
 
 Data = Annotated[
@@ -179,7 +171,7 @@ Level = Annotated[
     float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
 ]
 Identity = Annotated[
-    str | None, column("--id", "Column that identifies the rows; not used as a feature.")
+    str | None, column("--id", "Column that identifies the rows; not used as a feature.", "COLUMN")
 ]
 Text = Annotated[
     list[str],
@@ -197,7 +189,6 @@ AsIs = Annotated[
         "--as-is",
         "Do not scale the columns of a file without column names (.svm, .npz). Sparse rows that "
         "all have the same norm are never scaled.",
-        None,
     ),
 ]
 Missing = Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
-from unconfused.cli.console import RowCount, console, print_json, say_notes
+from unconfused.cli.console import Stages, console, print_json, say_notes
 from unconfused.cli.input.label_options import LabelOptions, ReadOptions, is_nameless
 
 if TYPE_CHECKING:
@@ -125,12 +125,13 @@ def _predict(
     from unconfused._columns.row_hash import beginning_hash
 
     predicted, kept, begun = [], [], ""
-    with RowCount(f"Labelling {data.name}") as count:
+    with Stages(1) as stage:
+        stage(f"Labelling {data.name}")
         for part, columns in asked.inputs(data, reading, rows):
             begun = begun or beginning_hash(part, columns[label].notna().to_numpy())
             predicted.append(asked.model.predict(part))
             kept.append(columns)
-            count(len(columns))
+            stage.rows(len(columns))
     return np.concatenate(predicted), pd.concat(kept, ignore_index=True), begun
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import RowCount, console, print_json, say_notes
+from unconfused.cli.console import Stages, console, print_json, say_notes
 from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
 from unconfused.cli.targets import refuse_clash, refuse_same_target
 
@@ -58,11 +58,12 @@ def predict(
     refuse_clash("--keep", asked.keep, asked.made())
     with (
         open_table(output, force=force, escape=escape) as append,
-        RowCount(f"Labelling {data.name}") as count,
+        Stages(1) as stage,
     ):
+        stage(f"Labelling {data.name}")
         for frame in asked.parts(data, reading, rows):
             append(frame)
-            count(len(frame))
+            stage.rows(len(frame))
     _tell(asked, output, as_json)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._labels import is_missing
-from unconfused._typing import BoolArray, IntArray, Labels
+from unconfused._typing import BoolArray, Labels
 
 WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0+)?")
 """Text that an integer represents exactly; a code such as 007 is not."""
@@ -31,31 +31,20 @@ def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) 
     >>> common_labels([["1", " x"], [1, "?"]], missing="?")
     [array(['1', 'x'], dtype='<U1'), array(['1', None], dtype=object)]
     """
-    coded = [code_labels(column, missing) for column in columns]
-    whole = all(WHOLE.fullmatch(text) for _, texts in coded for text in texts)
-    return [_array(codes, texts, whole) for codes, texts in coded]
+    texts = [label_texts(column, missing) for column in columns]
+    distinct = {text for column in texts for text in set(column) if text is not None}
+    whole = all(map(WHOLE.fullmatch, distinct))
+    meaning: dict[Any, Any] = {None: None}
+    meaning |= {text: int(text.partition(".")[0]) if whole else text for text in distinct}
+    return [_array([meaning[text] for text in column]) for column in texts]
 
 
-def code_labels(column: Iterable[Any], missing: str | None = None) -> tuple[IntArray, list[str]]:
-    """Return labels as numbers, -1 where there is none, and the texts they stand for.
-
-    Examples
-    --------
-    >>> code_labels(["cat", None, " dog", "cat"])
-    (array([ 0, -1,  1,  0]), ['cat', 'dog'])
-    """
-    levels = getattr(column, "cat", None)  # a column of pandas that is coded already
-    if levels is None:
-        cells = label_texts(column, missing)
-        codes = np.arange(len(cells))
-    else:
-        cells = label_texts(levels.categories, missing)
-        codes = levels.codes.to_numpy()
-    distinct = [text for text in dict.fromkeys(cells) if text is not None]
-    texts = {text: code for code, text in enumerate(distinct)}
-    # The last place stands for -1: a cell without a label.
-    new = np.array([*(-1 if text is None else texts[text] for text in cells), -1])
-    return new[codes], distinct
+def _array(labels: list[Any]) -> Labels:
+    if labels and None not in labels:
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
 
 
 def label_texts(column: Iterable[Any], missing: str | None = None) -> list[str | None]:
@@ -74,15 +63,6 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell).strip()
-
-
-def _array(codes: IntArray, texts: list[str], whole: bool) -> Labels:
-    meaning = [int(text.partition(".")[0]) if whole else text for text in texts]
-    if len(codes) and codes.min() >= 0:
-        return np.array(meaning)[codes]
-    array = np.empty(len(meaning) + 1, dtype=object)  # the last place stands for -1
-    array[:-1] = meaning
-    return array[codes]
 
 
 def present_labels(labels: Labels) -> BoolArray:

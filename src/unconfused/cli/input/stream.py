@@ -20,7 +20,7 @@ from unconfused._files.formats import LabelledRows, find_source
 from unconfused._files.sparse import iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
 from unconfused._typing import IntArray
-from unconfused.cli.input.label_columns import code_labels
+from unconfused.cli.input.label_columns import label_texts
 from unconfused.cli.input.label_options import refuse_as_is, refuse_column_options
 from unconfused.cli.input.open_task import (
     checked_in_parts,
@@ -93,35 +93,29 @@ class Parts:
 
 
 def first_pass(parts: Parts, wanted: list[str], as_text: list[str]) -> tuple[Any, list[str]]:
-    """Return the columns asked for that are there, coded, and those to be read as text from now on.
+    """Return the columns asked for that are there, as text, and the names of columns of words.
 
     The latter are columns of which not all parts are numbers, or dates.
     """
     import pandas as pd
-    from pandas.api.types import union_categoricals
 
-    coded: dict[str, list[Any]] = {}
+    found: dict[str, list[str | None]] = {}
     kinds: dict[str, set[str]] = {}
+    same: dict[str | None, str | None] = {}  # one object for each text: labels repeat
     for part in parts(as_text):
         for name in part.columns:
             kinds.setdefault(str(name), set()).update(kinds_of(part[name]))
         for name in wanted:
-            if name in part.columns and name not in coded:
-                coded[name] = [_categorical([None] * parts.n_rows)]
-            if name in coded:  # a line of JSON may lack a name that others have
-                coded[name].append(_categorical(part.get(name, [None] * len(part))))
+            if name in part.columns:
+                cells = found.setdefault(name, [])
+                cells += [None] * (parts.n_rows - len(cells))  # a line of JSON may lack a name
+                cells += [same.setdefault(text, text) for text in label_texts(part[name])]
         parts.n_rows += len(part)
     parts.names = list(kinds)
-    labels = {name: pd.Series(union_categoricals(column)) for name, column in coded.items()}
-    words = [name for name, found in kinds.items() if len(found) > 1 or "words" in found]
-    return pd.DataFrame(labels), words
-
-
-def _categorical(column: Any) -> Any:
-    import pandas as pd
-
-    codes, texts = code_labels(column)
-    return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
+    for cells in found.values():
+        cells += [None] * (parts.n_rows - len(cells))
+    words = [name for name, sorts in kinds.items() if len(sorts) > 1 or "words" in sorts]
+    return pd.DataFrame(found, index=range(parts.n_rows), dtype=object), words
 
 
 SAMPLE = 50_000
