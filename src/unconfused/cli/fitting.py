@@ -198,8 +198,9 @@ class FittedTask:
             assert source.counts is not None
             if len(source.counts) <= MOST_COUNTED:
                 metadata["counts"] = source.counts.tolist()
-        if self.sample is None and kind != "votes":
-            labelled = present_labels(np.asarray(self.task.y))
+        if self.sample is None:
+            votes = kind == "votes"
+            labelled = self.task.place >= 0 if votes else present_labels(np.asarray(self.task.y))
             metadata["rows"] = beginning_hash(self.plan.rows, labelled)
         save(self.plan.model, path, force=force, metadata=metadata)
 

@@ -244,7 +244,8 @@ def confusion_table(found: ConfusionEstimate, level: float, out: Console) -> Tab
     """Return the matrix if it is not wider than the terminal, else one line per class."""
     if len(found.classes) <= MOST_CLASSES:
         table = _matrix_table(found, level)
-        if Measurement.get(out, out.options, table).maximum <= out.width:
+        unbounded = out.options.update(width=10_000)
+        if Measurement.get(out, unbounded, table).maximum <= out.width:
             return table
     return _class_table(found, level, out.width)
 

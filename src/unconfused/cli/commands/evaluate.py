@@ -87,13 +87,15 @@ def evaluate(
             "Name the column with the labels by --label, or by --truth if they are right."
         )
     known = LabelOptions(label, truth=truth, identity=identity)
-    columns = [label] if known.truth is None else list(dict.fromkeys([label, known.truth]))
-    if known.truth is not None and not is_nameless(data, reading):
-        known.refuse_other_file(next(reading.parts(data, 1)).columns)
-    asked, saved = Prediction(load(model), columns, every_class=False), read_header(model).metadata
+    loaded, saved, columns = load(model), read_header(model).metadata, [label, known.truth]
+    if not is_nameless(data, reading):
+        there = next(reading.parts(data, 1)).columns
+        known.refuse_other_file(there)
+        columns.append(saved.get("label") if saved.get("label") in there else None)
+    asked = Prediction(loaded, [*dict.fromkeys(filter(None, columns))], every_class=False)
     own = _own_matrix(asked.model, saved, label) if confusion is None and truth is None else None
     truths = [] if known.verdicts is None else _random_truths(data, reading, known)
-    predicted, kept, begun = _predict(asked, data, reading, rows, label)
+    predicted, kept, begun = _predict(asked, data, reading, rows)
     columns_in = [kept[label], truths if known.truth is None else kept[known.truth]]
     given, classes, matrix = _with_matrix(
         [*columns_in, predicted, asked.model.classes_], confusion, own, missing
@@ -106,7 +108,7 @@ def evaluate(
     )  # fmt: skip
     if truth is None and found.accuracy.low >= 1:  # even a perfect model has an interval
         raise ValueError(TOO_CLEAN.format(label))
-    if saved.get("rows") == begun:
+    if saved.get("rows") in begun:
         say_notes([SEEN])
     source = _source(confusion, truth, "counts" in saved)
     if as_json:
@@ -116,19 +118,21 @@ def evaluate(
 
 
 def _predict(
-    asked: Prediction, data: Path, reading: ReadOptions, rows: int, label: str
-) -> tuple[Any, Any, str]:
-    """Return predictions, the columns to keep, and the hash of the first labelled rows."""
+    asked: Prediction, data: Path, reading: ReadOptions, rows: int
+) -> tuple[Any, Any, set[str]]:
+    """Return predictions, the columns to keep, and hashes by which rows of a fit are recognised."""
     import numpy as np
     import pandas as pd
 
     from unconfused._columns.row_hash import beginning_hash
 
-    predicted, kept, begun = [], [], ""
+    predicted, kept, begun = [], [], set[str]()
     with Stages(1) as stage:
         stage(f"Labelling {data.name}")
         for part, columns in asked.inputs(data, reading, rows):
-            begun = begun or beginning_hash(part, columns[label].notna().to_numpy())
+            if not kept:  # a fit leaves out rows without a label, in whichever column it was
+                labelled = [columns[name].notna().to_numpy() for name in columns]
+                begun = {beginning_hash(part, one) for one in [*labelled, np.ones(len(part), bool)]}
             predicted.append(asked.model.predict(part))
             kept.append(columns)
             stage.rows(len(columns))
