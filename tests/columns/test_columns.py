@@ -338,3 +338,21 @@ def test_dates_are_exported_as_days():
     }
     shares = session.run(["probabilities"], days | others)[0]
     np.testing.assert_allclose(shares, model.predict_proba(ready), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cell", "hint"),
+    [
+        ("{}/05/2024", "Dates are read only as"),
+        ("{} May 2024", "Dates are read only as"),
+        ("$1,0{}.50", "Numbers are read only"),
+        ("{} %", "Numbers are read only"),
+        ("{},5 kg", "Numbers are read only"),
+    ],
+)
+def test_values_written_in_another_way_come_with_a_hint(cell, hint):
+    frame = pd.DataFrame(
+        {"size": [1.5, 2.5] * 12, "other": [cell.format(n) for n in range(10, 34)]}
+    )
+    _, plan = build_pipeline(frame, UMAClassifier(), label=None)
+    assert hint in plan.left_out["other"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,13 @@ FEWEST_ROWS_FOR_IDS = 20
 
 ROWS_PER_CATEGORY = 5
 """Mean rows per value below which a column of categories is pointed out."""
+
+
+SOME_DATE = re.compile(
+    r"\s*(\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b|\d{1,2}[. -]*[^\W\d]{3,9}[ ,-]*\d{2,4}\b)"
+)
+SOME_AMOUNT = re.compile(r"\s*[^\w\s]{0,2}\s*\d[\d.,' ]*\s*([^\w\s]{1,2}|[^\W\d]{1,3})?\s*")
+"""What looks like 31/05/2024 or 31 May 2024, and like $1,234.50 or 12 % or 3.5 kg."""
 
 
 class ColumnError(ValueError):
@@ -172,18 +180,20 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
             "these cells to have them treated as missing; if the numbers are codes, name it as "
             "categories."
         )
-    hint = " To learn from its words, name it as text." * (summary.n_spaced > 0.5 * present)
+    hint = _hint(str(summary.odd))
+    if summary.n_spaced > 0.5 * present and not hint:
+        hint = " To learn from its words, name it as text."
     if summary.levels is None:
         plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
         return
-    if present >= FEWEST_ROWS_FOR_IDS and summary.is_unique:
+    if _enough(summary) and summary.is_unique:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
-    if present >= FEWEST_ROWS_FOR_IDS and present < ROWS_PER_CATEGORY * len(summary.levels):
+    if _enough(summary) and present < ROWS_PER_CATEGORY * len(summary.levels):
         plan.notes.append(
             f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
-            f"{present:,} rows.{hint or ' Dates are read only as 2024-05-31.'}"
+            f"{present:,} rows.{hint}"
         )
     if MOSTLY <= summary.n_numeric / present < 1:
         assert summary.odd is not None
@@ -191,6 +201,15 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
             f"{name!r} is taken for categories: {summary.n_numeric} of {present} cells are "
             f"numbers, but not {_short(summary.odd)} in row {summary.odd_row}."
         )
+
+
+def _hint(cell: str) -> str:
+    """Say how dates and numbers are written, if a cell looks like one written in another way."""
+    if SOME_DATE.match(cell):
+        return " Dates are read only as 2024-05-31."
+    if SOME_AMOUNT.fullmatch(cell):
+        return " Numbers are read only without signs and units, as 1234.5."
+    return ""
 
 
 def _short(value: Any) -> str:

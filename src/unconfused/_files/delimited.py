@@ -173,6 +173,7 @@ def _delimiter_of(source: TableFile, chosen: str | None) -> str:
     """Return the delimiter: the one given, or that of the format."""
     if chosen is None:
         return DELIMITERS[source.format]
+    chosen = {r"\t": "\t", "tab": "\t"}.get(chosen, chosen)  # as people type it in a shell
     if len(chosen) != 1 or chosen in '"\r\n' or not chosen.isascii():
         raise DataFileError(f"The delimiter must be one character such as ';'; got {chosen!r}.")
     return chosen

@@ -81,8 +81,8 @@ def column_names(names: list[str]) -> list[str]:
     twice = [name for name, times in Counter(clean).items() if times > 1]
     if twice:
         raise DataFileError(
-            f"the column {', '.join(repr(name) for name in twice[:5])} occurs more than once. "
-            "Rename one of them. (Does the file have a header?)"
+            f"it has several columns called {', '.join(map(repr, twice[:5]))}. Every column needs "
+            "a name of its own; if the first line is no header, put one above it."
         )
     return clean
 

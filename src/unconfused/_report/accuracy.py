@@ -110,13 +110,15 @@ def accuracy_words(found: CheckedAccuracy | None) -> str:
     if found.labels is None:
         return f"{said}."
     share, *ends = found.labels
-    some = "the labels"
-    if found.labelled not in (None, found.rows):
+    some, partly = "the labels", found.labelled not in (None, found.rows)
+    if partly:
         some += f" of the {found.labelled:,} that have one"
     verdict = "Neither is clearly better."
     if found.gain < -CLEARLY * found.gain_error:
         verdict = "The labels are better than the model: do not replace them by its predictions. "
         verdict += "It needs features that tell more about the classes."
+        if partly:
+            verdict = "On those, the labels are better than the model: keep them."
     elif found.gain > CLEARLY * found.gain_error:
         verdict = "The model is better than the labels it was fitted to."
     return f"{said}, {some} {percent(share)} ({percent_range(*ends)}). {verdict}"

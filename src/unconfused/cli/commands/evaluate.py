@@ -126,7 +126,7 @@ def _predict(
 
     from unconfused._columns.row_hash import beginning_hash
 
-    predicted, kept, begun = [], [], set[str]()
+    predicted, kept, begun = list[Any](), list[Any](), set[str]()
     with Stages(1) as stage:
         stage(f"Labelling {data.name}")
         for part, columns in asked.inputs(data, reading, rows):
