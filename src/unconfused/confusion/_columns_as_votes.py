@@ -59,16 +59,12 @@ def with_truth(
 
 
 def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
-    if table.ndim != 2 or table.shape[1] < 2 or not table.size:
+    if table.ndim != 2 or table.shape[1] < 2 or not table.size or table.dtype.kind not in "biufOU":
         return
-    if table.dtype.kind not in "biuf":
-        if table.dtype.kind != "O" or is_missing(table).all():
-            return
-        entries = table[~is_missing(table)].tolist()
-        if not all(isinstance(entry, (bool, int, float, np.number, np.bool_)) for entry in entries):
-            return
-        table = np.where(is_missing(table), np.nan, table)
-    numbers = table.astype(np.float64)
+    try:
+        numbers = np.where(is_missing(table), np.nan, table).astype(np.float64)
+    except (TypeError, ValueError):
+        return  # classes have names
     settle = (
         "If these are votes nevertheless, one column per annotator, say so with "
         "confusion.votes_from_wide(y)."

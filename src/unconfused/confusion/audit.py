@@ -147,9 +147,7 @@ def _with_known_probability(labels: EncodedLabels, probability: ArrayLike | None
 
 def _as_mapping(label_counts: Any) -> dict[Any, Any]:
     """Return counts by label, those of rows without a label left out."""
-    keys, values = zip(*label_counts.items(), strict=True) if len(label_counts) else ((), ())
-    there = ~is_missing(label_array(list(keys)))
-    return {key: value for key, value, kept in zip(keys, values, there, strict=True) if kept}
+    return {key: n for key, n in label_counts.items() if not is_missing(label_array([key]))[0]}
 
 
 def _inverse_probability(probability: ArrayLike | None, checked: BoolArray) -> FloatArray:
