@@ -186,10 +186,10 @@ def interval_table(curves: Curves) -> list[str]:
     lines = [
         "## How many wrong labels are left: the 95 % interval",
         "",
-        f"After {100 * TRIED_AT:.0f} % of the rows were checked by the mix, {REPEATS} random samples "
-        "are drawn per seed. *Covers*: how often the interval of `wrong_left` with the model holds the "
-        "true share of wrong labels left, and in brackets that of counts alone; *width*: mean "
-        "width, likewise.",
+        f"After {100 * TRIED_AT:.0f} % of the rows were checked by the mix, {REPEATS} random "
+        "samples are drawn per seed. *Covers*: how often the interval of `wrong_left` with the "
+        "model holds the true share of wrong labels left, and in brackets that of counts alone; "
+        "*width*: mean width, likewise.",
         "",
         f"| data | noise | {' | '.join(heads)} |",
         "| --- " * (2 + len(heads)) + "|",
