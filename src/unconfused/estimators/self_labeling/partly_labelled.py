@@ -63,8 +63,8 @@ class PartlyLabelled:
         if np.any(sizes < 2):
             raise ValueError(
                 f"There are fewer than two labelled rows of {name_classes(classes[sizes < 2])}: "
-                "the labeller needs rows to train on and rows to test on. Label more of them, or "
-                "mark those of this class as unlabelled."
+                "the labeller needs rows to train on and rows to test on. Label more such rows, or "
+                "mark these as unlabelled."
             )
 
     def split(self, cv: Any, rng: np.random.RandomState) -> list[Split]:
