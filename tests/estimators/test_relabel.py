@@ -18,7 +18,7 @@ from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.estimators.relabel import pseudo_labels
 from unconfused.estimators.relabel import rounds as _relabel
 from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.out_of_fold import Judged
+from unconfused.estimators.relabel.out_of_fold import OutOfFold
 from unconfused.estimators.relabel.pseudo_labels import AMBIGUOUS, LEAST_PENALTY, Relabelling
 from unconfused.solvers.likelihood import LikelihoodState
 
@@ -81,7 +81,7 @@ def test_known_truths_are_never_relabelled(monkeypatch):
 
 
 def test_votes_are_relabelled_too(monkeypatch):
-    monkeypatch.setattr(Judged, "explains_less_than", lambda *args: False)
+    monkeypatch.setattr(OutOfFold, "is_less_likely_than", lambda *args: False)
     made = make_problem(3, 300, 6, 3)
     X, y = made.X, made.true
     rng = np.random.RandomState(0)
@@ -105,11 +105,11 @@ def test_a_class_that_would_vanish_ends_the_rounds():
         return LikelihoodState(np.array([[1.0], [0.0], [0.0]]), np.eye(3))
 
     codes = np.array([0, 1, 2, 0, 1, 2])
-    seen = Evidence(np.ones((6, 3)), np.zeros(6, dtype=bool), np.ones(6), codes, np.ones(6))
+    evidence = Evidence(np.ones((6, 3)), np.zeros(6, dtype=bool), np.ones(6), codes, np.ones(6))
     state = flat()
     rounds = Relabelling(
         X=np.ones((6, 1)),
-        seen=seen,
+        evidence=evidence,
         fit_without=flat,
         fit_pseudo_labels=None,
         intercept=False,
@@ -125,7 +125,7 @@ def test_ctrl_c_in_a_round_keeps_the_model_so_far(monkeypatch):
     def interrupt(self, *args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Relabelling, "_judge", interrupt)
+    monkeypatch.setattr(Relabelling, "_evaluate", interrupt)
     model = UnconfusedLogisticRegression(C, relabel=2, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -165,7 +165,7 @@ def test_verbose_tells_of_the_rounds(capsys):
 
 
 def test_a_row_has_no_say_in_what_it_is_rehearsed_with(monkeypatch):
-    # Whatever the labels of a fold are, the target that its rows are then judged by is the same.
+    # Whatever the labels of a fold are, the target that its rows are then current by is the same.
     X, y, C = problem(150)
     taught = []
     trial_targets = Relabelling._trial_targets
@@ -189,7 +189,7 @@ def test_a_row_has_no_say_in_what_it_is_rehearsed_with(monkeypatch):
 
 
 def test_a_first_round_that_does_harm_is_not_made(monkeypatch):
-    monkeypatch.setattr(Judged, "explains_less_than", lambda *args: True)
+    monkeypatch.setattr(OutOfFold, "is_less_likely_than", lambda *args: True)
     X, y, C = problem()
     once = UnconfusedLogisticRegression(C, relabel=0, random_state=0).fit(X, y)
     rounds = clone(once).set_params(relabel=4).fit(X, y)
@@ -204,15 +204,19 @@ def test_a_first_round_that_does_harm_is_not_made(monkeypatch):
 
 def test_harm_is_judged_on_rows_that_count():
     row = np.full((4, 2), 0.5)
-    seen = Evidence(row, np.zeros(4, bool), np.ones(4), np.arange(4) % 2, np.array([1.0, 1, 1, 0]))
+    evidence = Evidence(
+        row, np.zeros(4, bool), np.ones(4), np.arange(4) % 2, np.array([1.0, 1, 1, 0])
+    )
     fair = only_power(np.log(row), row, np.ones(4))
     before, now = (
-        Judged(seen, fair, np.array(explained), row, np.log(row))
-        for explained in ([-1.0, -1.0, -1.0, 0.0], [-1.1, -1.2, -1.3, -99.0])
+        OutOfFold(evidence, fair, np.array(log_likelihood), row, np.log(row))
+        for log_likelihood in ([-1.0, -1.0, -1.0, 0.0], [-1.1, -1.2, -1.3, -99.0])
     )  # less by 0.2; the last row counts nothing
-    assert now.explains_less_than(before) and not before.explains_less_than(now)
-    assert not before.explains_less_than(before)
-    assert before.likelihood == pytest.approx(-1.0) and now.likelihood == pytest.approx(-1.2)
+    assert now.is_less_likely_than(before) and not before.is_less_likely_than(now)
+    assert not before.is_less_likely_than(before)
+    assert before.mean_log_likelihood == pytest.approx(
+        -1.0
+    ) and now.mean_log_likelihood == pytest.approx(-1.2)
 
 
 def test_a_round_that_explains_less_is_taken_back():
@@ -262,7 +266,7 @@ def test_without_rows_that_count_nothing_is_calibrated():
 
 def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkeypatch):
     X, y, C = problem()
-    monkeypatch.setattr(Judged, "explains_less_than", lambda *args: False)
+    monkeypatch.setattr(OutOfFold, "is_less_likely_than", lambda *args: False)
     truth = np.where(np.arange(len(y)) < 60, y.astype(float), np.nan)
     factors = []
     run = Relabelling.run
@@ -292,8 +296,8 @@ def test_ambiguous_rows_keep_their_labels_at_a_lower_weight(monkeypatch):
     targets = []
     target = Relabelling._pseudo_labels
 
-    def noting(seen, classes, ambiguous):
-        targets.append((classes, target(seen, classes, ambiguous)))
+    def noting(evidence, classes, ambiguous):
+        targets.append((classes, target(evidence, classes, ambiguous)))
         return targets[-1][-1]
 
     monkeypatch.setattr(Relabelling, "_pseudo_labels", staticmethod(noting))
@@ -307,8 +311,8 @@ def test_ambiguous_rows_keep_their_labels_at_a_lower_weight(monkeypatch):
 
 def test_votes_in_doubt_are_left_out():
     posterior = np.array([[0.9, 0.1], [0.5, 0.5]])
-    seen = Evidence(posterior, np.zeros(2, bool), np.ones(2), np.array([0, 1]), np.full(2, 3.0))
-    target = Relabelling._pseudo_labels(seen, np.array([0, -1]), 0.0)
+    evidence = Evidence(posterior, np.zeros(2, bool), np.ones(2), np.array([0, 1]), np.full(2, 3.0))
+    target = Relabelling._pseudo_labels(evidence, np.array([0, -1]), 0.0)
     assert target.matrix is None and target.weight.tolist() == [3.0, 0.0]
 
 

@@ -42,7 +42,7 @@ from unconfused.estimators.automatic.search import (
     penalty_unit,
 )
 from unconfused.estimators.dask.lazy import is_dask
-from unconfused.estimators.relabel.evidence import Evidence, seen_through
+from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels, Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
@@ -183,7 +183,7 @@ class LikelihoodFits(SoftmaxClassifier):
         data: NoisyData,
         settings: Likelihood,
         state: LikelihoodState,
-        given: FloatArray | None,
+        given_matrix: FloatArray | None,
         search: Search | None,
     ) -> Relabelling | None:
         """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
@@ -201,28 +201,28 @@ class LikelihoodFits(SoftmaxClassifier):
                 start = self._trusted_start(data, KnownConfusion(state.matrix), held)
             return fixed.run(self._engine_without(data, held), start)
 
-        seen = seen_through(data, state.matrix, self.noisy_weight_)
-        counted = seen.labelled & (seen.sample_weight > 0)
+        evidence = evidence_of_labels(data, state.matrix, self.noisy_weight_)
+        counted = evidence.labelled & (evidence.sample_weight > 0)
         begun = (None, ()) if search is None else search.folds_of_all(counted)
         prior_counts = settings.prior_counts
         return self._relabel(
-            data.X, seen, state, fit_without, prior_counts, given, data.metric, *begun
+            data.X, evidence, state, fit_without, prior_counts, given_matrix, data.metric, *begun
         )
 
     def _relabel(
         self,
         X: Rows,
-        seen: Evidence,
+        evidence: Evidence,
         state: LikelihoodState,
         fit_without: FitWithout,
         prior_counts: FloatArray | None = None,
-        given: FloatArray | None = None,
+        given_matrix: FloatArray | None = None,
         metric: Preconditioner | None = None,
         folds: list[BoolArray] | None = None,
         fold_fits: Sequence[FloatArray] = (),
     ) -> Relabelling | None:
         """Fit again to the classes that rows probably have (in place); return the rounds."""
-        n_rounds = self._most_rounds(seen)
+        n_rounds = self._most_rounds(evidence)
         if not n_rounds or state.interrupted:
             return None
         n_classes = len(state.matrix)
@@ -241,14 +241,14 @@ class LikelihoodFits(SoftmaxClassifier):
 
         rounds = Relabelling(
             X=X,
-            seen=seen,
+            evidence=evidence,
             fit_without=fit_without,
             fit_pseudo_labels=fit_pseudo_labels,
             prior_counts=prior_counts,
             intercept=bool(self.fit_intercept),
             seed=fold_seed(self.random_state),
             verbose=int(self.verbose),
-            given=given,
+            given_matrix=given_matrix,
             may_relax=isinstance(self.l2, str),
             splits=folds,
             fold_fits=fold_fits,
@@ -256,11 +256,13 @@ class LikelihoodFits(SoftmaxClassifier):
         rounds.run(state, n_rounds)
         return rounds
 
-    def _most_rounds(self, seen: Evidence) -> int:
+    def _most_rounds(self, evidence: Evidence) -> int:
         """Return how many rounds of relabelling there may be."""
         if not isinstance(self.relabel, str):
             return int(self.relabel)
-        enough = np.count_nonzero(seen.sample_weight) >= FEWEST_LABELS * seen.evidence.shape[1]
+        enough = (
+            np.count_nonzero(evidence.sample_weight) >= FEWEST_LABELS * evidence.chances.shape[1]
+        )
         return USUAL_ROUNDS if enough else 0
 
 

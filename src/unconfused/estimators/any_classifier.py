@@ -243,7 +243,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         rounds = SoftRounds(
             X=X,
             base=base,
-            seen=task.seen,
+            evidence=task.evidence,
             first=task.first,
             mixing=task.mixing,
             crowd=task.crowd,
@@ -260,7 +260,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         try:
             average = self._run(task, rounds)
         except KeyboardInterrupt:
-            if rounds.at_first is None:  # no model yet
+            if rounds.initial is None:  # no model yet
                 raise
             average, interrupted = average_candidates(rounds, complete=False), True
         self._publish(task, rounds, average)
@@ -277,12 +277,12 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
             rounds.guess_matrix(FEW_COUNTS)
         with suppress(RoundError):  # the models before it do
             rounds.rounds(n_rounds)
-        return None if rounds.at_first is None else average_candidates(rounds)
+        return None if rounds.initial is None else average_candidates(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:
         if not isinstance(self.max_rounds, str):
             return int(self.max_rounds)
-        counted = np.count_nonzero(task.seen.sample_weight)
+        counted = np.count_nonzero(task.evidence.sample_weight)
         if counted < FEWEST_LABELS * len(task.classes):
             return 0
         simple = int(task.trusted.any()) + (task.crowd is not None)
@@ -293,10 +293,10 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         """Fit the models of the average, and set the fitted attributes."""
         for name in STALE:
             self.__dict__.pop(name, None)
-        n_classes, weight = len(task.classes), task.seen.sample_weight
+        n_classes, weight = len(task.classes), task.evidence.sample_weight
         self.shares_, self._components, training = {"labels": 1.0}, None, [rounds.first]
         posterior = np.eye(n_classes)[task.first.classes]
-        matrix = np.eye(n_classes) if task.guesses else task.seen.matrix
+        matrix = np.eye(n_classes) if task.guesses else task.evidence.matrix
         if average is not None:
             self._cross_fitted, self.shares_ = average.found, average.shares
             self._components, training = average.components, average.training_sets

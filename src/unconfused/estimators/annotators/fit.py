@@ -37,7 +37,7 @@ from unconfused.estimators.automatic.search import (
     penalty_unit,
 )
 from unconfused.estimators.dask.lazy import is_dask
-from unconfused.estimators.relabel.evidence import seen_in_votes
+from unconfused.estimators.relabel.evidence import evidence_of_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
@@ -216,6 +216,8 @@ def _relabel(
         start = LikelihoodState(0.0 * state.weights if weights is None else weights, state.matrix)
         return settings.run(_engine_without(model, rows, held), start, evidence)
 
-    seen = seen_in_votes(evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight)
-    seen = replace(seen, trust=np.where(rows.crowd.informed, seen.trust, 0.0))
-    model._relabel(rows.X, seen, state, fit_without, metric=settings.metric)
+    observed = evidence_of_votes(
+        evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight
+    )
+    observed = replace(observed, trust=np.where(rows.crowd.informed, observed.trust, 0.0))
+    model._relabel(rows.X, observed, state, fit_without, metric=settings.metric)

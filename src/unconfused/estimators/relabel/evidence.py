@@ -23,7 +23,7 @@ class Evidence:
 
     Parameters
     ----------
-    evidence : (n, Q), P(observation | true class)
+    chances : (n, Q), P(observation | true class)
     known : (n,), whether the observation is the truth
     trust : (n,), weight of the evidence of each row, in [0, 1]
     codes : (n,), label codes, by which folds are stratified
@@ -32,7 +32,7 @@ class Evidence:
     log_scale : (n,) or 0, logarithm of what each row of evidence was divided by
     """
 
-    evidence: FloatArray
+    chances: FloatArray
     known: BoolArray
     trust: FloatArray
     codes: IntArray
@@ -67,7 +67,7 @@ class Evidence:
     def posterior(self, probability: FloatArray) -> FloatArray:
         """Return P(true class | row, evidence) from P(true class | row)."""
         # What C calls impossible is only unlikely where the evidence counts for little.
-        tempered = np.maximum(self.evidence, SMALLEST) ** self.trust[:, np.newaxis]
+        tempered = np.maximum(self.chances, SMALLEST) ** self.trust[:, np.newaxis]
         return posterior_given(probability, tempered)
 
     def without(self, held: BoolArray) -> Evidence:
@@ -76,9 +76,9 @@ class Evidence:
 
     def through(self, matrix: FloatArray) -> Evidence:
         """Return the evidence with another confusion matrix."""
-        evidence = self.evidence.copy()
-        evidence[~self.known] = label_chances(matrix)[self.codes[~self.known]]
-        return replace(self, evidence=evidence, matrix=matrix)
+        chances = self.chances.copy()
+        chances[~self.known] = label_chances(matrix)[self.codes[~self.known]]
+        return replace(self, chances=chances, matrix=matrix)
 
     def count(self, posterior: FloatArray, prior_counts: FloatArray) -> FloatArray:
         """Return the confusion matrix of a posterior, added to prior counts."""
@@ -98,23 +98,23 @@ class Evidence:
         return sums
 
 
-def seen_through(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Evidence:
+def evidence_of_labels(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Evidence:
     """Return the evidence of labels, through a confusion matrix, and of known truths."""
-    evidence = label_chances(matrix)[data.labels.observed]
-    evidence[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
+    chances = label_chances(matrix)[data.labels.observed]
+    chances[data.known] = np.eye(len(matrix))[data.labels.truth[data.known]]
     trust = np.where(data.known, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if data.sample_weight is None else data.sample_weight
     if data.unlabelled is not None:  # they have no evidence, but a model may be sure of them
         bare = data.unlabelled > 0
-        evidence[bare], trust[bare] = 1.0, 0.0
+        chances[bare], trust[bare] = 1.0, 0.0
         weight = weight + data.unlabelled
-    return Evidence(evidence, data.known, trust, data.codes, weight, matrix)
+    return Evidence(chances, data.known, trust, data.codes, weight, matrix)
 
 
-def seen_in_votes(
-    evidence: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
+def evidence_of_votes(
+    chances: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
 ) -> Evidence:
-    """Return the evidence of votes, given P(votes | true class) of each row."""
+    """Return the evidence of votes, given their `chances`, P(votes | true class) of each row."""
     trust = np.where(truth >= 0, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if weight is None else weight
-    return Evidence(evidence, truth >= 0, trust, evidence.argmax(axis=1), weight)
+    return Evidence(chances, truth >= 0, trust, chances.argmax(axis=1), weight)

@@ -15,16 +15,16 @@ from unconfused.estimators.relabel.weighted_mean import mean_and_error
 
 
 @dataclass(frozen=True)
-class Judged:
+class OutOfFold:
     """Out-of-fold predictions, calibrated and combined with the evidence of each row."""
 
-    seen: Evidence
+    evidence: Evidence
     """Evidence on the rows, through the matrix at that time."""
 
     calibration: Calibration
     """Calibration of the predictions on the evidence."""
 
-    explained: FloatArray
+    log_likelihood: FloatArray
     """Log-likelihood of the evidence under the calibrated predictions, (n,); 0 if mistakes depend
     on the rows, as labels cannot tell then which model is better."""
 
@@ -35,18 +35,18 @@ class Judged:
     """Log-probabilities before calibration, (n, Q)."""
 
     @property
-    def counted(self) -> FloatArray:
+    def weight(self) -> FloatArray:
         """Weight of the evidence of every row, (n,)."""
-        return self.seen.trust * self.seen.sample_weight
+        return self.evidence.trust * self.evidence.sample_weight
 
     @property
-    def likelihood(self) -> float:
+    def mean_log_likelihood(self) -> float:
         """Mean log-likelihood of the evidence."""
-        return mean_and_error(self.explained, self.counted)[0]
+        return mean_and_error(self.log_likelihood, self.weight)[0]
 
-    def explains_less_than(self, other: Judged) -> bool:
+    def is_less_likely_than(self, other: OutOfFold) -> bool:
         """Whether the evidence is less likely than under `other`."""
-        return self.likelihood < other.likelihood
+        return self.mean_log_likelihood < other.mean_log_likelihood
 
 
 def power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:

@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.estimators._array_input import rows_at, to_numpy
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
-from unconfused.estimators.relabel.out_of_fold import Judged, power_matching
+from unconfused.estimators.relabel.out_of_fold import OutOfFold, power_matching
 from unconfused.estimators.relabel.rounds import Rounds, sure_classes
 from unconfused.estimators.relabel.weighted_mean import NO_BETTER
 from unconfused.solvers.likelihood import LikelihoodState
@@ -85,7 +85,7 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
 
     def __post_init__(self) -> None:
         """Without an intercept the model could not be given other shares of the classes."""
-        self.moves_shares = self.intercept
+        self.fits_shares = self.intercept
 
     def run(self, state: LikelihoodState, n_rounds: int) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
@@ -100,51 +100,55 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
             self._calibrate()
         except KeyboardInterrupt:
             state.interrupted = True
-        state.noise_depends_on_rows = self.balanced
+        state.noise_depends_on_rows = self.depends_on_rows
 
     @property
     def out_of_fold(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What models say of rows they have not seen, as logs: at first, after a round, at last.
+        """Out-of-fold log-probabilities: before any round, after the first, and after the last.
 
-        From the second round on the label of a row has leaked into what models say of it.
+        From the second round on they are influenced by the row's own label.
         """
-        assert self.at_first is not None and self.judged is not None
-        return self.at_first.logs, (self.trial or self.judged).logs, self.judged.logs
+        assert self.initial is not None and self.current is not None
+        return self.initial.logs, (self.trial or self.current).logs, self.current.logs
 
     def _calibrate(self) -> None:
-        if self.at_first is None or self.judged is None:
+        if self.initial is None or self.current is None:
             return
-        state, judged, truths = self._state, self.judged, self.seen.mostly_truths
-        power = judged.calibration.power
+        state, current, truths = self._state, self.current, self.evidence.mostly_truths
+        power = current.calibration.power
         if truths:
-            power = power_matching(judged.logs, self.at_first.posterior, self.seen.sample_weight)
-        shift = judged.calibration.shift
+            power = power_matching(
+                current.logs, self.initial.posterior, self.evidence.sample_weight
+            )
+        shift = current.calibration.shift
         state.calibrate(power, np.zeros_like(shift) if truths else shift, self.intercept)
-        state.posterior = self.seen.by_code(judged.posterior)
-        state.row_posterior = judged.posterior
+        state.posterior = self.evidence.by_code(current.posterior)
+        state.row_posterior = current.posterior
 
-    def _begin(self, folds: list[BoolArray], judged: Judged) -> None:
-        self._note_matrix(judged)
+    def _begin(self, folds: list[BoolArray], current: OutOfFold) -> None:
+        self._note_matrix(current)
 
-    def _note_matrix(self, judged: Judged) -> None:
-        if judged.seen.matrix is not None:
-            self._state.matrix = judged.seen.matrix
+    def _note_matrix(self, current: OutOfFold) -> None:
+        if current.evidence.matrix is not None:
+            self._state.matrix = current.evidence.matrix
 
-    def _target(self, judged: Judged) -> PseudoLabels:
-        counted = judged.seen.sample_weight > 0
+    def _target(self, current: OutOfFold) -> PseudoLabels:
+        counted = current.evidence.sample_weight > 0
         classes = np.full(len(counted), -1)
-        classes[counted] = sure_classes(judged.posterior[counted])
-        return self._pseudo_labels(judged.seen, classes, 0.0 if self.balanced else AMBIGUOUS)
+        classes[counted] = sure_classes(current.posterior[counted])
+        return self._pseudo_labels(
+            current.evidence, classes, 0.0 if self.depends_on_rows else AMBIGUOUS
+        )
 
     @staticmethod
-    def _pseudo_labels(seen: Evidence, classes: IntArray, ambiguous: float) -> PseudoLabels:
+    def _pseudo_labels(evidence: Evidence, classes: IntArray, ambiguous: float) -> PseudoLabels:
         sure, codes, matrix = classes >= 0, np.maximum(classes, 0), None
         counts = np.where(sure, 1.0, 0.0)
-        if seen.matrix is not None and ambiguous > 0:
-            codes = np.where(sure, len(seen.matrix) + classes, seen.codes)
-            counts, matrix = np.where(sure, 1.0, ambiguous * seen.trust), seen.matrix
-        weight = counts * seen.sample_weight
-        factor = seen.total / max(float(weight.sum()), SMALLEST)
+        if evidence.matrix is not None and ambiguous > 0:
+            codes = np.where(sure, len(evidence.matrix) + classes, evidence.codes)
+            counts, matrix = np.where(sure, 1.0, ambiguous * evidence.trust), evidence.matrix
+        weight = counts * evidence.sample_weight
+        factor = evidence.total / max(float(weight.sum()), SMALLEST)
         return PseudoLabels(classes, codes, weight, factor, matrix)
 
     def _classes(self, target: PseudoLabels) -> IntArray:
@@ -192,40 +196,40 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         targets: Sequence[PseudoLabels],
         folds: list[BoolArray],
         models: list[FloatArray],
-        judged: Judged,
-        seen: Evidence,
-    ) -> tuple[list[FloatArray], Judged]:
+        current: OutOfFold,
+        evidence: Evidence,
+    ) -> tuple[list[FloatArray], OutOfFold]:
         """Weaken the penalty while held-out labels become likelier.
 
         It was chosen for labels many of which are wrong; pseudo-labels are cleaner, and allow a
         more flexible model.
         """
-        if not self.may_relax or self.balanced or self._first_rows is None:
-            return models, judged
-        weight = judged.seen.sample_weight  # of any scale
-        total = float(judged.counted.sum()) * np.count_nonzero(weight) / float(weight.sum())
+        if not self.may_relax or self.depends_on_rows or self._first_rows is None:
+            return models, current
+        weight = current.evidence.sample_weight  # of any scale
+        total = float(current.weight.sum()) * np.count_nonzero(weight) / float(weight.sum())
         while self.relaxed > LEAST_PENALTY:
             self.relaxed *= RELAXED_BY
             weaker = self._fit_targets(targets, folds, models)
-            found = self._with_what_was_seen(self._logs(folds, weaker), seen)
+            found = self._given_evidence(self._logs(folds, weaker), evidence)
             found = self._count_matrix(found, self._first_rows)
-            if total * (found.likelihood - judged.likelihood) <= NO_BETTER:
+            if total * (found.mean_log_likelihood - current.mean_log_likelihood) <= NO_BETTER:
                 self.relaxed /= RELAXED_BY
                 break
-            models, judged = weaker, found
-        return models, judged
+            models, current = weaker, found
+        return models, current
 
-    def _accept(self, target: PseudoLabels, judged: Judged) -> None:
+    def _accept(self, target: PseudoLabels, current: OutOfFold) -> None:
         state = self._state
         better = self._fit_target(target, target.weight, state.weights)
         state.weights, state.n_iter = better.weights, state.n_iter + better.n_iter
-        self._note_matrix(judged)
+        self._note_matrix(current)
 
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[FloatArray], *, first: bool = False
     ) -> FloatArray:
         n_columns = self.X.shape[1]
-        scores = np.zeros(self.seen.evidence.shape)
+        scores = np.zeros(self.evidence.chances.shape)
         for held, weights in zip(folds, models, strict=True):
             scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
             scores[held] += weights[:, n_columns] if self.intercept else 0.0

@@ -17,7 +17,7 @@ from unconfused.engines.base import Engine
 from unconfused.estimators._array_input import array_space, like, to_numpy
 from unconfused.estimators._noisy import NoisyData
 from unconfused.estimators._scores import class_scores
-from unconfused.estimators.relabel.evidence import Evidence, seen_through
+from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.rounds import COUNTS
 from unconfused.solvers.uma.state import INTERRUPTED, UMAState
 
@@ -54,21 +54,21 @@ def likeliest_classes(
     coef, shift = like(weights[:, :d], data.X, dtype), like(shift, data.X, dtype)
     scores = to_numpy(class_scores(data.X, coef, shift)).astype(np.float64)
     logs = np.asarray(log_softmax(scores, axis=1))
-    seen, behind = seen_through(data, unmixing.matrix, 1.0), unmixing.counts
-    own = np.where(seen.trust > 0, seen.sample_weight, 0.0)  # not of rows without a label
+    evidence, behind = evidence_of_labels(data, unmixing.matrix, 1.0), unmixing.counts
+    own = np.where(evidence.trust > 0, evidence.sample_weight, 0.0)  # not of rows without a label
     # Weights on any scale count as the rows they belong to, as the calibration has a prior.
-    seen = replace(seen, sample_weight=own * (np.count_nonzero(own) / own.sum()))
+    evidence = replace(evidence, sample_weight=own * (np.count_nonzero(own) / own.sum()))
     find = calibrate if intercept else only_power
 
-    def posterior_through(seen: Evidence) -> FloatArray:
-        return seen.posterior(find(logs, seen.evidence, seen.sample_weight).apply(logs))
+    def posterior_through(evidence: Evidence) -> FloatArray:
+        return evidence.posterior(find(logs, evidence.chances, evidence.sample_weight).apply(logs))
 
-    posterior = posterior_through(seen)
+    posterior = posterior_through(evidence)
     if behind is not None:
         for _ in range(COUNTS):
-            seen = seen.through(seen.count(posterior, behind))
-            posterior = posterior_through(seen)
-    joint = seen.by_code(seen.labelled[:, np.newaxis] * posterior)[: unmixing.n_labels]
+            evidence = evidence.through(evidence.count(posterior, behind))
+            posterior = posterior_through(evidence)
+    joint = evidence.by_code(evidence.labelled[:, np.newaxis] * posterior)[: unmixing.n_labels]
     rows_behind = None if behind is None else behind.sum(axis=1)
     as_expected = not differs_from(joint.T, unmixing.matrix, rows_behind)
     return posterior.argmax(axis=1), own * posterior.max(axis=1), as_expected

@@ -97,10 +97,10 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
 
     `complete` says whether simple models that are not fitted yet may be.
     """
-    assert rounds.judged is not None
-    seen, known = rounds.judged.seen, rounds.seen.known
+    assert rounds.current is not None
+    evidence, known = rounds.current.evidence, rounds.evidence.known
     candidates = _candidates(rounds, complete)
-    counted = seen.trust * seen.sample_weight
+    counted = evidence.trust * evidence.sample_weight
     if rounds.label_likelihood is not None:
         without = _without_guess(rounds, candidates, counted)
         if without is not None:
@@ -109,7 +109,7 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
         counted = np.where(known, counted, 0.0)
     rows = counted > 0
     logs = np.array([log_softmax(m.calibration.scores(m.logs[rows]), axis=1) for m in candidates])
-    weights = stacked(logs, seen.evidence[rows], counted[rows])
+    weights = stacked(logs, evidence.chances[rows], counted[rows])
     # How far the scores of classes are moved apart: a model that is sure of nothing adds nothing.
     parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), SMALLEST)
     parts[parts < NEGLIGIBLE * parts.sum()] = 0.0
@@ -124,7 +124,7 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     training = list({id(m.training): m.training for m in kept}.values())
     places = {id(one): place for place, one in enumerate(training)}
     components = [Component(places[id(m.training)], m.calibration, m.unmixing) for m in kept]
-    return Average(training, shares, components, seen.matrix, _cross_fitted(kept, seen))
+    return Average(training, shares, components, evidence.matrix, _cross_fitted(kept, evidence))
 
 
 def _enough_truths(rounds: SoftRounds) -> bool:
@@ -132,25 +132,25 @@ def _enough_truths(rounds: SoftRounds) -> bool:
 
     Truths of few classes would favour models that predict these everywhere.
     """
-    known, n_classes = rounds.seen.known, rounds.seen.evidence.shape[1]
-    truths = rounds.first.classes[known & (rounds.seen.sample_weight > 0)]
+    known, n_classes = rounds.evidence.known, rounds.evidence.chances.shape[1]
+    truths = rounds.first.classes[known & (rounds.evidence.sample_weight > 0)]
     shown = len(np.unique(truths))
     return bool(len(truths) >= FEWEST_TRUTHS * n_classes and 2 * shown > n_classes)
 
 
-def _cross_fitted(candidates: Sequence[Candidate], seen: Evidence) -> CrossFitted:
+def _cross_fitted(candidates: Sequence[Candidate], evidence: Evidence) -> CrossFitted:
     """Return the out-of-fold predictions of an average."""
     probability = softmax(sum(m.calibration.scores(m.latest) for m in candidates), axis=1)
     unaware = sum(m.calibration.scores(m.logs) for m in candidates)
-    posterior = seen.posterior(probability)
-    return CrossFitted(seen.codes, probability, posterior, np.argmax(unaware, axis=1))
+    posterior = evidence.posterior(probability)
+    return CrossFitted(evidence.codes, probability, posterior, np.argmax(unaware, axis=1))
 
 
 def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
     """List the models: before and after rounds, and simple ones."""
-    first, judged, known = rounds.at_first, rounds.judged, rounds.seen.known
-    assert first is not None and judged is not None and rounds.label_logs is not None
-    seen, found = judged.seen, list[Candidate]()
+    first, current, known = rounds.initial, rounds.current, rounds.evidence.known
+    assert first is not None and current is not None and rounds.label_logs is not None
+    evidence, found = current.evidence, list[Candidate]()
 
     def add(
         name: str,
@@ -159,12 +159,12 @@ def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
         latest: FloatArray | None = None,
         unmixing: LabelUnmixing | None = None,
     ) -> None:
-        fair = calibrate(logs, seen.evidence, seen.row_counts, zeros=True)
+        fair = calibrate(logs, evidence.chances, evidence.row_counts, zeros=True)
         latest = logs if latest is None else latest
         found.append(Candidate(name, training, logs, latest, fair, unmixing))
 
     if rounds.last is not None:
-        add("rounds", rounds.last, (rounds.trial or judged).logs, judged.logs)
+        add("rounds", rounds.last, (rounds.trial or current).logs, current.logs)
     if rounds.unmixing is not None:
         add("labels", rounds.first, first.logs, unmixing=rounds.unmixing)
     own = "mixed" if known.any() and rounds.crowd is None else "labels"
@@ -186,9 +186,9 @@ def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
         share = rounds.crowd.majority()
         lots = np.random.RandomState(rounds.seed).random_sample(share.shape)
         likeliest = (share + 1e-6 * lots).argmax(axis=1)
-        found["mixed"] = hard_labels(likeliest, rounds.seen.sample_weight)
-    alone = rounds.first.without(~rounds.seen.known)
-    if len(np.unique(alone.codes)) == rounds.seen.evidence.shape[1]:  # or it knows only some
+        found["mixed"] = hard_labels(likeliest, rounds.evidence.sample_weight)
+    alone = rounds.first.without(~rounds.evidence.known)
+    if len(np.unique(alone.codes)) == rounds.evidence.chances.shape[1]:  # or it knows only some
         found["trusted"] = alone
     return found
 
@@ -204,16 +204,16 @@ def _without_guess(
     of the first round is better than that of the labels, rows whose label is probably wrong are
     left out; with clean labels it is not.
     """
-    assert rounds.judged is not None and rounds.label_likelihood is not None
-    seen, plain = rounds.judged.seen, rounds.label_likelihood
-    found = _cross_fitted(candidates[-1:], seen)
+    assert rounds.current is not None and rounds.label_likelihood is not None
+    evidence, plain = rounds.current.evidence, rounds.label_likelihood
+    found = _cross_fitted(candidates[-1:], evidence)
     as_labelled = Average([rounds.first], {"labels": 1.0}, None, None, found)
     if rounds.trial is None:
         return as_labelled
     denoised = rounds.likelihood_of_labels(rounds.trial.logs)
     if candidates[0].name == "rounds":
         through, own = (
-            log_chances(softmax(m.calibration.scores(m.logs), axis=1), seen.evidence)
+            log_chances(softmax(m.calibration.scores(m.logs), axis=1), evidence.chances)
             for m in (candidates[0], candidates[-1])
         )
         gains = [mean_and_error(through - other, counted) for other in (plain, denoised, own)]
@@ -221,7 +221,9 @@ def _without_guess(
             return None
     if counted @ (denoised - plain) <= 0:
         return as_labelled
-    return replace(as_labelled, training_sets=[_pruned_labels(rounds, found)], matrix=seen.matrix)
+    return replace(
+        as_labelled, training_sets=[_pruned_labels(rounds, found)], matrix=evidence.matrix
+    )
 
 
 def _pruned_labels(rounds: SoftRounds, found: CrossFitted) -> TrainingSet:

@@ -18,7 +18,7 @@ from unconfused.confusion.estimation.confident_counts import guess_counts, unmix
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
-from unconfused.estimators.relabel.out_of_fold import Judged
+from unconfused.estimators.relabel.out_of_fold import OutOfFold
 from unconfused.estimators.relabel.rounds import COUNTS, Rounds
 from unconfused.estimators.wrapping.base import BaseClassifier, TrainingSet, pseudo_labels
 
@@ -127,28 +127,28 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         if len(folds) < 2:
             return
         self._first_models = self._fit_labels(folds)
-        logs, noisy = _assembled(folds, self._first_models), ~self.seen.known
-        codes, n_classes = self.seen.codes[noisy], logs.shape[1]
+        logs, noisy = _assembled(folds, self._first_models), ~self.evidence.known
+        codes, n_classes = self.evidence.codes[noisy], logs.shape[1]
         chances = self._calibration_of_labels(logs).apply(logs)
         counts = guess_counts(chances[noisy], codes, n_rounds=3)
         matrix = drawn_together(counts, 1.0 / n_classes)
         self.label_likelihood = self.likelihood_of_labels(logs)
-        self.seen, self.mixing = self.seen.through(matrix), matrix
+        self.evidence, self.mixing = self.evidence.through(matrix), matrix
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():
             self.prior_counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
 
     def _count_matrix(
-        self, judged: Judged, first_rows: FloatArray, calibration: Calibration | None = None
-    ) -> Judged:
+        self, current: OutOfFold, first_rows: FloatArray, calibration: Calibration | None = None
+    ) -> OutOfFold:
         if self.crowd is None or not self.recounts:
-            return super()._count_matrix(judged, first_rows, calibration)
+            return super()._count_matrix(current, first_rows, calibration)
         for _ in range(COUNTS):
-            weight = judged.seen.sample_weight[:, np.newaxis]
-            matrices = annotator_matrices(self.crowd, weight * judged.posterior)
-            seen = through_votes(judged.seen, self.crowd, matrices)
-            judged = self._with_what_was_seen(judged.logs, seen, calibration)
-        return judged
+            weight = current.evidence.sample_weight[:, np.newaxis]
+            matrices = annotator_matrices(self.crowd, weight * current.posterior)
+            evidence = through_votes(current.evidence, self.crowd, matrices)
+            current = self._given_evidence(current.logs, evidence, calibration)
+        return current
 
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[FoldPredictions]:
         if self._first_models:
@@ -182,13 +182,13 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         folds = self._folds()
         return _assembled(folds, self._fit([training] * len(folds), folds))
 
-    def _target(self, judged: Judged) -> TrainingSet:
-        return pseudo_labels(self.base.estimator, judged.posterior, judged.seen.sample_weight)
+    def _target(self, current: OutOfFold) -> TrainingSet:
+        return pseudo_labels(self.base.estimator, current.posterior, current.evidence.sample_weight)
 
     def _classes(self, target: TrainingSet) -> IntArray:
         return target.classes
 
-    def _accept(self, target: TrainingSet, judged: Judged) -> None:
+    def _accept(self, target: TrainingSet, current: OutOfFold) -> None:
         self.last = target
 
     def _logs(
@@ -214,7 +214,7 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         self, logs: FloatArray, without: BoolArray | bool = False
     ) -> Calibration:
         """Calibrate predictions on the labels, without those of some rows."""
-        counted = np.where(without, 0.0, self.seen.row_counts)
+        counted = np.where(without, 0.0, self.evidence.row_counts)
         return calibrate(logs, np.eye(logs.shape[1])[self.first.classes], counted, zeros=True)
 
 
@@ -233,20 +233,20 @@ def _assembled(folds: Sequence[BoolArray], models: Sequence[FoldPredictions]) ->
     return logs
 
 
-def through_votes(seen: Evidence, crowd: Crowd, matrices: FloatArray) -> Evidence:
+def through_votes(evidence: Evidence, crowd: Crowd, matrices: FloatArray) -> Evidence:
     """Return the evidence of votes through these matrices of the annotators."""
-    evidence, scale = evidence_of(crowd, matrices)
-    return replace(seen, evidence=evidence, log_scale=np.where(seen.known, 0.0, scale))
+    chances, scale = evidence_of(crowd, matrices)
+    return replace(evidence, chances=chances, log_scale=np.where(evidence.known, 0.0, scale))
 
 
-def mixed_matrix(matrix: FloatArray, seen: Evidence, codes: IntArray) -> FloatArray:
+def mixed_matrix(matrix: FloatArray, evidence: Evidence, codes: IntArray) -> FloatArray:
     """Return P(training class | true class) if some rows are trained with their known truth.
 
     `matrix` is that of the other rows, `codes` are the training classes of all, (n,).
     """
-    n_classes, weight = len(matrix), seen.sample_weight
-    noisy = np.bincount(codes[~seen.known], weight[~seen.known], minlength=n_classes)
-    known = np.bincount(codes[seen.known], weight[seen.known], minlength=n_classes)
+    n_classes, weight = len(matrix), evidence.sample_weight
+    noisy = np.bincount(codes[~evidence.known], weight[~evidence.known], minlength=n_classes)
+    known = np.bincount(codes[evidence.known], weight[evidence.known], minlength=n_classes)
     of_class = class_shares(matrix, noisy.astype(np.float64)) * noisy.sum()
     share = (known / np.maximum(known + of_class, SMALLEST))[:, np.newaxis]
     return np.asarray((1.0 - share) * matrix + share * np.eye(n_classes))

@@ -37,7 +37,7 @@ from unconfused.estimators.annotators.crowd import (
     fit_votes_alone,
     training_crowd,
 )
-from unconfused.estimators.relabel.evidence import Evidence, seen_in_votes, seen_through
+from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels, evidence_of_votes
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels, pseudo_labels
 from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_votes
 
@@ -49,7 +49,7 @@ class Task:
     Parameters
     ----------
     classes : the sorted classes
-    seen : evidence on every row
+    evidence : evidence on every row
     first : training set before any round
     mixing : P(class in `first` | true class); None if they are the same
     prior_counts : (Q, Q) prior counts of C while it is refined; None if it is fixed
@@ -60,7 +60,7 @@ class Task:
     """
 
     classes: Labels
-    seen: Evidence
+    evidence: Evidence
     first: TrainingSet
     mixing: FloatArray | None = None
     prior_counts: FloatArray | None = None
@@ -73,7 +73,7 @@ class Task:
     @property
     def labels_are_true(self) -> bool:
         """Whether every row's class is that of the first training set."""
-        if self.seen.known.all():
+        if self.evidence.known.all():
             return True
         if self.guesses or self.crowd is not None:
             return False
@@ -83,7 +83,7 @@ class Task:
     @property
     def trusted(self) -> BoolArray:
         """Rows whose truth is known, where that is not all of them."""
-        known = self.seen.known
+        known = self.evidence.known
         return np.zeros_like(known) if known.all() else known
 
 
@@ -129,13 +129,13 @@ def task_of_labels(
     refined = counts is not None and bool((counts.sum(axis=1) < FEW_COUNTS).any())
     if not refined:
         warn_if_impossible(matrix, labels.observed[~data.known], labels.classes)
-    seen = seen_through(data, matrix, 1.0)
+    evidence = evidence_of_labels(data, matrix, 1.0)
     codes = np.where(data.known, labels.truth, labels.observed)
     return Task(
         labels.classes,
-        seen,
-        hard_labels(codes, seen.sample_weight),
-        mixed_matrix(matrix, seen, codes),
+        evidence,
+        hard_labels(codes, evidence.sample_weight),
+        mixed_matrix(matrix, evidence, codes),
         counts if refined else None,
         guesses and not data.trusted,
     )
@@ -166,10 +166,10 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
     else:
         found = fit_votes_alone(crowd)
         matrices, prior = np.maximum(found.matrices, SMALLEST), found.prior
-    seen = seen_in_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
-    seen = replace(seen, trust=np.where(crowd.informed, 1.0, 0.0))
-    seen = through_votes(seen, crowd, matrices)
-    posterior = posterior_given(np.broadcast_to(prior, seen.evidence.shape), seen.evidence)
-    first = pseudo_labels(settings.estimator, posterior, seen.trust * seen.sample_weight)
-    task = Task(votes.classes, seen, first, annotators=votes.annotators, rules=rules)
+    evidence = evidence_of_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
+    evidence = replace(evidence, trust=np.where(crowd.informed, 1.0, 0.0))
+    evidence = through_votes(evidence, crowd, matrices)
+    posterior = posterior_given(np.broadcast_to(prior, evidence.chances.shape), evidence.chances)
+    first = pseudo_labels(settings.estimator, posterior, evidence.trust * evidence.sample_weight)
+    task = Task(votes.classes, evidence, first, annotators=votes.annotators, rules=rules)
     return replace(task, crowd=crowd, silent=votes.one_sided)
