@@ -133,6 +133,20 @@ def test_columns_of_all_kinds(words):
     agrees(model, graph, frame, inputs_of(frame, graph))
 
 
+def test_names_that_a_graph_cannot_have():
+    frame = frame_of_columns()[["size", "colour"]].set_axis(["size in cm", "col.our"], axis=1)
+    parts = [("n", StandardScaler(), ["size in cm"]), ("c", OneHotEncoder(), ["col.our"])]
+    model = make_pipeline(ColumnTransformer(parts), UnconfusedLogisticRegression(l2=1e-3))
+    kept = frame.notna().all(axis=1).to_numpy()
+    frame = frame[kept]
+    model.fit(frame, NAMES[Y[kept]])
+    graph = to_onnx(model, example=frame.head(50))
+    names = [one.name for one in graph.graph.input]
+    assert names[0] == "size_in_cm" and len(names) == 2
+    columns = zip(names, frame.columns, strict=True)
+    agrees(model, graph, frame, {n: frame[c].to_numpy().reshape(-1, 1) for n, c in columns})
+
+
 def test_text_alone():
     texts = frame_of_columns()["text"].to_numpy(dtype=object)
     model = make_pipeline(TfidfVectorizer(), UMAClassifier(tol=0.0)).fit(texts, Y % 2)

@@ -31,7 +31,10 @@ def check_columns(model: Any, frame: Any) -> list[str]:
                 f"{frame.shape[1]}."
             )
         return []
-    require(frame, needed)
+    try:
+        require(frame, needed)
+    except ColumnError as error:
+        raise ColumnError(f"{error} The model needs all columns that it was fitted on.") from None
     used = set(needed)
     return [str(name) for name in frame.columns if name not in used]
 

@@ -87,15 +87,16 @@ def to_onnx(
     register_converters()
     outputs = ["label", "probabilities" if hasattr(last, "predict_proba") else "scores"]
     try:
+        inputs = _inputs(core, example)
         graph = skl2onnx.convert_sklearn(
             core,
-            initial_types=_inputs(core, example),
+            initial_types=inputs,
             options=_options(core, last, text_locale),
             final_types=[(name, None) for name in outputs],
             target_opset=target_opset,
         )
         onnx.checker.check_model(graph)
-        check_graph(core, graph, example)
+        check_graph(core, graph, example, [name for name, _ in inputs])
     except (ExportError, ImportError):
         raise
     except Exception as error:  # every converter has its own way of giving up

@@ -22,8 +22,11 @@ MISSING = "nan"
 """How a missing category is written where there is no missing text."""
 
 
-def check_graph(model: Any, graph: Any, example: Any) -> None:
-    """Run the graph on some rows, and raise if it does not predict what the model does."""
+def check_graph(model: Any, graph: Any, example: Any, columns: list[str]) -> None:
+    """Run the graph on some rows, and raise if it does not predict what the model does.
+
+    Its inputs are those of the `columns`, in their order; names with spaces have others there.
+    """
     runtime = import_extra("onnxruntime", "onnx", "Exporting to ONNX")
     quiet = runtime.SessionOptions()
     quiet.log_severity_level = 4  # what fails is raised
@@ -31,7 +34,7 @@ def check_graph(model: Any, graph: Any, example: Any) -> None:
         graph.SerializeToString(), quiet, providers=["CPUExecutionProvider"]
     )
     rows = _rows(model, example)
-    labels, values = session.run(None, _inputs(session, rows))
+    labels, values = session.run(None, _inputs(session, rows, columns))
     expected = _expected(model, rows)
     scale = 1.0 if hasattr(model, "predict_proba") else max(float(np.abs(expected).max()), 1e-300)
     worst = float(np.abs(values - expected).max()) / scale
@@ -59,13 +62,14 @@ def _rows(model: Any, example: Any) -> Any:
     return with_gaps
 
 
-def _inputs(session: Any, rows: Any) -> dict[str, Labels]:
+def _inputs(session: Any, rows: Any, columns: list[str]) -> dict[str, Labels]:
     wanted = {one.name: one.type for one in session.get_inputs()}
     if set(wanted) == {"X"}:
         if "string" in wanted["X"]:
             return {"X": np.asarray(rows, dtype=object).reshape(-1, 1)}
         return {"X": np.ascontiguousarray(rows, dtype=np.float32)}
-    return {name: _column(rows, name, kind) for name, kind in wanted.items()}
+    named = zip(wanted.items(), columns, strict=True)
+    return {name: _column(rows, column, kind) for (name, kind), column in named}
 
 
 def _column(rows: Any, name: str, kind: str) -> Labels:
