@@ -78,12 +78,8 @@ def reliability_of(
         _compared_in_words(case, against, len(came), cross_fit),
         _answer(sure, right, gap, "class" if against == "truth" else "label"),
         against,
-        curve.predicted.tolist(),
-        curve.observed.tolist(),
-        curve.low.tolist(),
-        curve.high.tolist(),
-        curve.count.tolist(),
-        gap,
+        gap=gap,
+        **{name: column.tolist() for name, column in vars(curve).items()},
     )
 
 
