@@ -167,13 +167,9 @@ def _call(final: Any) -> str:
     for name, value in final.get_params(deep=False).items():
         if name == "confusion":
             parts += [] if value is None else ["C"]
-        elif not _same(value, defaults[name].default):
+        elif type(value) is not type(usual := defaults[name].default) or np.any(value != usual):
             parts.append(f"{name}={_short(value)}")
     return f"{type(final).__name__}({', '.join(parts)})"
-
-
-def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and bool(np.all(value == default))
 
 
 def _one_line(value: Any) -> str:

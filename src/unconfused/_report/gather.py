@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from unconfused._matrix import ConfusionWarning
 from unconfused._matrix_labels import is_rectangular
 from unconfused._pipelines import final_step
+from unconfused._random import random_state as rng_of
 from unconfused._report.accuracy import accuracy_words, checked_accuracy
 from unconfused._report.case import open_case
 from unconfused._report.checks import measure_sensitivity, reliability_of
@@ -108,9 +108,7 @@ def _seed(random_state: Seed) -> int:
     """Return a number that repeats the report, also where the user gave none."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(rng_of(random_state).randint(2**31 - 1))
 
 
 def _headline(

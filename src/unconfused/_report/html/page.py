@@ -33,6 +33,8 @@ def render(data: ReportData) -> str:
     policy: the browser runs nothing else, whatever the labels hold.
     """
     style, script = static_text("report.css"), static_text("report.js") + static_text("theme.js")
+    ours = f"style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'"
+    policy = f"default-src 'none'; {ours}; base-uri 'none'; form-action 'none'"
     shown = [
         ("confusion", "Confusion", sections.confusion(data)),
         ("mix", "Class shares", sections.label_mix(data)),
@@ -47,7 +49,7 @@ def render(data: ReportData) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
@@ -82,11 +84,6 @@ def render(data: ReportData) -> str:
 def static_text(name: str) -> str:
     """Return a style or script of the package."""
     return files("unconfused._report").joinpath("static", name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    ours = f"style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'"
-    return f"default-src 'none'; {ours}; base-uri 'none'; form-action 'none'"
 
 
 def policy_hash(text: str) -> str:

@@ -133,12 +133,6 @@ def confusion(data: ReportData) -> Markup:
     return section("confusion", "How labels go wrong", paragraph(words), both)
 
 
-def _heat_style(data: ReportData) -> str:
-    if not _short_names(data):
-        return "heat long"
-    return "heat few" if len(data.confusion.shown) <= FEW_CLASSES else "heat"
-
-
 def _short_names(data: ReportData) -> bool:
     return max(len(data.classes[code]) for code in data.confusion.shown) <= SHORT_NAME
 
@@ -161,8 +155,10 @@ def _heat_map(data: ReportData) -> Markup:
     shown = data.confusion.shown
     cells = [[_cell(data, i, j) for j in range(len(shown))] for i in range(len(shown))]
     caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
+    style = "heat few" if len(shown) <= FEW_CLASSES else "heat"
+    style = style if _short_names(data) else "heat long"
     corner = element("td", "true ↓", element("br"), "label →", class_="corner")
-    return _grid(data, shown, cells, corner, caption, class_=_heat_style(data), id="heat")
+    return _grid(data, shown, cells, corner, caption, class_=style, id="heat")
 
 
 def _grid(
@@ -204,7 +200,10 @@ def _all_classes(data: ReportData) -> Markup | None:
 def _cell(data: ReportData, i: int, j: int) -> Markup:
     shown = data.confusion
     value = shown.matrix[i][j]
-    full = 1.0 if i == j else max(WORST_AT_LEAST, *_off_diagonal(shown.matrix))
+    worst = max(
+        (v for t, row in enumerate(shown.matrix) for k, v in enumerate(row) if t != k), default=0
+    )
+    full = 1.0 if i == j else max(WORST_AT_LEAST, worst)
     # The square root lets small errors show beside large ones.
     level = min(LEVELS, round(LEVELS * (value / full) ** 0.5)) if value >= 0.005 else 0
     style = f"{'right' if i == j else 'wrong'} s{level}" if level else "none"
@@ -214,10 +213,6 @@ def _cell(data: ReportData, i: int, j: int) -> Markup:
         text += f" (95 % interval {100 * shown.low[i][j]:.1f} to {100 * shown.high[i][j]:.1f} %)"
     text += f", about {count(shown.rows[i][j], shown.unit)}"
     return element("td", _share(value), class_=style, title=text)
-
-
-def _off_diagonal(matrix: list[list[float]]) -> list[float]:
-    return [v for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j]
 
 
 def _mix_ups(data: ReportData) -> Markup | None:
