@@ -1,7 +1,7 @@
 """Just-in-time compilation with a fault-tolerant disk cache.
 
-A cache problem costs compile time and nothing else: damaged files are recompiled and replaced, and
-without a writable folder nothing is cached. Either is reported by one warning per process.
+A cache problem costs compile time and nothing else: unreadable files are replaced, and without a
+writable folder nothing is cached. Either is reported by one warning per process.
 """
 
 # mypy: allow-untyped-calls
@@ -10,7 +10,6 @@ without a writable folder nothing is cached. Either is reported by one warning p
 from __future__ import annotations
 
 import hashlib
-import pickle
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,8 +23,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import intrinsic
 
 Writer = TypeVar("Writer", bound=Callable[..., Any])
-
-DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def compiled(function: Any, **options: Any) -> Any:
@@ -59,7 +56,7 @@ class _LoopCache(FunctionCache):
         # numba checks only the function's own source file, but callees are compiled into it: the
         # stamp covers all sources, so that a change to a callee invalidates the cache.
         stamp = file._source_stamp, sources_stamp()
-        self._cache_file = _CheckedFile(file._cache_path, base, stamp)
+        self._cache_file = _KeyedFile(file._cache_path, base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function for these types; None if there is no usable one."""
@@ -90,8 +87,8 @@ class _NoCache(NullCache):
         _tell("there is no folder to write to", self._reason)
 
 
-class _CheckedFile(IndexDataCacheFile):
-    """Cache files with a checksum each: damaged machine code must not be run."""
+class _KeyedFile(IndexDataCacheFile):
+    """Cache files that say which loop they hold, of which sources."""
 
     def save(self, key: Any, data: Any) -> None:
         """Save the data of a key, along with the key."""
@@ -106,25 +103,6 @@ class _CheckedFile(IndexDataCacheFile):
         # the name of one that was never written.
         stamp, saved_key, data = found
         return data if (stamp, saved_key) == (self._source_stamp, key) else None
-
-    def _dump(self, obj: Any) -> bytes:
-        data: bytes = super()._dump(obj)
-        return data + hashlib.sha256(data).digest()  # pickle ignores trailing bytes
-
-    def _load_index(self) -> Any:
-        with suppress(FileNotFoundError), open(self._index_path, "rb") as file:
-            if pickle.load(file) == self._version:
-                _check(file.read())
-        return super()._load_index()
-
-    def _load_data(self, name: str) -> Any:
-        _check(Path(self._data_path(name)).read_bytes())
-        return super()._load_data(name)
-
-
-def _check(data: bytes) -> None:
-    if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
-        raise ValueError("the file is damaged")
 
 
 _told = False

@@ -31,14 +31,14 @@ def refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:
     """Raise if the names on a side of a matrix are not the classes."""
     given, wanted = labels.tolist(), classes.tolist()
     if len(set(given)) != len(given):
-        raise ValueError(f"The {where} of the confusion matrix name a class twice: {given}.")
+        raise ValueError(f"The {where} name a class twice: {given}.")
     if set(given) == set(wanted):
         return
     only_given = [label for label in given if label not in set(wanted)]
     only_wanted = [label for label in wanted if label not in set(given)]
     raise ValueError(
-        f"The {where} of the confusion matrix do not match the classes: it has {only_given} "
-        f"which are no classes, and lacks {only_wanted}. Use the same labels, of the same type, "
+        f"The {where} do not match the classes: they have {only_given} "
+        f"which are no classes, and lack {only_wanted}. Use the same labels, of the same type, "
         "in the matrix and in the data."
     )
 
@@ -99,8 +99,8 @@ def align_confusion(
         return matrix[np.ix_(places, places)] if labels is None else matrix[places]
     rows, columns = sides
     labels = classes if labels is None else labels
-    refuse_other_labels(rows, classes, "rows")
-    refuse_other_labels(columns, labels, "columns")
+    refuse_other_labels(rows, classes, "rows of the confusion matrix")
+    refuse_other_labels(columns, labels, "columns of the confusion matrix")
     matrix = check_confusion(confusion, len(classes), n_labels)
     return matrix[np.ix_(places_of(rows, classes), places_of(columns, labels))]
 

@@ -19,7 +19,7 @@ from unconfused.confusion.estimation.pooled import MOST_FROM_OTHER_CLASSES, stea
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import engine as local_engine
 from unconfused.solvers.likelihood import Likelihood, _Objective
-from unconfused.solvers.refine_confusion import MatrixObjective
+from unconfused.solvers.refine_confusion import matrix_objective
 
 TIGHT = {"tol": 1e-9, "max_iter": 5000}
 
@@ -87,7 +87,7 @@ def test_the_gradient_by_matrix_and_sharpness_is_their_slope(seed, trusted, n_cl
     engine = labelled_engine(problem, n_classes, trusted, rng)
     likelihood = _Objective(Likelihood(0.1, 0.6, None, 1, 1e-9), engine, (n_classes, n_classes))
     counts = rng.rand(n_classes, n_classes) * 5
-    objective = MatrixObjective(likelihood.measure, rng.randn(n_classes, 5), counts, 20.0)
+    objective = matrix_objective(likelihood.measure, rng.randn(n_classes, 5), counts, 20.0)
     assert_slope(objective, 0.3 * rng.randn(1 + n_classes**2), rng)
 
 

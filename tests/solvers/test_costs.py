@@ -65,7 +65,7 @@ def test_costs_of_every_kind():
         (-np.ones((3, 3)), "finite"),
         (np.eye(3), "costs less than the correct"),
         (np.full((3, 3), np.nan), "finite"),
-        (pd.DataFrame(1 - np.eye(3), index=[0, 1, 2], columns=[0, 1, 2]), "is labelled"),
+        (pd.DataFrame(1 - np.eye(3), index=[0, 1, 2], columns=[0, 1, 2]), "do not match"),
     ],
 )
 def test_bad_costs_are_refused_in_words(class_weight, message):

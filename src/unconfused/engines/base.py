@@ -157,11 +157,12 @@ class ExactNorms:
         """Do nothing: the norms are already exact."""
 
 
-class Engine(Protocol):
-    """Weighted rows with label codes."""
+class Moments(Protocol):
+    """Sums over weighted rows with label codes."""
 
-    intercept: bool
-    """Whether the last feature is the constant 1."""
+    @property
+    def intercept(self) -> bool:
+        """Whether the last feature is the constant 1."""
 
     @property
     def n_features(self) -> int:
@@ -182,14 +183,18 @@ class Engine(Protocol):
     def density(self) -> float:
         """Share of the entries of the rows that are stored; 1 for arrays."""
 
-    def mapped(self, change: RowMap) -> Engine:
-        """Return an engine over changed copies of these rows."""
-
     def feature_squares(self) -> FloatArray:
         """Return the weighted sum of the rows' squared entries, (features,)."""
 
     def second_moment(self) -> FloatArray:
         """Return the weighted sum of x x' over the rows, (features, features)."""
+
+
+class Engine(Moments, Protocol):
+    """Weighted rows with label codes."""
+
+    def mapped(self, change: RowMap) -> Engine:
+        """Return an engine over changed copies of these rows."""
 
     def second_moment_product(self, vectors: FloatArray) -> FloatArray:
         """Return the second moment times vectors, (features, k), without forming the matrix."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine
+from unconfused.engines.base import Engine, Moments
 
 WIDE = 1000
 """Number of features above which the covariance matrix is not formed."""
@@ -48,52 +48,6 @@ class Spectrum:
     def freedom(self, ridge: float) -> float:
         """Return the degrees of freedom of a ridge regression, the trace of S / (S + ridge)."""
         return float(self.trace @ (self.values / (self.values + ridge + 1e-300)))
-
-
-class Moments(Protocol):
-    """Sums over the rows, as engines have them."""
-
-    @property
-    def intercept(self) -> bool:
-        """Whether the last feature is the constant 1."""
-        ...
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, including the intercept."""
-        ...
-
-    @property
-    def code_counts(self) -> FloatArray:
-        """Total weight of the rows with each label code."""
-        ...
-
-    def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (S, features)."""
-        ...
-
-    def second_moment(self) -> FloatArray:
-        """Return the weighted sum of x x' over the rows, (features, features)."""
-        ...
-
-    def feature_squares(self) -> FloatArray:
-        """Return the weighted sum of the rows' squared entries, (features,)."""
-        ...
-
-
-class Covariance(Protocol):
-    """Covariance S of the features, without the intercept."""
-
-    mean_variance: float
-    """Mean of its eigenvalues."""
-
-    def spectrum(self, vectors: FloatArray) -> Spectrum:
-        """Return the spectral measures of S and of the vectors, (k, d)."""
-        ...
-
-    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
-        """Return ``(S + ridge I)^-1`` times each of the vectors, (k, d)."""
-        ...
 
 
 def covariance_of(engine: Engine, centre: FloatArray, precise: bool = True) -> Covariance:
@@ -195,6 +149,9 @@ class WideCovariance:
             lambda v: self._times(v) + ridge * v, vectors.T, self._tolerance
         ).T
 
+
+Covariance: TypeAlias = NarrowCovariance | DiagonalCovariance | WideCovariance
+"""Covariance S of the features, without the intercept."""
 
 Product = Callable[[FloatArray], FloatArray]
 """Product of a symmetric matrix with the columns of (d, k)."""

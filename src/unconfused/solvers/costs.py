@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._matrix_labels import own_labels, places_of, refuse_other_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels
 from unconfused.selection import Selection
 from unconfused.steps import StepRule
@@ -55,8 +56,11 @@ def class_costs(
             f"is {costs.shape}."
         )
     _check_numbers(costs)
-    rows, columns = _labels_of(class_weight, classes, order)
-    costs = costs[np.ix_(_places(rows, classes), _places(columns, classes))]
+    own = np.asarray(classes if order is None else order)
+    sides = own_labels(class_weight) or (own, own)
+    for side, where in zip(sides, ("rows", "columns"), strict=True):
+        refuse_other_labels(side, classes, f"{where} of the cost matrix")
+    costs = costs[np.ix_(*(places_of(side, classes) for side in sides))]
     # What a correct prediction costs is the same for every prediction: only the excess matters.
     excess = costs - np.diag(costs)[:, np.newaxis]
     if np.any(excess < 0):
@@ -82,25 +86,6 @@ def _weights_of(class_weight: Mapping[Any, float], classes: Labels) -> FloatArra
     if not weights.any():
         raise ValueError("class_weight gives every class the weight 0.")
     return weights
-
-
-def _labels_of(costs: Any, classes: Labels, order: ArrayLike | None) -> tuple[list[Any], list[Any]]:
-    """Return the classes that rows and columns of a cost matrix belong to."""
-    if hasattr(costs, "columns") and hasattr(costs, "index"):
-        return list(costs.index), list(costs.columns)
-    own = getattr(costs, "classes", classes if order is None else order)
-    named = np.asarray(own).tolist()
-    return named, named
-
-
-def _places(labels: list[Any], classes: Labels) -> list[int]:
-    if sorted(map(str, labels)) != sorted(map(str, classes.tolist())) or set(labels) != set(
-        classes.tolist()
-    ):
-        raise ValueError(
-            f"The cost matrix is labelled {labels}, but the classes are {classes.tolist()}."
-        )
-    return [labels.index(label) for label in classes.tolist()]
 
 
 def _check_numbers(values: FloatArray) -> None:

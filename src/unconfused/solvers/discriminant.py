@@ -13,8 +13,8 @@ import numpy as np
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine
-from unconfused.solvers._covariance import Covariance, Moments, Spectrum, covariance_of
+from unconfused.engines.base import Engine, Moments
+from unconfused.solvers._covariance import Covariance, Spectrum, covariance_of
 
 RIDGES = np.logspace(-6, 3, 91)
 """Candidate ridges, relative to the mean variance of a feature."""

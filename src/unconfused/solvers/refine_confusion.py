@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 from unconfused._typing import FloatArray
 from unconfused.engines.base import LikelihoodPass
@@ -54,52 +55,37 @@ def find_matrix(
     # One pseudo-count per class, spread evenly: an entry of 0 would stay 0.
     own = prior_counts.sum(axis=1, keepdims=True)
     matrix = (own * matrix + 1.0 / matrix.shape[1]) / (own + 1.0)
-    objective = MatrixObjective(measure, weights, prior_counts, total)
+
     found = minimize(
-        objective,
+        matrix_objective(measure, weights, prior_counts, total),
         np.append(0.0, np.log(np.maximum(matrix, SMALLEST)).ravel()),
         jac=True,
         method="L-BFGS-B",
         bounds=[(-0.5 * np.log(SHARPEST), np.log(SHARPEST))] + [(None, None)] * matrix.size,
         options={"maxiter": most_steps, "gtol": 1e-5},
     )
-    return objective.split(found.x)[1]
+    return np.asarray(softmax(found.x[1:].reshape(matrix.shape), axis=1))
 
 
-class MatrixObjective:
-    """Mean loss and gradient as a function of the log inverse temperature and log C."""
-
-    def __init__(
-        self, measure: Measure, weights: FloatArray, prior_counts: FloatArray, total: float
-    ) -> None:
-        self._measure, self._weights = measure, weights
-        self._prior, self._total = prior_counts, total
-
-    def split(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the inverse temperature and C."""
-        logits = parameters[1:].reshape(self._prior.shape)
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return float(np.exp(parameters[0])), shares / shares.sum(axis=1, keepdims=True)
-
-    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient."""
-        sharpness, matrix = self.split(parameters)
-        measured = self._measure(sharpness * self._weights, matrix)
-        known, by_logits = _of_matrix(matrix, measured.posterior, self._prior)
-        by_sharpness = sharpness * float(np.einsum("qj,qj->", measured.gradient, self._weights))
-        gradient = np.append(by_sharpness, by_logits.ravel()) / self._total
-        return (measured.loss + known) / self._total, gradient
-
-
-def _of_matrix(
-    matrix: FloatArray, posterior: FloatArray, prior: FloatArray
-) -> tuple[float, FloatArray]:
-    """Return the loss of the prior counts, and the gradient with respect to the logits of C.
+def matrix_objective(
+    measure: Measure, weights: FloatArray, prior_counts: FloatArray, total: float
+) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+    """Return the mean loss and its gradient by the log inverse temperature and the logits of C.
 
     The expected counts of each entry of C are the posterior summed by label for noisy rows; trusted
     pairs enter through the prior counts only.
     """
-    used = prior > 0
-    value = -float(np.sum(prior[used] * np.log(np.maximum(matrix[used], 1e-300))))
-    counts = posterior[: matrix.shape[1]].T + prior
-    return value, matrix * counts.sum(axis=1, keepdims=True) - counts
+    used = prior_counts > 0
+
+    def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
+        sharpness = np.exp(parameters[0])
+        matrix = softmax(parameters[1:].reshape(prior_counts.shape), axis=1)
+        measured = measure(sharpness * weights, matrix)
+        known = np.sum(prior_counts[used] * np.log(np.maximum(matrix[used], 1e-300)))
+        counts = measured.posterior[: matrix.shape[1]].T + prior_counts
+        by_logits = matrix * counts.sum(axis=1, keepdims=True) - counts
+        by_sharpness = sharpness * np.einsum("qj,qj->", measured.gradient, weights)
+        gradient = np.append(by_sharpness, by_logits.ravel()) / total
+        return float((measured.loss - known) / total), gradient
+
+    return objective

@@ -171,21 +171,6 @@ def test_a_tie_at_its_very_edge_leaves_no_row_without_a_region():
         own.move(np.array([0.0, 0.0, 1.0, -1.0]), np.array([0.01]))
 
 
-def test_a_row_is_safe_from_rivals_that_did_not_come_near():
-    # The rows lie between classes 0 and 1; classes 2 and 3, far behind, move a lot.
-    rng = np.random.RandomState(0)
-    X = np.column_stack([rng.randn(500, 1), np.full((500, 1), 5.0), rng.randn(500, 8)])
-    W = np.zeros((4, 10))
-    W[0, 0], W[1, 0], W[2, 1], W[3, 1] = 0.01, -0.01, -20.0, -21.0
-    engine, n_rescored = LocalEngine(X, np.zeros(500, dtype=np.intp), 1, intercept=False), []
-    assignment = RowAssignment(engine, 4, 0.0)
-    assignment.restart(W)
-    for _ in range(10):
-        assignment.move(np.array([0.0, 0.0, 1.0, -1.0]), np.eye(10)[3] * rng.choice([-1, 1]))
-        n_rescored.append(assignment.n_rescored)
-    assert max(n_rescored) < 10
-
-
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_most_rows_are_passed_over(storage):
     rng = np.random.RandomState(0)

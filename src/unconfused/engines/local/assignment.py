@@ -268,9 +268,7 @@ class RowAssignment:
         used[self._drift.unsafe] = np.inf
         limits = Limits(
             used_slack=used,
-            drift=drift,
             stale=self._stale,
-            n_tied=np.where(self._at_zero, self._at_zero.sum(), 1).astype(np.uint32),
             alpha=self._alpha,
             closeness=self._closeness * scale,
             tie=TIE * scale,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.local.kernels.rows import AHEAD, add_row, clear_row, dot_row, fetch
+from unconfused.engines.local.kernels.rows import add_row, clear_row, dot_row
 
 LONGER = 1.0 + 1e-7
 """Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
@@ -111,11 +111,10 @@ def add_products(
     n_moved, last = len(moved.rows), len(line) - 1
     for s in range(first_code, last_code):
         own = members[ends[s] : ends[s + 1]]
-        for k in range(len(own)):
-            fetch(rows, own[min(k + AHEAD, len(own) - 1)])
-            add_row(rows, own[k], weights[own[k]], line)
+        for i in own:
+            add_row(rows, i, weights[i], line)
             if intercept:
-                line[last] += weights[own[k]]
+                line[last] += weights[i]
         for k in range(n_moved):
             if moved.codes[k] == s:
                 add_row(rows, moved.rows[k], -0.5 * moved.weights[k], line)

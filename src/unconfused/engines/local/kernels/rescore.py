@@ -18,9 +18,6 @@ from unconfused.engines.local.kernels.rows import AHEAD, fetch, score_two
 BATCH = 2048
 """Rows selected, rescored and assigned together, so that their state stays in cache."""
 
-SPARSE_TILE = 256
-"""Sparse rows scored for two classes before the next two, so that the weights stay in cache."""
-
 LOWEST = np.float32(-np.inf)
 TINY, HUGE = 1e-42, 1e26
 """Range of the tie width, 1e-12 of the largest possible score, within which scores and their
@@ -69,15 +66,8 @@ class Limits(NamedTuple):
     used_slack: Any
     """Slack used up since each slot, by best class: a row with more is skipped."""
 
-    drift: Any
-    """Distance of every class's weights from their values at each slot."""
-
     stale: Any
     """Classes whose weights changed since each slot; the first entry is their number."""
-
-    n_tied: Any
-    """Number of classes with the same weights as each, itself included: more than 1 only at zero
-    weights."""
 
     alpha: float
     """Minimum lead over all other classes for a row to be in a region."""
@@ -103,11 +93,9 @@ def rescore(
     `before`. Returns the number of rows that changed, and the number rescored.
     """
     chosen = np.empty(BATCH, dtype=moved.dtype)
-    exact, contenders = np.empty(len(scorer.classes)), np.empty_like(scorer.classes)
-    n_moved, n_rescored = 0, 0
+    exact, n_moved, n_rescored = np.empty(len(scorer.classes)), 0, 0
     for first in range(start, stop, BATCH):
         found = find(state, limits.used_slack, first, min(first + BATCH, stop), chosen)
-        found = overtaken(state, limits, found)
         n_rescored += len(found)
         score_stale(rows, scorer, state, limits.stale, found)
         at = start + n_moved
@@ -115,10 +103,9 @@ def rescore(
         n_moved += n_changed
         for k in range(n_close):
             i, at = found[k], start + n_moved
-            classes = list_contenders(i, scorer, state, limits, contenders)
-            score_exactly(rows, i, scorer, classes, exact)
+            score_exactly(rows, i, scorer, exact)
             moved[at], before[at] = i, state.region[i]
-            n_moved += assign_exactly(i, classes, exact, state, limits)
+            n_moved += assign_exactly(i, scorer.classes, exact, state, limits)
     return n_moved, n_rescored
 
 
@@ -140,62 +127,19 @@ def find(state: RowState, used_slack: Any, start: int, stop: int, chosen: Any) -
 
 
 @compiled
-def overtaken(state: RowState, limits: Limits, chosen: Any) -> Any:
-    """Return the chosen rows that remain after a second check, class by class.
-
-    The slack assumes that the runner-up drifted as far as the class that drifted furthest. Here the
-    kept score of every class is compared using its own drift. Reading the scores takes a fraction
-    of the time of reading the row. Classes tied with the best one do not count.
-    """
-    if limits.alpha > 0.0:
-        return chosen
-    found, closeness, smallest = 0, np.float32(limits.closeness), np.float32(SMALLEST)
-    for k in range(len(chosen)):
-        # Unsigned: indices that may be negative are checked.
-        i = np.uint64(chosen[k])
-        b, scores, drift = np.uint32(state.best[i]), state.scores[i], limits.drift[state.slot[i]]
-        # The norm is widened for the rounding of the products. `least` is a lower bound on the
-        # best class's score, less all rounding errors; the others are compared by upper bounds.
-        norm = np.float32(state.norms[i] * 1.000001)
-        least = scores[b] - norm * (drift[b] + closeness) - smallest
-        n_ahead = np.uint32(0)
-        for c in range(len(scores)):
-            n_ahead += np.uint32(not (scores[c] + norm * drift[c] < least))
-        chosen[found] = i
-        found += (n_ahead > limits.n_tied[b]) | (not (state.slack[i] > 0.0))
-    return chosen[:found]
-
-
-@compiled
 def score_stale(rows: Any, scorer: Scorer, state: RowState, stale: Any, chosen: Any) -> None:
     """Update the kept scores of chosen rows, two stale classes per pass over a row."""
-    n_chosen = len(chosen)
-    if len(rows) == 1:
-        for k in range(n_chosen):
-            fetch(rows, chosen[min(k + AHEAD, n_chosen - 1)])
-            classes = stale[state.slot[chosen[k]]]
-            for m in range(1, classes[0] + 1, 2):
-                score_listed(rows, chosen[k], scorer, classes, m, state.scores)
-        return
-    for start in range(0, n_chosen, SPARSE_TILE):
-        tile, most = chosen[start : start + SPARSE_TILE], 0
-        for i in tile:
-            most = max(most, stale[state.slot[i], 0])
-        for m in range(1, most + 1, 2):
-            for i in tile:
-                classes = stale[state.slot[i]]
-                if m <= classes[0]:
-                    score_listed(rows, i, scorer, classes, m, state.scores)
-
-
-@compiled
-def score_listed(rows: Any, i: int, scorer: Scorer, classes: Any, m: int, scores: Any) -> None:
-    """Score a row for the m-th and next class of a list; an odd last class is scored twice."""
-    weights, constants = scorer.weights, scorer.constants
-    a, b = classes[m], classes[min(m + 1, classes[0])]
-    scores[i, a], scores[i, b] = score_two(
-        rows, i, weights[a], weights[b], constants[a], constants[b]
-    )
+    weights, constants, scores = scorer.weights, scorer.constants, state.scores
+    for k in range(len(chosen)):
+        if len(rows) == 1:
+            fetch(rows[0], chosen[min(k + AHEAD, len(chosen) - 1)])
+        i = chosen[k]
+        classes = stale[state.slot[i]]
+        for m in range(1, classes[0] + 1, 2):
+            a, b = classes[m], classes[min(m + 1, classes[0])]  # an odd last class is scored twice
+            scores[i, a], scores[i, b] = score_two(
+                rows, i, weights[a], weights[b], constants[a], constants[b]
+            )
 
 
 @compiled
@@ -241,39 +185,19 @@ def assign(
 
 
 @compiled
-def list_contenders(i: int, scorer: Scorer, state: RowState, limits: Limits, out: Any) -> Any:
-    """Return the classes that could be a row's best or runner-up, as a view of `out`."""
-    width = limits.tie * state.norms[i]
-    scores, classes = state.scores[i], scorer.classes
-    highest, runner_up = LOWEST, LOWEST
-    for c in classes:
-        runner_up = max(runner_up, min(highest, scores[c]))
-        highest = max(highest, scores[c])
-    least = runner_up - 2.0 * (limits.closeness * state.norms[i] + SMALLEST)
-    usable = is_usable(width, limits.tie) and np.isfinite(least) and np.isfinite(highest)
-    count = 0
-    for c in classes:
-        if not usable or scores[c] >= least:
-            out[count] = c
-            count += 1
-    return out[:count]
-
-
-@compiled
 def is_usable(width: float, tie: float) -> bool:
     """Return whether single-precision scores can neither overflow nor underflow."""
     return TINY < tie < HUGE and TINY < width < HUGE
 
 
 @compiled
-def score_exactly(rows: Any, i: int, scorer: Scorer, classes: Any, out: FloatArray) -> None:
-    """Write a row's double-precision scores for some classes."""
-    weights, constants, last = scorer.exact_weights, scorer.exact_constants, len(classes) - 1
+def score_exactly(rows: Any, i: int, scorer: Scorer, out: FloatArray) -> None:
+    """Write a row's double-precision scores."""
+    weights, constants, classes = scorer.exact_weights, scorer.exact_constants, scorer.classes
     for m in range(0, len(classes), 2):
-        a, b = classes[m], classes[min(m + 1, last)]
-        out[m], out[min(m + 1, last)] = score_two(
-            rows, i, weights[a], weights[b], constants[a], constants[b]
-        )
+        other = min(m + 1, len(classes) - 1)
+        a, b = classes[m], classes[other]
+        out[m], out[other] = score_two(rows, i, weights[a], weights[b], constants[a], constants[b])
 
 
 @compiled
