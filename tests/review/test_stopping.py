@@ -73,6 +73,20 @@ def test_rows_drawn_with_probabilities_of_their_own_are_weighed_by_them():
     assert np.mean(shares) == pytest.approx(wrong.mean(), abs=0.015)
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_rows_without_a_label_are_no_labels(nothing):
+    rng = np.random.RandomState(0)
+    truth = rng.choice(["a", "b"], 600).astype(object)
+    y = np.where(rng.uniform(size=600) < 0.2, "a", truth).astype(object)
+    checked = drawn(truth[:300], np.arange(0, 300, 3))
+    alone = wrong_left(checked, y[:300], np.full(300, 0.1))
+    more = drawn(truth, np.arange(0, 300, 3))
+    y[300:] = nothing
+    more.y_true[300:400] = truth[300:400]  # answers on rows that had no label mend none
+    wrong = np.where(np.arange(600) < 300, 0.1, 0.0)
+    assert wrong_left(more, y, wrong) == alone
+
+
 def test_without_random_rows_there_is_no_interval():
     y = np.array([0, 1, 1, 0])
     left = wrong_left(drawn(y, [0], "suspicion").__class__(

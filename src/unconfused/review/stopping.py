@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from unconfused._labels import is_missing
 from unconfused._text.words import percent, percent_range
 from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
@@ -80,22 +81,24 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     >>> round(left.share, 2), left.mended
     (0.05, 5)
     """
-    labels, known = np.asarray(y, dtype=object), checked.known
-    n_rows = len(labels)
+    labels = np.asarray(y, dtype=object)
+    labelled = ~is_missing(labels) & (labels != "")
+    known = checked.known & labelled
     mistaken = known & (checked.y_true != labels)
-    mended, weight = int(mistaken.sum()), checked.sample_weight(labels)
+    mended, n_labels = int(mistaken.sum()), max(1, int(labelled.sum()))
+    weight = checked.sample_weight(labels)
     if weight is None:
-        rest = 0.0 if wrong is None else float(np.sum(wrong[~known]))
-        return WrongLeft(rest / max(1, n_rows), None, None, 0, mended)
+        rest = 0.0 if wrong is None else float(np.sum(wrong[labelled & ~known]))
+        return WrongLeft(rest / n_labels, None, None, 0, mended)
     size = float(weight.sum())
     share = float(weight @ mistaken) / size
     if wrong is not None:
-        corrected = _corrected(mistaken, wrong, weight)
+        corrected = _corrected(mistaken[labelled], wrong[labelled], weight[labelled])
         share, size = corrected if corrected[1] > size else (share, size)
     found = wrong_labels(size * np.array([[1.0 - share, share], [0.0, 0.0]]), "trusted")
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
     ends = np.array([found.share, found.low, found.high])
-    left = np.clip(ends - mended / n_rows, 0.0, float((~known).mean()))
+    left = np.clip(ends - mended / n_labels, 0.0, 1.0 - known.sum() / n_labels)
     share, low, high = left.tolist()
     return WrongLeft(share, low, high, int(np.count_nonzero(weight)), mended)
 
