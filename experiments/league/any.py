@@ -22,7 +22,7 @@ from experiments.league.block import Block, Check, Finder, Fit, Method, Target
 from experiments.league.data import SOURCES
 from experiments.league.noises import CLASS_CONDITIONAL
 from experiments.league.problem import Problem
-from experiments.league.raw_data import RAW_SOURCES
+from experiments.league.raw_data import RAW_SOURCES, TABLES
 from experiments.league.results import Results, clean_place
 from unconfused import UnconfusedClassifier
 from unconfused._typing import FloatArray
@@ -30,7 +30,7 @@ from unconfused._typing import FloatArray
 # The data sets are looked up by name wherever a contest is held.
 SOURCES.update(RAW_SOURCES)
 
-SETS = ("digits-raw", "letter-raw", "flights", "music", "sentiment-raw", "youtube-raw")
+SETS = ("digits-raw", "letter-raw", "flights", "music", "sentiment-raw", "youtube-raw", *TABLES)
 BOOSTED = 30
 """Boosting rounds: with 26 classes each grows 26 trees."""
 

