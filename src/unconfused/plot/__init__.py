@@ -1,6 +1,6 @@
 """Plot confusion matrices, reliability, convergence and decision regions.
 
-Needs matplotlib: ``pip install "unconfused[plot]"``. Displays follow scikit-learn's:
+Needs matplotlib (the extra ``plot``). Displays follow scikit-learn's:
 `from_estimator` and similar methods compute and plot, `plot` plots again, `ax_` and `figure_` are
 the axes and the figure.
 """
