@@ -120,7 +120,7 @@ def test_rounds_that_count_leave_the_matrix_labels_were_judged_by(monkeypatch):
     once = UnconfusedLogisticRegression(estimate, relabel=0, **settings).fit(problem.X, problem.y)
     model = UnconfusedLogisticRegression(estimate, relabel=2, **settings)
     model.fit(problem.X, problem.y)
-    assert len(counted) % _relabel.COUNTS == 0 and len(counted) >= 2 * _relabel.COUNTS
+    assert len(counted) > 2 * _relabel.COUNTS  # a count that settles early ends sooner
     assert any(np.array_equal(model.confusion_, matrix) for matrix in counted)
     # A count that would lose a class is not taken: the matrix of before stays.
     monkeypatch.setattr(_relabel, "loses_a_class", lambda *_: True)

@@ -79,7 +79,8 @@ def _text(cell: Any) -> str:
         number = float(text)
     except ValueError:
         return text.lower() if text.lower() in ("true", "false") else text
-    return "" if number != number else repr(number)
+    # Twelve digits: pandas before 3 reads the last ones of a CSV file inexactly.
+    return "" if number != number else f"{number:.12g}"
 
 
 def _of_matrix(rows: Any) -> list[str]:
