@@ -45,9 +45,9 @@ CLAIMS = """## The paper's claims
 Differences are means ± one standard error; "cannot be told" where they are within two of them.
 """
 
-RUNS = """Versions: whitened UMA was run with the current version, all else with earlier ones.
-Perceptrons, UMA as in the paper and the S3VM are the same in all of them;
-`UnconfusedLogisticRegression`, `SelfLabelingClassifier` and the other settings of UMA have changed.
+RUNS = """Versions: whitened UMA and all below "Beyond the paper" were run with the current version,
+the rest with earlier ones, where Perceptrons, UMA as in the paper and the S3VM were the same;
+`UnconfusedLogisticRegression` and `SelfLabelingClassifier` have changed since.
 {toy}Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest classes, where the
 paper has about 11,000 of each.
 """
