@@ -153,19 +153,6 @@ def test_an_outlier_that_left_takes_its_rounding_along(monkeypatch):
     np.testing.assert_allclose(exact_norms(moved), exact_norms(fresh), rtol=1e-9)
 
 
-def test_regions_that_change_places_are_not_summed_again(monkeypatch):
-    force(monkeypatch, LazySums)
-    X, added = np.random.RandomState(0).rand(200, 3) + 1, []
-    engine = LocalEngine(X, np.arange(200) % 3, 3, intercept=False)
-    partition = engine.partition(Unmixing(np.eye(3) * 0.7 + 0.1), 0.0)
-    partition.restart(np.outer([1.0, 0.0, -1.0], np.ones(3)))
-    before = exact_norms(partition)
-    monkeypatch.setattr(LocalEngine, "add", lambda self, rows, *more: added.append(len(rows)))
-    partition.move(np.array([-4.0, 0.0, 4.0]), np.ones(3))
-    np.testing.assert_array_equal(exact_norms(partition), before[[2, 1, 0]])
-    assert sum(added) == 0
-
-
 @pytest.mark.parametrize("strategy", [LazySums, GramSums])
 def test_few_regions_are_brought_up_to_date(monkeypatch, strategy):
     # Only what could be the longest is measured.

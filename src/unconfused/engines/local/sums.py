@@ -44,8 +44,6 @@ class SumsOnDemand:
     coefficients: FloatArray
     """Unmixing coefficients by region, label code and class, (Q, S, Q); set by the owner."""
 
-    _in_parallel = True
-
     def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
         self._engine, self._region = engine, region
 
@@ -65,12 +63,7 @@ class SumsOnDemand:
             np.einsum("qj,qj->q", vectors, vectors, out=squared_norms[region])
             slack[region] = 0.0
 
-        regions = [(r,) for r in sorted({p for p, _ in pairs})]
-        if self._in_parallel:
-            self._engine.in_threads.each(run, regions)
-        else:
-            for region in regions:
-                run(*region)
+        self._engine.in_threads.each(run, [(r,) for r in sorted({p for p, _ in pairs})])
 
     def unmixed(self, region: int, true: int) -> FloatArray:
         """Return one unmixed sum of a region, (features,)."""
@@ -123,21 +116,12 @@ class KeptSums(SumsOnDemand):
 
 
 class LazySums(KeptSums):
-    """Sums updated only when a region is requested; by then many rows have moved back.
-
-    There are as many sets of summed rows as regions. A region takes over the set closest to its
-    current rows, since an early update can move all rows of one class to another.
-    """
-
-    _in_parallel = False  # regions exchange sets
+    """Sums updated only when a region is requested; by then many rows have moved back."""
 
     def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
         super().__init__(engine, n_classes, region)
-        self._counted = np.zeros((len(self._sums), engine.rows.n_rows), dtype=bool)
-        """Rows included in every set of sums."""
-
-        self._sets = np.arange(len(self._sums))
-        """The set that belongs to every region."""
+        self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
+        """Rows included in the sums of every region."""
 
     def clear(self) -> None:
         super().clear()
@@ -148,18 +132,13 @@ class LazySums(KeptSums):
 
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Apply pending moves; return all label codes and their sums, (S, features)."""
-        inside, sets = self._region == region, self._sets
-        differences = [np.count_nonzero(counted != inside) for counted in self._counted]
-        nearest = int(np.argmin(differences))
-        if differences[nearest] < differences[sets[region]]:
-            sets[sets == nearest], sets[region] = sets[region], nearest
-        own = sets[region]
-        changed = np.flatnonzero(inside != self._counted[own])
+        inside = self._region == region
+        changed = np.flatnonzero(inside != self._counted[region])
         weights = self._engine.weights[changed]
         weights = np.where(inside[changed], weights, -weights)
-        self._engine.add(changed, self._engine.codes[changed], weights, self._sums[own])
-        self._counted[own] = inside
-        return self._codes, self._sums[own]
+        self._engine.add(changed, self._engine.codes[changed], weights, self._sums[region])
+        self._counted[region] = inside
+        return self._codes, self._sums[region]
 
 
 class GramSums(SumsOnDemand):

@@ -59,29 +59,16 @@ def posterior(
 
 @compiled
 def sparse_scores(rows: Any, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-    """Write the scores of rows start..stop into out[0..]; weights are (features, Q).
-
-    Unrolled by four entries, so that scores are loaded and stored a quarter as often.
-    """
+    """Write the scores of rows start..stop into out[0..]; weights are (features, Q)."""
     data, indices, indptr = rows
     n_classes = weights.shape[1]
     for i in range(start, stop):
         own = out[i - start]
         own[:] = 0.0
-        k, end = indptr[i], indptr[i + 1]
-        while k + 4 <= end:
-            a, b, c, d = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
-            of_a, of_b, of_c, of_d = data[k], data[k + 1], data[k + 2], data[k + 3]
+        for k in range(indptr[i], indptr[i + 1]):
+            column, value = weights[indices[k]], data[k]
             for q in range(n_classes):
-                own[q] += (of_a * weights[a, q] + of_b * weights[b, q]) + (
-                    of_c * weights[c, q] + of_d * weights[d, q]
-                )
-            k += 4
-        while k < end:
-            a, of_a = indices[k], data[k]
-            for q in range(n_classes):
-                own[q] += of_a * weights[a, q]
-            k += 1
+                own[q] += value * column[q]
 
 
 @compiled
@@ -91,15 +78,7 @@ def sparse_outer(rows: Any, values: Any, start: int, stop: int, out: FloatArray)
     n_classes = out.shape[1]
     for i in range(start, stop):
         own = values[i - start]
-        k, end = indptr[i], indptr[i + 1]
-        while k + 2 <= end:
-            a, b = indices[k], indices[k + 1]
-            of_a, of_b = data[k], data[k + 1]
+        for k in range(indptr[i], indptr[i + 1]):
+            total, value = out[indices[k]], data[k]
             for q in range(n_classes):
-                out[a, q] += of_a * own[q]
-                out[b, q] += of_b * own[q]
-            k += 2
-        if k < end:
-            a, of_a = indices[k], data[k]
-            for q in range(n_classes):
-                out[a, q] += of_a * own[q]
+                total[q] += value * own[q]
