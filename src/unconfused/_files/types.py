@@ -81,8 +81,8 @@ def column_names(names: list[str]) -> list[str]:
     twice = [name for name, times in Counter(clean).items() if times > 1]
     if twice:
         raise DataFileError(
-            f"it has several columns called {', '.join(map(repr, twice[:5]))}. Every column needs "
-            "a name of its own; if the first line is no header, put one above it."
+            f"the column {', '.join(map(repr, twice[:5]))} occurs more than once. Every column "
+            "needs a name of its own; if the first line is no header, put one above it."
         )
     return clean
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from unconfused._atomic import refuse_folder, refuse_target, whole_file
 from unconfused._files.errors import DataFileError, in_words, writing
-from unconfused._files.formats import NAMES, PACKED, find_format
+from unconfused._files.formats import FORMATS, NAMES, PACKED, find_format
 from unconfused._files.types import escape_frame
 from unconfused._text.extras import import_extra
 
@@ -74,9 +74,12 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
     >>> check_table_target("pets.xlsx", force=False)
     Traceback (most recent call last):
         ...
-    unconfused._files.errors.DataFileError: pets.xlsx: the extension is not known. ...
+    unconfused._files.errors.DataFileError: pets.xlsx: the name must end in .csv, ...
     """
     target = Path(path)
+    if target.suffix.lower() not in {*FORMATS, *PACKED}:
+        endings = ", ".join(f".{one}" for one in WRITTEN)
+        raise DataFileError(f"{target}: the name must end in {endings}, or .gz or .bz2 after text.")
     found, _ = find_format(target)
     if found not in WRITTEN:
         raise DataFileError(

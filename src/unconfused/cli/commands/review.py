@@ -98,6 +98,8 @@ def review(
     labels.refuse_other_labels()
     if images is not None and not images.is_dir():
         raise typer.BadParameter(f"There is no folder {images}.")
+    if stop is not None and not verdicts.is_file():
+        raise ValueError(f"There are no verdicts in {verdicts} yet: check some rows first.")
     with Stages(2) as stage:
         stage(f"Reading {data.name}")
         from unconfused.cli.input.open_task import open_task
