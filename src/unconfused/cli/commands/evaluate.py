@@ -158,14 +158,11 @@ def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any
     return checked.only(np.flatnonzero(even)).y_true
 
 
-def _learner(model: Any) -> Any:
-    return model[-1] if getattr(model, "steps", None) else model
-
-
 def _own_matrix(model: Any, saved: dict[str, Any], label: str) -> Any:
     """Return the matrix given to `fit`, or a function that makes one of the counts it made."""
     import numpy as np
 
+    from unconfused._pipelines import final_step
     from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 
     fitted = saved.get("label", label)
@@ -174,7 +171,7 @@ def _own_matrix(model: Any, saved: dict[str, Any], label: str) -> Any:
         raise ValueError(NOT_KNOWN.format(label=label, why=why))
     if "counts" in saved and np.sum(saved["counts"], axis=1).all():
         return lambda classes: ConfusionEstimate.from_counts(saved["counts"], classes)
-    learner = _learner(model)
+    learner, _ = final_step(model)
     given = getattr(learner, "confusion", None)
     kind = saved.get("verdict", {}).get("kind", "given")
     if kind != "given" or given is None or isinstance(given, str) or is_guess(given):
