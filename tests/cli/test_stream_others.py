@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import SETTINGS, pets, succeed_json
+from pets import SETTINGS, pets, refused, succeed_json
 
 from unconfused import noise
 from unconfused._files.write import write_table
@@ -83,6 +83,8 @@ def test_names_that_some_lines_lack(tmp_path):
     named = rows["row"] < 60
     assert (rows["name"][named] == "p" + rows["row"][named].astype(str)).all()
     assert rows["name"][~named].isna().all() and len(rows) == 150
+    other = tmp_path / "other.csv"
+    assert "no column 'gone'" in refused("audit", data, *given, "--keep", "gone", "-o", other)
 
 
 def test_audit_of_annotators(tmp_path):

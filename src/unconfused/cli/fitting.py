@@ -304,8 +304,10 @@ class FittedTask:
 
     def _columns_at(self, places: Any, names: list[str]) -> Any:
         """Return columns of the rows with these numbers in the file."""
-        if self.sample is not None:
-            return self.source.parts().rows(list(places), [self.known.identity or ""], names)
-        some = self.task.table.iloc[np.searchsorted(self.task.place, places)]
+        if self.sample is None:
+            some = self.task.table.iloc[np.searchsorted(self.task.place, places)]
+        else:
+            as_text = [self.known.identity] if self.known.identity is not None else []
+            some = self.source.parts().rows(list(places), as_text, names)
         require_columns(some, names)
         return some
