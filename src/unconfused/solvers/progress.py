@@ -7,13 +7,7 @@ import time
 
 
 class Progress:
-    """Prints the progress of a fit to stderr, at most once every few seconds.
-
-    Parameters
-    ----------
-    verbose : 0 prints nothing; higher values print more often
-    what : what is counted, e.g. "UMA: update"
-    """
+    """Prints the progress of a fit to stderr, every 2 / `verbose` seconds at most."""
 
     def __init__(self, verbose: int, what: str) -> None:
         self._pause = 2.0 / verbose if verbose > 0 else float("inf")

@@ -39,16 +39,9 @@ def find_matrix(
     total: float,
     most_steps: int = MOST_STEPS,
 ) -> FloatArray:
-    """Return the maximum-likelihood C for weights known up to a temperature.
+    """Return the maximum-likelihood C for weights known up to a temperature, starting at `matrix`.
 
-    Parameters
-    ----------
-    measure : likelihood pass over the rows
-    weights : (Q, features), including the intercept
-    matrix : (Q, Q), initial value
-    prior_counts : (Q, Q), known (true, observed) label counts
-    total : total weight of all rows
-    most_steps : maximum number of optimizer steps
+    `prior_counts` are known (true, observed) label counts; `total` is the weight of all rows.
     """
     if not weights.any():
         return matrix

@@ -48,14 +48,7 @@ class OnlineState:
 
 @dataclass(frozen=True)
 class Ultraconservative:
-    """Algorithm 1 with a step rule.
-
-    Parameters
-    ----------
-    step : step rule
-    intercept : whether to append a constant feature 1
-    verbose : verbosity of progress messages
-    """
+    """Algorithm 1 with a step rule; with an intercept, rows get a constant feature 1."""
 
     step: StepRule
     intercept: bool

@@ -22,14 +22,8 @@ if TYPE_CHECKING:
 class ArrayEngine:
     """Rows in an array of any array API library, used without a copy.
 
-    Parameters
-    ----------
-    X : (n, columns), float32 or float64
-    codes : label code of every row, in 0 .. n_codes - 1, a NumPy array
-    n_codes : number of label codes
-    sample_weight : weight of every row, a NumPy array; 1 if None
-    space : namespace and device of X
-    intercept : whether to append a constant feature 1
+    Codes and weights are NumPy arrays; the parameters are those of `LocalEngine`, and `space`, the
+    namespace and device of X.
     """
 
     def __init__(

@@ -17,14 +17,7 @@ BLOCK_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class ArraySpace:
-    """Namespace and device of an array.
-
-    Parameters
-    ----------
-    xp : array API namespace
-    device : device of the array
-    to_host : converts an array to NumPy
-    """
+    """Namespace and device of an array, and a function that converts it to NumPy."""
 
     xp: Any
     device: Any

@@ -99,13 +99,7 @@ def _plus(one: Any, other: Any) -> Any:
 class DaskPartition:
     """Partition whose norm bounds come from references; see `base.Partition`.
 
-    Parameters
-    ----------
-    pool : the parts of the rows
-    carry_out : executes a command on a part; returns None if it needs the full weights to do so
-    n_features : number of features, including the intercept
-    unmixing, alpha : as for `Engine.partition`
-    total : total weight of all rows
+    `carry_out` executes a command on a part; it returns None if it needs the full weights to do so.
     """
 
     def __init__(

@@ -139,14 +139,7 @@ def used_slack(distances: FloatArray) -> FloatArray:
 
 
 class RowAssignment:
-    """Region of every row under changing weights.
-
-    Parameters
-    ----------
-    engine : the rows
-    n_classes : number of classes
-    alpha : minimum lead over all other classes for a row to be in a region
-    """
+    """Region of every row under changing weights: its best class, if that leads by `alpha`."""
 
     def __init__(self, engine: LocalEngine, n_classes: int, alpha: float) -> None:
         from unconfused.engines.local.kernels.rescore import RowState

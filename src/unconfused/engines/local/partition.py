@@ -32,13 +32,6 @@ class LocalPartition:
     Norms are bounded lazily: a norm differs from its last measured value by at most its slack (the
     total length of the rows that moved since), and never exceeds the Cauchy-Schwarz bound of its
     region.
-
-    Parameters
-    ----------
-    engine : the rows
-    unmixing : coefficients by which the sums of cells are unmixed
-    assignment : the region of every row
-    sums : the sums of every cell
     """
 
     def __init__(

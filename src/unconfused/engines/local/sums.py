@@ -34,11 +34,7 @@ BLAS_GAIN = 8
 class SumsOnDemand:
     """Store nothing: recompute sums from the rows of a region. Base class of the others.
 
-    Parameters
-    ----------
-    engine : the rows
-    n_classes : number of regions
-    region : region of every row, -1 for none; modified in place by the owner
+    The owner modifies `region`, that of every row (-1 for none), in place.
     """
 
     coefficients: FloatArray
