@@ -25,6 +25,10 @@ SOME_AMOUNT = re.compile(r"\s*[^\w\s]{0,2}\s*\d[\d.,' ]*\s*([^\w\s]{1,2}|[^\W\d]
 """What looks like 31/05/2024 or 31 May 2024, and like $1,234.50 or 12 % or 3.5 kg."""
 
 
+LONGEST_VALUE = 40
+"""Characters of a date or an amount; the patterns take quadratic time."""
+
+
 class ColumnError(ValueError):
     """The columns of a table are not those that are needed; the message names them."""
 
@@ -205,6 +209,8 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
 
 def _hint(cell: str) -> str:
     """Say how dates and numbers are written, if a cell looks like one written in another way."""
+    if len(cell) > LONGEST_VALUE:
+        return ""
     if SOME_DATE.match(cell):
         return " Dates are read only as 2024-05-31."
     if SOME_AMOUNT.fullmatch(cell):
