@@ -37,7 +37,7 @@ def test_a_fitted_model_has_a_card_above_its_diagram(learner):
     shown = model._repr_html_()
     expected = percent(1 - model.class_prior_ @ np.diag(C))
     assert shown.index(CARD) < shown.index("sk-container")
-    assert f">{expected}<" in shown and "most often 4 is called 9" in shown
+    assert f">{expected}<" in shown and "most often '4' is called '9'" in shown
     assert shown.count("<rect") == 100
     bundle = model._repr_mimebundle_()
     assert bundle["text/html"].count(CARD) == 1 and bundle["text/plain"] == repr(model)

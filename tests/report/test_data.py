@@ -46,7 +46,7 @@ def share(data):
 
 def test_a_known_matrix(known):
     assert abs(share(known) - WRONG) < 0.015
-    assert known.verdict.certain and "most often 4 is called 9" in known.verdict.sentence
+    assert known.verdict.certain and "most often '4' is called '9'" in known.verdict.sentence
     assert known.verdict.number == f"{100 * share(known):.1f} %"
     assert "taken as exact" in known.verdict.detail[0]
     assert known.confusion.low is None

@@ -126,8 +126,8 @@ def _headline(
             )
             detail.append(f"{frequent} {case.ties_in_words}".strip())
         else:
-            wrong = about(found.share * n_labels)
-            detail[0] = f"That is about {wrong} of {n_labels:,} labels. {detail[0]}"
+            wrong = f"About {about(found.share * n_labels)} of {n_labels:,} labels"
+            detail[0] = f"{wrong} are expected to be wrong. {detail[0]}"
         detail.append("These are estimates: check a row before you change its label.")
     certain = source.kind not in ("guessed", "assumed")
     return Headline(found.number, claim, detail, certain, accuracy_words(accuracy))

@@ -77,7 +77,8 @@ class WrongLabels:
         if self.pair is None:
             return said
         true, label = (shorten(str(classes[code]), LONGEST_NAME) for code in self.pair)
-        return f"{said}; most often {true} is called {label} ({percent(self.pair_share)} of all)"
+        pair = f"'{true}' is called '{label}' ({percent(self.pair_share)} of all)"
+        return f"{said}; most often {pair}"
 
     def sentence(self, classes: Sequence[object], what: str = "labels") -> str:
         """Return number and claim as a sentence."""
@@ -96,8 +97,8 @@ def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:
     --------
     >>> found = wrong_labels(np.array([[70, 30], [4, 96]]), "trusted")
     >>> print(found.sentence(["cat", "dog"]))
-    About 17 % of the labels are probably wrong (95 % interval 12 to 23 %); most often cat is called
-    dog (15 % of all).
+    About 17 % of the labels are probably wrong (95 % interval 12 to 23 %); most often 'cat' is
+    called 'dog' (15 % of all).
     """
     size = len(table)
     square = np.asarray(table, dtype=np.float64)[:, :size]
