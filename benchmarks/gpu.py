@@ -84,7 +84,7 @@ def device_rates(X: torch.Tensor) -> dict[str, float]:
 def run_uma(engine: Any, n_classes: int, updates: int) -> tuple[float, UMAState]:
     """Make updates from weights 0; return seconds per update and where they led."""
     algorithm = UMA(
-        SELECTIONS["error"], STEPS["perceptron"], 1e-12, updates, False, "zero", False,
+        SELECTIONS["error"], STEPS["perceptron"], 1e-12, updates, False, "zero",
         np.random.RandomState(0),
     )  # fmt: skip
     state = UMAState(np.zeros((n_classes, engine.n_features)))

@@ -56,7 +56,7 @@ def compare(n_classes: int, n_features: int, alpha: float, step: str, dtype: typ
     states = []
     for engine in (plain, other):
         state = UMAState(np.zeros((n_classes, n_features + 1)))
-        algorithm = UMA(SELECTIONS["error"], STEPS[step], 1e-9, 120, False, "zero", False, rng)
+        algorithm = UMA(SELECTIONS["error"], STEPS[step], 1e-9, 120, False, "zero", rng)
         states.append(algorithm.run(engine, Unmixing(C), alpha, state))
     same = states[0].history()["predicted"].tolist() == states[1].history()["predicted"].tolist()
     same &= states[0].history()["true"].tolist() == states[1].history()["true"].tolist()

@@ -33,7 +33,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 def run(engine, problem, alpha, step, selection):
     state = UMAState(np.zeros((len(problem.C), engine.n_features)))
     UMA(
-        SELECTIONS[selection], STEPS[step], 1e-6, 12, False, "means", False,
+        SELECTIONS[selection], STEPS[step], 1e-6, 12, False, "means",
         np.random.RandomState(0),
     ).run(engine, Unmixing(problem.C), alpha, state)
     return state
