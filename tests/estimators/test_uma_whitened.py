@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from unconfused import UMAClassifier, noise
+from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.confusion import from_trusted
 from unconfused.engines import LocalEngine
@@ -159,6 +159,18 @@ def test_a_matrix_from_trusted_rows_is_refined_by_the_regions(blobs):
     counted = unmixing_for(clf._check_data(X, y, known, None, None, reset=False), None, None)
     errors = [np.abs(found - C).sum() for found in (clf.confusion_, counted.matrix)]
     assert errors[0] < 0.8 * errors[1]
+
+
+def test_a_row_of_the_matrix_without_trusted_rows_is_not_refined(blobs):
+    X, true, y, _ = blobs
+    known = np.where((np.arange(600) % 4 == 0) & (true != 2), true, -1)
+    with pytest.warns(ConfusionWarning, match="No trusted row"):
+        clf = UMAClassifier().fit(X, y, y_true=known)
+    with pytest.warns(ConfusionWarning, match="No trusted row"):
+        counted = UMAClassifier(whiten=False).fit(X, y, y_true=known)
+    np.testing.assert_allclose(clf.confusion_[2], counted.confusion_[2])
+    assert not np.allclose(clf.confusion_, counted.confusion_)
+    assert clf.score(X, true) > 0.9
 
 
 def test_regions_that_repeat_the_mistakes_refine_nothing():

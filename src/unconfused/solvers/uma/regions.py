@@ -110,15 +110,16 @@ def composition(
     noisy, trusted = counts[:, :n_labels], counts[:, n_labels:]
     tiny = np.finfo(np.float64).tiny
     shares = np.full((len(counts), n_classes), 1.0 / n_classes)
+    matrix = matrix.copy()
     for _ in range(EM_STEPS):
         ratio = noisy / np.maximum(shares @ matrix, tiny)
-        labels = None if behind is None else behind + matrix * (shares.T @ ratio)
-        shares = shares * (ratio @ matrix.T)
-        if trusted.shape[1]:
-            shares = shares + trusted
+        found = shares * (ratio @ matrix.T)
+        if behind is not None:
+            counted = behind.any(axis=1)  # a row of C without counts was assumed, and stays
+            labels = (behind + matrix * (shares.T @ ratio))[counted]
+            matrix[counted] = labels / labels.sum(axis=1, keepdims=True)
+        shares = found + trusted if trusted.shape[1] else found
         shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), tiny)
-        if labels is not None:
-            matrix = labels / labels.sum(axis=1, keepdims=True)
     return shares * noisy.sum(axis=1, keepdims=True), matrix
 
 
