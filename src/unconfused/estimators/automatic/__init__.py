@@ -1,1 +1,1 @@
-"""Settings chosen on rows held out, and probabilities calibrated on them."""
+"""Settings chosen by cross-validation, and calibration on the held-out rows."""

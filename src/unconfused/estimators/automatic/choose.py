@@ -1,4 +1,4 @@
-"""What a logistic regression leaves open, chosen on rows held out; and simple models instead."""
+"""The automatic choices of a logistic regression, and its average with simpler models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 
 @dataclass
 class Choice:
-    """The settings of a model for a set of rows.
+    """Chooses the settings left at "auto" for a set of rows.
 
     Parameters
     ----------

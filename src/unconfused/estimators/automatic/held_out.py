@@ -1,4 +1,4 @@
-"""Rows that candidates are judged by, dealt into folds."""
+"""The held-out rows that candidates are compared on, and their folds."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ if TYPE_CHECKING:
 FOLDS = 5
 
 MOST_JUDGED = 10_000
-"""Rows candidates are judged by, and a confusion matrix is guessed from, at most: more would hardly
-do better, and they are copied. With more rows a sample is drawn, truths first. Set by reasoning,
-not on data."""
+"""Maximum number of rows that candidates are compared on, and that C is guessed from. Of more rows
+a sample is drawn, truths first. Set by reasoning, not on data."""
 
 SURPRISING = 0.05
 """Chance below which it is no accident that a class is missing from the truths."""
 
 BLOCK = 250_000
-"""Entries of rows looked at together."""
+"""Entries per block when rows are hashed."""
 
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Rows that candidates are judged by, in folds.
+    """Held-out rows, in folds.
 
     Parameters
     ----------
     X : the rows
-    evidence : (n, Q), the chance of what is known of each row given each true class
-    weight : (n,), how many rows each stands for
+    evidence : (n, Q), P(observation | true class) of each row
+    weight : (n,), sample weights
     fold : (n,), the fold each is held out in
     places : (n,), where they are among the rows of the fit that can be held out
     n_eligible : how many of those there are

@@ -1,11 +1,10 @@
-"""Settings chosen on rows held out: the penalty, and what a noisy row counts beside a trusted one.
+"""The search for the penalty and for the weight of noisy rows, by cross-validation.
 
-One criterion for all: the log-loss of what is known of rows that a fit has not seen, at the
-temperature that suits its scores best. What is known is the truth of trusted rows; where C is given
-it is the label of every row too, seen through C; with votes, the votes.
+The criterion is the held-out log-loss, at the best temperature, of everything known about a row:
+the truth of trusted rows; with a known C also the labels of all rows, through C; or the votes.
 
-Penalties are tried in both directions from a usual one, each fit of a fold going on from the one
-before, until the loss has risen twice. With many rows a few folds are enough to compare them, and
+Penalties are tried in both directions from a usual one, each fit warm-started from the previous
+one, until the loss has risen twice. With many rows a few folds suffice to compare penalties, and
 only the best is fitted in all.
 """
 
@@ -33,37 +32,37 @@ USUAL_PENALTY = 10.0**-3.5
 Digits, Reuters and Music the best lie between 1e-4 and 1e-3."""
 
 WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01)
-"""Weights tried, besides 0, "trusted rows only"."""
+"""Weights of noisy rows that are tried, besides 0 (trusted rows only)."""
 
 FIRST_WEIGHT = 0.3
 """The weight at which the penalty is chosen, if C was counted on trusted rows. The best penalty
 hardly depends on it (Digits, Reuters, Music)."""
 
 USUAL_ROUNDS = 4
-"""At most so many rounds of relabelling; later ones change next to nothing (Digits, Reuters)."""
+"""Maximum number of rounds of relabelling; later ones change little (Digits, Reuters)."""
 
 FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
-"""Nothing is chosen on fewer rows than so many per class, in the mean."""
+"""Fewest rows per class, on average, that settings are chosen on."""
 
 THIN_EVIDENCE = float(np.log(20.0))
-"""Weights of noisy rows whose log-likelihoods of the held-out truths differ by less than this, odds
-of 20 to 1, are taken to be equally good."""
+"""Difference in the log-likelihood of the held-out truths (odds of 20 to 1) below which two weights
+of noisy rows count as equally good."""
 
 ROWS_TO_COMPARE_BY = 1000
 """Penalties are compared on the fewest folds that hold this many rows. On Digits and Reuters the
 choice then costs at most 0.003 nats per row against one on all folds."""
 
 SEARCH_MATRIX_STEPS = 5
-"""Steps of C in fits that are only compared."""
+"""Steps of C in fits that only serve the comparison."""
 
 
 class Candidate(NamedTuple):
-    """Settings to be tried."""
+    """A combination of settings."""
 
     l2: float
     noisy_weight: float
     believed: bool = False
-    """Whether labels are taken as they are, and not through C."""
+    """Whether labels are taken as right, instead of through C."""
 
 
 FitWithout = Callable[[int, Candidate, LikelihoodState | None], LikelihoodState]
@@ -87,14 +86,14 @@ def penalty_unit(engine: Engine) -> float:
 
 @dataclass
 class Search:
-    """Candidates tried so far, and how to try others.
+    """The candidates tried so far.
 
     Parameters
     ----------
-    rows : what to judge by
+    rows : the held-out rows
     fit_without : fits of the folds
     intercept : whether the last weight of a class is its intercept
-    by_truths : whether truths are enough to judge by
+    by_truths : whether there are enough held-out truths to choose by
     """
 
     rows: HeldOutRows
@@ -105,17 +104,17 @@ class Search:
     """Out-of-fold scores; NaN in folds that a candidate was not fitted in."""
 
     matrices: dict[Candidate, FloatArray] = field(default_factory=dict)
-    """C as the folds' fits of a candidate found it, in the mean."""
+    """Mean of C over the folds of a candidate."""
 
     simple: list[Candidate] = field(default_factory=list)
-    """The best penalties of labels believed and of trusted rows alone, if these were tried."""
+    """The best models with labels taken as right, and of trusted rows alone, if tried."""
 
     chosen: Candidate | None = None
     fits: list[LikelihoodState] = field(default_factory=list)
-    """Those of the folds with the best penalty, for others to start at."""
+    """Fits of the folds with the best penalty, from which others start."""
 
     shares: dict[Candidate, float] = field(default_factory=dict)
-    """Of candidates in the model that was taken in the end."""
+    """Shares of candidates in the final average."""
 
     def best_penalty(
         self, like: Candidate, penalties: Sequence[float], which: BoolArray
