@@ -29,7 +29,7 @@ labels = noise.corrupt_labels(truth, C, random_state=0)
 # Points are coloured by their *label* in the first panel, and by their true class in the others.
 
 believing = UMAClassifier(whiten=False, fit_intercept=False).fit(X, labels)
-seeing = UMAClassifier(C, whiten=False, fit_intercept=False).fit(X, labels)
+seeing = UMAClassifier(C, init="zero", whiten=False, fit_intercept=False).fit(X, labels)
 
 fig, axes = plt.subplots(1, 3, figsize=(10.8, 3.9), layout="constrained")
 some = slice(0, 400)
