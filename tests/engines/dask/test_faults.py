@@ -34,7 +34,7 @@ SECONDS = 240
 """A fit that takes longer than this hangs."""
 
 MODELS = {
-    "UMA": lambda C: plain_uma(C, max_iter=25),
+    "UMA": lambda C: plain_uma(C, max_iter=25, tol=0.0),
     "likelihood": lambda C: UnconfusedLogisticRegression(C, l2=1e-3, relabel=0, tol=1e-7),
 }
 SHORT = {"UMA": {"max_iter": 1}, "likelihood": {"tol": 1.0}}
@@ -189,7 +189,7 @@ def test_a_cluster_that_stays_without_workers_ends_in_an_error(cluster, monkeypa
     monkeypatch.setattr(_dask_pool, "NO_WORKERS", 2.0)
     at_pass(8, lambda: cluster.cluster.scale(0), monkeypatch)
     with time_limit(SECONDS), pytest.raises(RuntimeError, match="no worker for 2 seconds"):
-        plain_uma(problem.C).fit(*rows(problem))
+        MODELS["UMA"](problem.C).fit(*rows(problem))
 
 
 def redrawn(block):

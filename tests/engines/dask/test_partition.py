@@ -149,7 +149,7 @@ def read_again(pool, rng):
 @pytest.mark.parametrize("mishap", [lose_a_partition, move_a_part, read_again])
 @pytest.mark.parametrize("selection", ["error", "random"])
 def test_what_workers_remember_may_be_lost(mishap, selection, monkeypatch):
-    settings = {"selection": selection, "max_iter": 60, "random_state": 3}
+    settings = {"selection": selection, "max_iter": 60, "tol": 1e-9, "random_state": 3}
     problem, pool, *_ = engines(3, 4)
     local = plain_uma(problem.C, **settings).fit(problem.X, problem.y)
     rng = np.random.RandomState(0)
@@ -171,11 +171,11 @@ def test_references_may_outgrow_their_place(monkeypatch):
     from unconfused.engines.dask import partition
 
     problem, pool, *_ = engines(4, 4)
-    local = plain_uma(problem.C, max_iter=40).fit(problem.X, problem.y)
+    local = plain_uma(problem.C, max_iter=40, tol=0.0).fit(problem.X, problem.y)
     monkeypatch.setattr(partition, "REFERENCE_BYTES", 3 * 7 * 8)
     engine = DaskEngine(pool, 7, True)
     monkeypatch.setattr(UMAClassifier, "_engine", lambda self, *data: engine)
-    ours = plain_uma(problem.C, max_iter=40).fit(problem.X, problem.y)
+    ours = plain_uma(problem.C, max_iter=40, tol=0.0).fit(problem.X, problem.y)
     np.testing.assert_allclose(ours.coef_, local.coef_, rtol=0, atol=1e-9)
 
 
@@ -195,10 +195,10 @@ def test_references_asked_for_again_take_no_more_place(monkeypatch):
 
 def test_an_interrupted_fit_goes_on(monkeypatch):
     problem, pool, *_ = engines(5, 4)
-    local = plain_uma(problem.C, max_iter=30).fit(problem.X, problem.y)
+    local = plain_uma(problem.C, max_iter=30, tol=0.0).fit(problem.X, problem.y)
     engine = DaskEngine(pool, 7, True)
     monkeypatch.setattr(UMAClassifier, "_engine", lambda self, *data: engine)
-    ours = plain_uma(problem.C, max_iter=30, warm_start=True)
+    ours = plain_uma(problem.C, max_iter=30, tol=0.0, warm_start=True)
     calls = iter(range(10**6))
 
     def interrupt():
