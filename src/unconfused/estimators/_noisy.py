@@ -294,7 +294,7 @@ def unmixing_for(
     """
     known = confusion_for(data, confusion, order, counts)
     matrix, counts = known.matrix, known.counts
-    if known.source != "guessed" and counts is not None:
+    if known.source == "trusted" and counts is not None:
         counted = counts.any(axis=1, keepdims=True)
         counts = np.where(counted, drawn_counts(counts), counts)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
