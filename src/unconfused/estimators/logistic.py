@@ -108,10 +108,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     class_prior_ : (Q,), estimated share of each true class among the training rows
     l2_, noisy_weight_ : float, the penalty and the weight in use
     relabel_ : int, number of rounds made
-    choice_ : dict of arrays, one entry per combination of settings tried: `l2`, `noisy_weight`,
-        `believed` (labels taken as right), the held-out `loss`, the `share` in an average of
-        models, its rounds included, and which one has the largest, `chosen`. Only if something was
-        chosen
+    choice_ : dict of arrays with one entry per candidate: `l2`, `noisy_weight`, whether labels were
+        `believed` (taken as right), the held-out `loss`, the `share` in the averaged model (rounds
+        included), and `chosen`, 1 for the one with the largest share. Only if something was chosen
     annotators_, annotator_confusion_ : the annotators and their matrices, (A, Q, Q), if the labels
         were votes; `confusion_` is then that of all answers together
     annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
@@ -126,14 +125,13 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     Notes
     -----
-    Settings left at "auto" are chosen together in five folds by the log-loss of held-out rows, at
-    the best temperature: penalties by the truths of trusted rows and by all labels seen through C,
-    or by votes; weights of noisy rows by the truths. Penalties are tried
-    around 3e-4 times the mean squared distance of a row from the mean, between 1e-14 and 0.01 times
-    that distance, until others no longer help. On Dask collections only trusted rows are held out.
-    With votes there, or with fewer than 3 trusted and 30 labelled rows per class, the penalty is
-    3e-4 times that distance. A class without a trusted row is assumed to have the
-    average error rate, with a `ConfusionWarning`.
+    Settings left at "auto" are chosen on held-out rows, in up to five folds, by the log-loss at the
+    best temperature: penalties by the truths of trusted rows and by all labels seen through C, or
+    by votes; weights of noisy rows by the truths alone. Penalties are tried in steps of a factor
+    of 3 around 3e-4 times the mean squared distance of a row from the mean, as long as held-out
+    labels become likelier. With fewer than 30 labelled and 3 trusted rows per class nothing is
+    chosen, and that penalty is used. On Dask collections only trusted rows are held out. A class
+    without a trusted row is assumed to have the average error rate, with a `ConfusionWarning`.
 
     With at least 3 trusted rows per class the model is an average of the fit through C, the same
     after rounds of relabelling, and two simple ones: labels taken as right, and the trusted rows
