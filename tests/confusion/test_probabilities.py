@@ -127,6 +127,28 @@ def test_missing_labels_are_judged_by_the_row_alone_and_not_ranked():
     assert 1 not in confusion.rank_from_probabilities(p, y, C, predicts="class").row
 
 
+@pytest.mark.parametrize("predicts", ["label", "class"])
+def test_without_any_label_only_the_posterior_of_the_rows_is_left(predicts):
+    p, y, C = [[0.9, 0.1], [0.3, 0.7]], [None, None], np.eye(2)
+    named = {"classes": ["a", "b"], "predicts": predicts}
+    np.testing.assert_allclose(confusion.label_posterior(p, y, C, **named), p)
+    with pytest.raises(ValueError, match="no labels to rank"):
+        confusion.rank_from_probabilities(p, y, **named)
+    with pytest.raises(ValueError, match="no labels to estimate"):
+        confusion.from_probabilities(p, y, **named)
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_labels_that_are_no_classes_are_unmixed_too(calibrate):
+    C = pd.DataFrame([[0.7, 0.1, 0.2], [0.1, 0.8, 0.1]], ["cat", "dog"], ["cat", "dog", "unsure"])
+    truth = np.arange(60) % 2
+    y = np.where(np.arange(60) % 5 == 0, "unsure", np.array(["cat", "dog"])[truth])
+    of_labels = pd.DataFrame(C.to_numpy()[truth], columns=C.columns)
+    found = confusion.label_posterior(of_labels, y, C, calibrate=calibrate)
+    assert found.shape == (60, 2)
+    np.testing.assert_array_equal(found.argmax(axis=1), truth)
+
+
 def test_probabilities_of_models_that_saw_the_labels_are_recognised(digits):
     _, y, _, X = digits
     forest = RandomForestClassifier(30, random_state=0)

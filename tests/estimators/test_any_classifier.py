@@ -470,6 +470,8 @@ def test_what_cannot_be_done_is_said():
     X, y, _ = blobs(60)
     with pytest.raises(ValueError, match="pass the splits"):
         UnconfusedClassifier(GaussianNB(), C, cv=GroupKFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match="test every row exactly once"):
+        UnconfusedClassifier(GaussianNB(), C, cv=[]).fit(X, y)
     with pytest.raises(ValueError, match="look swapped"):
         UnconfusedClassifier(GaussianNB()).fit(X, np.where(np.arange(60) < 20, y, np.nan), y)
     with pytest.raises(ValueError, match="precomputed kernel"):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from dataset_files import local_data
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.multioutput import MultiOutputClassifier
@@ -114,6 +115,8 @@ def test_weights_and_refusals(crowd):
         UnconfusedLogisticRegression(classes=[0, 1]).fit(X, np.full((200, 2), np.nan))
     with pytest.raises(ValueError, match="not by the annotators"):
         clf.label_posterior(X, votes[:, :2])
+    with pytest.raises(NotFittedError):
+        UnconfusedLogisticRegression().label_posterior(X, votes)
     one = UnconfusedLogisticRegression(relabel=0, l2=0.1).fit(X, np.arange(200) % 2)
     with pytest.raises(ValueError, match="fitted with one label per row"):
         one.label_posterior(X, np.zeros((200, 2), int))

@@ -165,7 +165,7 @@ def test_verbose_tells_of_the_rounds(capsys):
 
 
 def test_a_row_has_no_say_in_what_it_is_rehearsed_with(monkeypatch):
-    # Whatever the labels of a fold are, the target that its rows are then current by is the same.
+    # Pseudo-labels that predict the rows of a fold do not depend on its labels.
     X, y, C = problem(150)
     taught = []
     trial_targets = Relabelling._trial_targets

@@ -71,7 +71,7 @@ class ProbabilityTable:
             raise ValueError(f"pred_probs must hold numbers{where} ({error}).") from None
         if not np.isfinite(table).all():
             raise ValueError(f"pred_probs holds NaN or infinite entries{where}; drop these rows.")
-        sums, highest = table.sum(axis=1), table.max(axis=0)
+        sums, highest = table.sum(axis=1), table.max(axis=0, initial=0.0)
         other = highest > 1 + ROW_SUM_TOLERANCE
         if np.count_nonzero(other) == 1 and len(highest) > 2:
             name = self.columns[np.argsort(self.order)][other].item()

@@ -167,7 +167,8 @@ def given_splits(cv: Any, codes: IntArray) -> list[Split]:
             "These folds need groups: pass the splits, as in cv=list(cv.split(X, y, groups))."
         ) from None
     places = [(rows[train], rows[test]) for train, test in splits]
-    if not np.array_equal(np.sort(np.concatenate([test for _, test in places])), rows):
+    tested = np.concatenate([rows[:0], *(test for _, test in places)])
+    if not np.array_equal(np.sort(tested), rows):
         raise ValueError(
             "cv must test every row exactly once; these splits do not. Pass a number of folds, "
             "StratifiedKFold(...), or a list of such (train, test) splits."

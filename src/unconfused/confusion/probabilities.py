@@ -236,7 +236,10 @@ def _aligned(confusion: Any, table: ProbabilityTable, order: ArrayLike | None) -
 
 def _estimate(table: ProbabilityTable, predicts: Predicts) -> tuple[FloatArray, FloatArray]:
     """Return C and the counts behind it."""
-    return estimate_counts(*table.sample(), of_labels=predicts == "label")
+    probability, observed = table.sample()
+    if not len(observed):
+        raise ValueError("y holds no labels to estimate a confusion matrix from.")
+    return estimate_counts(probability, observed, of_labels=predicts == "label")
 
 
 def _fit(

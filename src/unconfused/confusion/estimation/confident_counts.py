@@ -71,7 +71,7 @@ def unmix_probabilities(probability: FloatArray, matrix: FloatArray) -> FloatArr
     array([[1., 0.]])
     """
     n_classes = len(matrix)
-    truth = np.full_like(probability, 1.0 / n_classes)
+    truth = np.full((len(probability), n_classes), 1.0 / n_classes)
     for _ in range(UNMIXING_STEPS):
         ratio = probability / np.maximum(truth @ matrix, 1e-12)
         truth *= ratio @ matrix.T

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unconfused._labels import has_columns
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
@@ -127,6 +127,7 @@ def answers_of(model: Any, votes: Votes, truth: IntArray) -> tuple[Crowd, FloatA
 
 def known_votes(model: Any, y: Any, y_true: ArrayLike | None = None) -> tuple[Votes, IntArray]:
     """Return votes of the annotators that a model was fitted with, and known truths."""
+    check_is_fitted(model)
     if not hasattr(model, "annotator_confusion_"):
         raise ValueError("y holds votes, but the model was fitted with one label per row.")
     votes, truth = collect_votes(y, y_true, model.classes_, model.missing_label)
