@@ -140,10 +140,11 @@ def test_names_that_lead_nowhere(arguments, word):
         (",cat,dog,hen\ncat,1,0,0\ndog,0,x,0\nhen,0,0,1\n", "'x' in row 2"),
         ("1,0\n1\n", "cells"),
         ("", "empty"),
+        (",c\u00e4t\n", "not UTF-8; convert"),
     ],
 )
 def test_matrices_that_are_none(matrix, word):
-    Path("C.csv").write_text(matrix)
+    Path("C.csv").write_text(matrix, encoding="latin-1")
     assert word in refused("fit", "pets.csv", "-l", "kind", "-c", "C.csv", "--ignore", "checked")
 
 

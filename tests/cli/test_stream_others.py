@@ -1,5 +1,7 @@
 """`audit --stream` and `estimate --stream`: a file in parts gives what the whole file gives."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,6 +87,22 @@ def test_names_that_some_lines_lack(tmp_path):
     assert rows["name"][~named].isna().all() and len(rows) == 150
     other = tmp_path / "other.csv"
     assert "no column 'gone'" in refused("audit", data, *given, "--keep", "gone", "-o", other)
+
+
+def test_rows_listed_from_parts_without_their_name_and_no_rows_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_stream, "FEWEST_ROWS", 256)
+    frame = pets(520).drop(columns=["coat", "remark"])
+    frame.loc[:255, "kind"] = frame.loc[:255, "truth"]
+    lines = [row.dropna().to_json() for _, row in frame.drop(columns="truth").iterrows()]
+    lines[256:] = [re.sub('"name":"[^"]*",', "", line) for line in lines[256:]]
+    data, output = tmp_path / "pets.jsonl", tmp_path / "rows.csv"
+    data.write_text("\n".join(lines), encoding="utf-8")
+    given = ("--label", "kind", "--id", "name", "--stream", *SETTINGS, "-o", output, "--force")
+    succeed_json("audit", data, *given, "--truth", "checked", "--top", 3)
+    rows = pd.read_csv(output)
+    assert rows["name"].isna().all() and (rows["row"] >= 256).all()
+    frame.to_csv(tmp_path / "pets.csv", index=False)
+    assert succeed_json("audit", tmp_path / "pets.csv", *given, "--truth", "truth")["rows"] == 0
 
 
 def test_audit_of_annotators(tmp_path):

@@ -356,3 +356,17 @@ def test_values_written_in_another_way_come_with_a_hint(cell, hint):
     )
     _, plan = build_pipeline(frame, UMAClassifier(), label=None)
     assert hint in plan.left_out["other"]
+
+
+def test_a_column_of_words_may_be_empty_in_some_blocks():
+    words = pd.Series(["red", "blue"] * 12, dtype="str")
+    frame = pd.DataFrame({"size": np.arange(24.0) % 7, "colour": words})
+    late = pd.concat([frame.assign(colour=words.where(words.isna())), frame], ignore_index=True)
+    _, plan = build_pipeline(late, UMAClassifier(), label=None)
+    with tempfile.TemporaryFile() as file:
+        blocks = ColumnsInBlocks(late.iloc[:0], file)
+        blocks.add(late[:24])
+        blocks.add(late[24:])
+        transformer, found = blocks.finish()
+    assert found.categories == plan.categories == ["colour"]
+    assert list(transformer.named_transformers_) == ["numbers", "categories"]

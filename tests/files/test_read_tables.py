@@ -325,7 +325,7 @@ def test_a_column_that_changes_from_block_to_block_is_typed_as_a_whole(tmp_path,
         "number": ["1", "2", "", "2.5", "3"],
         "day": ["", "", "2024-05-31", "", ""],
         "word": ["", "7", "007", "x", "2024-05-31"],
-        "code": ["true", "true", "yes", "no", ""],
+        "self": ["true", "true", "yes", "no", ""],  # pandas has arguments of this name
     }
     lines = [",".join(cells), *map(",".join, zip(*cells.values(), strict=True))]
     path = put(tmp_path / "t.csv", "\n".join(lines))

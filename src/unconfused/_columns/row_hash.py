@@ -79,6 +79,8 @@ def _text(cell: Any) -> str:
         number = float(text)
     except ValueError:
         return text.lower() if text.lower() in ("true", "false") else text
+    if number.is_integer() and abs(number) < 2**53:  # a code such as a bar code, every digit of it
+        return str(int(number))
     # Twelve digits: pandas before 3 reads the last ones of a CSV file inexactly.
     return "" if number != number else f"{number:.12g}"
 

@@ -190,7 +190,7 @@ def kind_of(column: Any, present: Any) -> Kind:
     letter = getattr(column.dtype, "kind", "O")
     if letter == "M":
         return "dates"
-    if letter in "iufb" or (letter == "O" and present.map(type).eq(bool).all()):
+    if letter in "iufb" or (letter == "O" and all(type(cell) is bool for cell in present)):
         return "numbers"
     return "words"
 

@@ -58,7 +58,8 @@ def read_delimited(
         for name, cells in whole.items():
             cells += part[name]
     frame = pd.concat(blocks, ignore_index=True)
-    return frame.assign(**_frame(whole, as_text))
+    frame[list(whole)] = _frame(whole, as_text)
+    return frame
 
 
 def _differs(blocks: list[Any]) -> bool:

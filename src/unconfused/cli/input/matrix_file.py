@@ -97,7 +97,10 @@ def write_matrix(
 def _cells(path: Path) -> list[list[str]]:
     source = find_source(path, "csv")
     with reading(path, "CSV"), open_text(source, find_encoding(source, None)) as stream:
-        rows = [row for row in iter_rows(stream, _delimiter(path)) if any(row)]
+        try:
+            rows = [row for row in iter_rows(stream, _delimiter(path)) if any(row)]
+        except UnicodeDecodeError:  # --encoding is that of the data
+            raise DataFileError("the text is not UTF-8; convert the file.") from None
     if not rows:
         raise DataFileError(f"{path} is empty.")
     widths = {len(row) for row in rows}

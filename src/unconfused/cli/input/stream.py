@@ -78,10 +78,9 @@ class Parts:
         found = []
         for part in self(as_text):
             here = wanted[(wanted >= part.index[0]) & (wanted <= part.index[-1])]
-            if len(here):
-                # A line of JSON may lack a name that others have.
-                some = part if columns is None else part[part.columns.intersection(columns)]
-                found.append(some.loc[here].astype(object))
+            # A line of JSON may lack a name that others have: parts without a row count for theirs.
+            some = part if columns is None else part[part.columns.intersection(columns)]
+            found.append(some.loc[here].astype(object))
         return pd.concat(found).loc[list(rows)]
 
     def first_row(self) -> Any:
