@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from problems import make_problem
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression
+from unconfused import ConfusionWarning, UMAClassifier, UnconfusedLogisticRegression
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")
@@ -119,3 +119,17 @@ def test_many_classes_are_no_measurements():
     X = np.eye(40)[true]
     fitted = UMAClassifier(max_iter=5, tol=1e-9).fit(da.from_array(X, chunks=(60, -1)), true)
     assert len(fitted.classes_) == 40
+
+
+def test_few_labels_beside_all_truths_are_counted_by_rows(rows):
+    X, y = rows
+    truth = y.compute()
+    few = np.where(np.arange(60) < 10, truth, np.nan)
+    with pytest.raises(ValueError, match="a label for 10 of 60: they look swapped"):
+        UMAClassifier().fit(X, few, y_true=truth)
+    # One label and three truths are four combinations, but most rows have a label.
+    truth = np.where(np.arange(60) < 50, 0, np.arange(60) % 3)
+    UMAClassifier().fit(X, np.where(np.arange(60) < 40, 0, np.nan), y_true=truth)
+    minus = np.where(np.arange(60) < 12, -1, y.compute())
+    with pytest.warns(ConfusionWarning, match="12 rows labelled -1"):
+        UMAClassifier().fit(X, minus)

@@ -117,8 +117,12 @@ def encode_noisy(
     confusion: Any,
     classes: ArrayLike | None,
     missing_label: Any,
+    n_rows: FloatArray | None = None,
 ) -> EncodedLabels:
-    """Encode labels; the classes are those named, those of a labelled C, or those seen."""
+    """Encode labels; the classes are those named, those of a labelled C, or those seen.
+
+    `n_rows` says how many rows have each label and truth, where these stand for more than one.
+    """
     named = classes
     if classes is None and not is_open(confusion):
         named = confusion_classes(confusion)
@@ -128,9 +132,10 @@ def encode_noisy(
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
     _refuse_no_label(labels)
     _refuse_weights_as_truth(labels)
-    _refuse_labels_as_truth(labels)
+    n_rows = np.ones(len(y)) if n_rows is None else n_rows
+    _refuse_labels_as_truth(labels, n_rows)
     if isinstance(missing_label, str):
-        _warn_of_minus_one(y, labels)
+        _warn_of_minus_one(y, labels, n_rows)
     if len(labels.classes) < 2:
         raise ValueError(
             "A classifier needs at least two classes; the labels show only one class "
@@ -149,13 +154,13 @@ def _refuse_weights_as_truth(labels: EncodedLabels) -> None:
         )
 
 
-def _refuse_labels_as_truth(labels: EncodedLabels) -> None:
+def _refuse_labels_as_truth(labels: EncodedLabels, n_rows: FloatArray) -> None:
     """Raise if all rows have a truth and few have a label, as when the two are swapped."""
-    shown = np.count_nonzero(labels.observed != MISSING)
-    if 0 < 2 * shown < len(labels.truth) and np.all(labels.truth != MISSING):
+    shown, total = n_rows[labels.observed != MISSING].sum(), n_rows.sum()
+    if 0 < 2 * shown < total and np.all(labels.truth != MISSING):
         raise ValueError(
-            f"y_true gives the class of every row, y a label for {shown} of {len(labels.truth)}: "
-            "they look swapped. y holds the observed labels, y_true the truth where it is known."
+            f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they "
+            "look swapped. y holds the observed labels, y_true the truth where it is known."
         )
 
 
@@ -198,17 +203,16 @@ def _refuse_no_label(labels: EncodedLabels) -> None:
         raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
 
 
-def _warn_of_minus_one(y: Labels, labels: EncodedLabels) -> None:
+def _warn_of_minus_one(y: Labels, labels: EncodedLabels, n_rows: FloatArray) -> None:
     """Warn if rows count as unlabelled only because of a -1, which may have been a class."""
     bare = without_label(labels)
     if not bare.any():
         return
     _, missing = split_missing(y, "y", None)
     if not missing[bare].all():
-        n_rows = int(np.count_nonzero(bare & ~missing))
         warnings.warn(
-            f"{n_rows} rows labelled -1 are taken as unlabelled. Pass missing_label=-1 to confirm; "
-            "if -1 is a class, pass `classes` or missing_label=None.",
+            f"{n_rows[bare & ~missing].sum():g} rows labelled -1 are taken as unlabelled. Pass "
+            "missing_label=-1 to confirm; if -1 is a class, pass `classes` or missing_label=None.",
             ConfusionWarning,
             stacklevel=6,
         )

@@ -135,8 +135,9 @@ def check_dask(
     # Every label is here once; if all were different scikit-learn would take them for numbers.
     check_classification_targets(np.tile(present[~missing], 3))
     known = None if y_true is None else truths
-    labels = encode_noisy(seen, known, estimator.confusion, classes, missing_label)
-    counts = np.where(without_label(labels), 0.0, list(totals.values()))
+    counts = np.array(list(totals.values()))
+    labels = encode_noisy(seen, known, estimator.confusion, classes, missing_label, counts)
+    counts = np.where(without_label(labels), 0.0, counts)
     refuse_no_weight(lengths, float(counts.sum()))
     checked, trusted = (
         [

@@ -136,10 +136,10 @@ class UMA:
         progress = Progress(self.verbose, "UMA: update")
         state.stopped = EXHAUSTED
         total, begun = float(engine.code_counts.sum()), state.n_updates
-        partition = engine.partition(unmixing, alpha)
         try:
             if self._starts_at_means(unmixing) and not state.weights.any():
                 state.start_again(start_at_means(engine, unmixing, self.costs))
+            partition = engine.partition(unmixing, alpha)
             if state.weights.any():
                 partition.restart(state.weights)
             while state.n_updates - begun < self.max_iter:
