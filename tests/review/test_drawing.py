@@ -50,6 +50,13 @@ def test_every_way_of_drawing(problem):
     assert (mix.drawn_by[:10] == "random").sum() <= 1, "not all random rows at once"
 
 
+def test_where_all_rows_are_checked_none_are_drawn(problem):
+    X, truth, y, model = problem
+    checked = CheckedRows(truth.astype(object), np.full(900, 0.5), np.full(900, "random", object))
+    for by in ("mix", "suspicion", "confusion", "gain", "random"):
+        assert len(next_to_check(model, X, y, 60, by=by, checked=checked)) == 0, by
+
+
 def test_a_random_sample_holds_rows_that_are_known_already(problem):
     X, truth, y, model = problem
     first = next_to_check(model, X, y, 200, by="suspicion").row

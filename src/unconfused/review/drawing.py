@@ -232,9 +232,8 @@ class Draw:
             wanted[label] += 1
             drawn[label] += 1.0
         for label, rows in enumerate(left):
-            if wanted[label]:
-                ranked = rows[np.argsort(self.order[rows], kind="stable")]
-                self._take(ranked, int(wanted[label]), "confusion")
+            ranked = rows[np.argsort(self.order[rows], kind="stable")]
+            self._take(ranked, int(wanted[label]), "confusion")
 
     def _take(self, ranked: IntArray, budget: int, how: str) -> None:
         """Take the first rows until the budget is used up."""
