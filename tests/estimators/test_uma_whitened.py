@@ -1,10 +1,13 @@
 """UMA in whitened geometry: the oracle on explicitly whitened rows, and the laws."""
 
+import pickle
+
 import naive
 import numpy as np
 import pytest
 from problems import make_noisy_blobs, make_problem
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -185,11 +188,17 @@ def test_regions_that_repeat_the_mistakes_refine_nothing():
     assert refine_confusion(known, by_chance) is known
 
 
-def test_further_fits_use_the_matrix_as_counted(blobs):
+def test_a_refined_matrix_is_kept_while_the_counts_are_the_same(blobs):
     X, true, y, _ = blobs
+    known = np.where(np.arange(600) % 10 == 0, true, -1)
+    whole = UMAClassifier(max_iter=40, tol=1e-9, relabel=0).fit(X, y, y_true=known)
+    warm = clone(whole).set_params(max_iter=20, warm_start=True).fit(X, y, y_true=known)
+    warm = pickle.loads(pickle.dumps(warm)).fit(X, y, y_true=known)
+    assert whole.n_iter_ == warm.n_iter_ == 40
+    np.testing.assert_allclose(warm.coef_, whole.coef_)
+    np.testing.assert_array_equal(warm.confusion_, whole.confusion_)
     known = np.where(np.arange(600) % 3 == 0, true, -1)
-    warm = UMAClassifier(warm_start=True).fit(X, y, y_true=known)
-    warm.fit(X, y, y_true=known)
+    warm.fit(X, y, y_true=known)  # other counts are used as they are
     counted = UMAClassifier(whiten=False).fit(X, y, y_true=known).confusion_
     np.testing.assert_allclose(warm.confusion_, counted)
 

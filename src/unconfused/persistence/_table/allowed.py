@@ -134,7 +134,7 @@ _PARTS: dict[type, Kind] = {
             "rng": has.optional(has.instance(np.random.RandomState)),
             "vectors": has.optional(has.array("f", "n", "D")),
             "ridge freedom": has.optional(has.number),
-            "matrix": has.optional(has.numbers("Q", "*")),
+            "matrix refined_from": has.optional(has.numbers("Q", "*")),
             "moments": has.optional(has.instance(RunningMoments)),
         },
         is_part=True,

@@ -83,19 +83,24 @@ class UMA:
         """
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
+            state.matrix = None
             return self._run(engine, unmixing, alpha, state)
         fresh = self._starts_at_means(unmixing) and not self.stream and not state.weights.any()
-        state.matrix = None
+        now, before = unmixing.counts, state.refined_from
+        if fresh or now is None or before is None or not np.array_equal(now, before):
+            state.matrix = state.refined_from = None
         if fresh:
             weights, state.ridge, state.freedom, refined = unmixed_discriminant(
                 engine, unmixing, whitening
             )
             state.start_again(weights)
             if refined is not unmixing:
-                unmixing, state.matrix = refined, refined.matrix
+                state.matrix, state.refined_from = refined.matrix, unmixing.counts
         elif self.stream or state.ridge is None:
             state.ridge = whitening.ridge()
         assert state.ridge is not None
+        if state.matrix is not None:
+            unmixing = replace(unmixing, matrix=state.matrix, counts=None)
         change = whitening.row_map(state.ridge)
         mapped = engine.mapped(change)
         state.change(change.to_mapped)

@@ -46,6 +46,9 @@ class UMAState:
     matrix: FloatArray | None = None
     """C as refined by the start; None if it is used as it was given or counted."""
 
+    refined_from: FloatArray | None = None
+    """The counts that it was refined from: with others, a resumed run has no use for it."""
+
     moments: RunningMoments | None = None
     """Moments of all rows of a stream so far."""
 
