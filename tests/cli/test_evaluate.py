@@ -39,6 +39,7 @@ def test_verdicts_on_random_rows_are_truths(given):
     wrong = np.flatnonzero(label != frame["truth"])[:50]
     append_verdicts("chosen.csv", lines(wrong, drawn_by="suspicion"))
     assert "no verdict on a row" in refused(*given, "--truth", "chosen.csv")
+    assert "by --label" in refused(*given[:3], "--truth", "chosen.csv"), "no rows have changed"
     drawn = np.setdiff1d(np.arange(0, 2000, 5), wrong)
     append_verdicts("chosen.csv", lines(drawn, drawn_by="random", probability=0.2))
     told = succeed_json(*given, "--truth", "chosen.csv")

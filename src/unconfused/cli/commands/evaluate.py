@@ -81,12 +81,12 @@ def evaluate(
     from unconfused.metrics import NoisyEvaluation
     from unconfused.persistence import read_header
 
-    label = truth if label is None else label
-    if label is None:
+    known = LabelOptions(truth if label is None else label, truth=truth, identity=identity)
+    if known.label is None or (label is None and known.verdicts is not None):
         raise ValueError(
             "Name the column with the labels by --label, or by --truth if they are right."
         )
-    known = LabelOptions(label, truth=truth, identity=identity)
+    label = known.label
     loaded, saved, columns = load(model), read_header(model).metadata, [label, known.truth]
     if not is_nameless(data, reading):
         there = next(reading.parts(data, 1)).columns
