@@ -53,8 +53,8 @@ class UMAClassifier(LinearClassifier):
         1. A plain array follows the order of `classes`, or of the sorted labels; a DataFrame is
         aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
         estimates it from the rows with a `y_true`, shrunk towards equally frequent mistakes as far
-        as the counts are compatible with these, as the matrix of a counted estimate is, too;
-        without such rows, labels are assumed clean, and UMA is a batch Perceptron.
+        as the counts are compatible with these; without such rows, labels are assumed clean, and
+        UMA is a batch Perceptron.
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
