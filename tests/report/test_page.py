@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -85,6 +86,13 @@ def test_everything_is_escaped(hostile):
     for label in HOSTILE:
         assert label.replace("\x00", "\ufffd") in page.text
     assert text.encode("utf-8"), "half a surrogate pair was replaced"
+
+
+def test_a_rank_that_is_no_probability_is_not_called_one(hostile):
+    data, text = hostile
+    assert "wrong, %" in Page(text).text
+    ranked = Page(render(replace(data, are_probabilities=False))).text
+    assert "suspicion, %" in ranked and "wrong, %" not in ranked
 
 
 def test_the_policy_names_what_may_run(hostile):

@@ -79,12 +79,13 @@ def _choice(data: ReportData, identity: str, codes: list[int]) -> Markup:
 
 def _table(data: ReportData) -> Markup:
     """Write the table; columns that no row fills are left out."""
+    score = "wrong, %" if data.are_probabilities else "suspicion, %"
     columns: list[tuple[str, str | None, Callable[[SuspectRow], Markup]]] = [
         ("row", "row", lambda one: element("th", one.row, scope="row", class_="num")),
         ("name", "name", lambda one: element("td", element("bdi", one.name))),
         ("label", "label", lambda one: element("td", name(data, one.label))),
         ("suggested", "suggested", lambda one: _suggestion(data, one)),
-        ("wrong, %", "wrong", _wrong),
+        (score, "wrong", _wrong),
         ("probabilities", None, lambda one: _chances(data, one)),
         ("text", None, lambda one: element("td", element("bdi", one.text or ""), class_="text")),
         ("content", None, lambda one: element("td", _contents(data, one), class_="holds")),
