@@ -133,6 +133,13 @@ def test_a_frame_of_indicators_is_none_either():
         UnconfusedLogisticRegression().fit(np.arange(10.0).reshape(5, 2), frame)
 
 
+@pytest.mark.parametrize("kind", [object, str])
+def test_names_in_digits_are_votes(kind):
+    table = np.array([["1.1", "1.2"], ["1.2", "1.2"], ["1.1", "1.1"]], dtype=kind)
+    model = UnconfusedLogisticRegression(l2=0.1, relabel=0).fit(np.eye(3), table)
+    assert model.classes_.tolist() == ["1.1", "1.2"]
+
+
 def test_doubt_can_be_settled(crowd):
     X, _, labels, _ = crowd
     against = np.column_stack([labels[:, 0], 1 - labels[:, 0]])  # two who never agree

@@ -59,12 +59,14 @@ def with_truth(
 
 
 def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
-    if table.ndim != 2 or table.shape[1] < 2 or not table.size or table.dtype.kind not in "biufOU":
+    if table.ndim != 2 or table.shape[1] < 2 or not table.size or table.dtype.kind not in "biufO":
         return
+    if table.dtype.kind == "O" and any(isinstance(entry, str) for entry in table.ravel()):
+        return  # classes have names, which may be written in digits
     try:
         numbers = np.where(is_missing(table), np.nan, table).astype(np.float64)
     except (TypeError, ValueError):
-        return  # classes have names
+        return
     settle = (
         "If these are votes nevertheless, one column per annotator, say so with "
         "confusion.votes_from_wide(y)."
