@@ -77,7 +77,6 @@ def test_bad_costs_are_refused_in_words(class_weight, message):
 @pytest.mark.parametrize(
     "learner",
     [
-        UMAClassifier(),
         # From the class means, which are as good for rare classes, costs gain nothing.
         UMAClassifier(whiten=False, init="zero"),
         UnconfusedLogisticRegression(l2=1e-3, relabel=0),
