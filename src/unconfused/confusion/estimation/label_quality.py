@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.estimation.calibration import calibrate
 from unconfused.confusion.estimation.class_probabilities import (
     ClassProbabilities,
     estimate_counts,
@@ -69,9 +70,14 @@ def judge_labels(
 
 
 def model_helps(model: ClassProbabilities, probability: FloatArray, observed: IntArray) -> bool:
-    """Return whether labels are clearly likelier through C than by the probabilities alone."""
+    """Return whether labels are clearly likelier through C than by the probabilities alone.
+
+    These are calibrated as flexibly as the model's, or better class shares would speak for C.
+    """
     fair, evidence = model.apply(probability), evidence_of(model.matrix, observed)
-    return matrix_helps(fair, evidence, probability, observed, np.arange(len(observed)))
+    believed, logs = np.eye(probability.shape[1])[observed], np.log(np.maximum(probability, 1e-12))
+    plain = calibrate(logs, believed, np.ones(len(observed))).apply(logs)
+    return _clearly_likelier(_log_chances(fair, evidence), _log_chances(plain, believed))
 
 
 def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
@@ -89,9 +95,14 @@ def matrix_helps(
     """
     believed = np.eye(plain.shape[1])[observed]
     chances = _log_chances(sharpened(plain, believed, counted), believed)
-    gain = (_log_chances(fair, evidence) - chances)[counted]
-    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))
+    return _clearly_likelier(_log_chances(fair, evidence)[counted], chances[counted])
 
 
 def _log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), SMALLEST)))
+
+
+def _clearly_likelier(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether the first log-chances are higher by `CLEARLY` paired standard errors."""
+    gain = one - other
+    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))
