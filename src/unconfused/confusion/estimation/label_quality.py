@@ -72,7 +72,7 @@ def judge_labels(
 def model_helps(model: ClassProbabilities, probability: FloatArray, observed: IntArray) -> bool:
     """Return whether labels are clearly likelier through C than by the probabilities alone.
 
-    These are calibrated as flexibly as the model's, or better class shares would speak for C.
+    Both sides are calibrated with class shifts; otherwise better class shares alone would favour C.
     """
     fair, evidence = model.apply(probability), evidence_of(model.matrix, observed)
     believed, logs = np.eye(probability.shape[1])[observed], np.log(np.maximum(probability, 1e-12))

@@ -48,7 +48,7 @@ class PseudoLabels:
     weight : (n,), what each row counts
     factor : on the penalty. It is a belief about the weights: more rows to learn from do not
         change it
-    matrix : the confusion matrix that labels are seen through, if any are learnt from
+    matrix : the confusion matrix of the labels, if any are used
     """
 
     classes: IntArray
@@ -90,8 +90,8 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     def run(self, state: LikelihoodState, n_rounds: int) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
 
-        In the end they are scaled so that their probabilities are as sure as the labels warrant,
-        and the intercepts moved so that the classes are as frequent.
+        Finally the weights are scaled to the temperature, and the intercepts moved to the class
+        shares, that fit the held-out labels.
         """
         state.relabelled, state.row_posterior = self.changed, None
         self._state = state
