@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from problems import make_problem
 from scipy import sparse
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegressionCV
@@ -13,7 +14,8 @@ from sklearn.model_selection import train_test_split
 
 from unconfused import LabelNoiseWarning, UnconfusedLogisticRegression, noise
 from unconfused._matrix import ConfusionWarning
-from unconfused.estimators.automatic.average import Member, shares_of
+from unconfused.confusion.estimation.stacking import shares_of, stacked
+from unconfused.estimators.automatic.average import average
 from unconfused.estimators.automatic.held_out import FOLDS, fold_numbers
 from unconfused.estimators.automatic.search import PENALTIES, USUAL_PENALTY
 
@@ -173,13 +175,13 @@ def test_simple_models_are_taken_if_they_predict_held_out_truths_best(monkeypatc
     truth = np.where(np.arange(300) % 3 == 0, problem.true, np.nan)
     clf = UnconfusedLogisticRegression(random_state=0)
     for believed in (True, False):
-        kind = (float(believed), believed)
-        monkeypatch.setattr(
-            "unconfused.estimators.automatic.choose.shares_of",
-            lambda members, _, kind=kind: np.array(
-                [float(m.candidate[1:] == kind) for m in members]
-            ),
-        )
+
+        def only(members, rows, intercept, kind=(float(believed), believed)):
+            shares = np.array([float(m.candidate[1:] == kind) for m in members])
+            alone = [m for m, share in zip(members, shares, strict=True) if share]
+            return average(alone, rows, intercept)[0], shares
+
+        monkeypatch.setattr("unconfused.estimators.automatic.choose.average", only)
         fitted = clone(clf).fit(problem.X, problem.y, y_true=truth)
         assert fitted.noisy_weight_ == float(believed)
         assert fitted.choice_["share"][fitted.choice_["chosen"] > 0] == 1.0
@@ -194,19 +196,17 @@ def test_simple_models_are_taken_if_they_predict_held_out_truths_best(monkeypatc
 
 
 def test_shares_follow_the_evidence_and_no_more():
-    rng = np.random.RandomState(0)
-    losses = rng.exponential(0.3, (2, 400))
-    losses[1] += 0.1
+    truth = np.eye(3)[np.arange(900) % 3]
+    noise_of_scores = np.random.RandomState(0).randn(2, 900, 3)
+    logs = log_softmax(np.array([[2.0], [0.0]])[..., np.newaxis] * truth + noise_of_scores, axis=2)
 
-    def shares(n_rows, weight=1.0):
-        members = [Member(None, own[:n_rows], None, None) for own in losses]
-        return shares_of(members, np.full(n_rows, weight))
+    def shares(n_rows):
+        some = logs[:, :n_rows]
+        return shares_of(stacked(some, truth[:n_rows], np.ones(n_rows)), some)
 
-    assert shares(400)[0] == 1.0 and 0.2 < shares(10)[0] < 0.8
-    twice = [Member(None, np.repeat(own[:10], 2), None, None) for own in losses]
-    np.testing.assert_allclose(shares(10, 2.0), shares_of(twice, np.ones(20)), atol=0.01)
-    same = [Member(None, losses[0], None, None)] * 2
-    np.testing.assert_allclose(shares_of(same, np.ones(400)), [0.5, 0.5])
+    assert shares(900)[0] > 0.9 and 0.3 < shares(6)[0] < 0.8
+    same = logs[[0, 0]]
+    np.testing.assert_allclose(shares_of(stacked(same, truth, np.ones(900)), same), [0.5, 0.5])
 
 
 def test_few_rows_get_the_usual_penalty():

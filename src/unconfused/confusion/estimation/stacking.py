@@ -18,6 +18,11 @@ by chance. (Digits, Music and generated problems; 3 does as well.)"""
 
 LARGEST_WEIGHT = 20.0
 
+NEGLIGIBLE = 0.01
+"""A model with a smaller share is left out, and need not be fitted."""
+
+SMALLEST = 1e-12
+
 
 def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> FloatArray:
     """Return weights of models, (M,), that make the evidence likeliest.
@@ -47,3 +52,14 @@ def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Float
     found = minimize(loss, even, jac=True, method="L-BFGS-B", bounds=limits).x
     # Where all models mislead, the least misleading must do.
     return np.asarray(found if found.any() else min(np.eye(len(logs)), key=lambda w: loss(w)[0]))
+
+
+def shares_of(weights: FloatArray, logs: FloatArray) -> FloatArray:
+    """Return the share of each model in an average with these weights; 0 if it is negligible.
+
+    It is how far the model moves the scores of the classes apart: one that is sure of nothing adds
+    nothing.
+    """
+    parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), SMALLEST)
+    parts[parts < NEGLIGIBLE * parts.sum()] = 0.0
+    return np.asarray(parts / parts.sum())

@@ -14,7 +14,7 @@ from unconfused.confusion.estimation.label_noise import noise_evidence
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
 from unconfused.estimators.annotators.crowd import refuse_nothing_to_learn
-from unconfused.estimators.automatic.average import Member, average, shares_of
+from unconfused.estimators.automatic.average import Member, average
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
     CLEAR_ENOUGH_TO_WARN,
@@ -200,17 +200,17 @@ class Choice:
         """Return the average of all models worth it, with the matrix of the best through C."""
         model, data, rows = self.model, self.data, search.rows.through(state.matrix)
         members = self._members(search, plain, state, rounds)
-        shares = shares_of(members, rows.weight[rows.truth])
+        weights, shares = average(members, rows, model.fit_intercept)
         best = members[int(shares.argmax())].candidate
         for member, share in zip(members, shares, strict=True):
             search.shares[member.candidate] = search.shares.get(member.candidate, 0.0) + share
         search.chosen, model.l2_, model.noisy_weight_ = best, best.l2, best.noisy_weight
-        weights, scale = average(members, shares, rows, model.fit_intercept)
         relabelled = any(m.relabelled and s > 0 for m, s in zip(members, shares, strict=True))
         found = replace(
             state if relabelled else plain, weights=weights, matrix=state.matrix, calibration=None
         )
-        found.calibrate(scale.power, scale.shift, model.fit_intercept)
+        # Stacking has seen to the temperature.
+        found.calibrate(1.0, np.zeros(len(weights)), model.fit_intercept)
         through = KnownConfusion(found.matrix)
         settings = model._likelihood(data, through, model.noisy_weight_, model.max_iter)
         settings.judge(model._engine_without(data, None), found)
@@ -226,20 +226,17 @@ class Choice:
         """List the fit through C, its rounds, and simple models."""
         chosen, rows = search.chosen, search.rows
         assert chosen is not None
-        ours = search.losses(chosen, rows.truth)
-        members = [Member(chosen, ours, search.scores[chosen], lambda: plain)]
+        members = [Member(chosen, search.scores[chosen], lambda: plain)]
         if state.relabelled and rounds is not None:
-            # From other folds than the search's: only the difference counts.
-            before, first, last = (logs[rows.places] for logs in rounds.out_of_fold)
-            gain = rows.losses(first, rows.truth) - rows.losses(before, rows.truth)
+            # Later rounds have seen what held-out truths did to other rows.
+            first = rounds.out_of_fold[1][rows.places]
             state.uncalibrate(self.model.fit_intercept)
-            members.append(Member(chosen, ours + gain, last, lambda: state, relabelled=True))
+            members.append(Member(chosen, first, lambda: state, relabelled=True))
         if self._outgrown(search, state):
             members = []
         return members + [
             Member(
                 simple,
-                search.losses(simple, rows.truth),
                 search.scores[simple],
                 partial(self._fit_simple, simple, plain),
             )

@@ -19,15 +19,12 @@ from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration, calibrate
 from unconfused.confusion.estimation.label_quality import CLEARLY
 from unconfused.confusion.estimation.sharpness import log_chances
-from unconfused.confusion.estimation.stacking import stacked
+from unconfused.confusion.estimation.stacking import shares_of, stacked
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
-from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
+from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
-
-NEGLIGIBLE = 0.01
-"""A model with a smaller share is left out, and need not be fitted."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +107,7 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     rows = counted > 0
     logs = np.array([log_softmax(m.calibration.scores(m.logs[rows]), axis=1) for m in candidates])
     weights = stacked(logs, evidence.chances[rows], counted[rows])
-    # How far the scores of classes are moved apart: a model that is sure of nothing adds nothing.
-    parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), SMALLEST)
-    parts[parts < NEGLIGIBLE * parts.sum()] = 0.0
-    parts /= parts.sum()
+    parts = shares_of(weights, logs)
     shares = dict.fromkeys((m.name for m in candidates), 0.0)
     for candidate, part in zip(candidates, parts.tolist(), strict=True):
         shares[candidate.name] += part
