@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -102,32 +104,40 @@ def simulate(case: Case) -> list[Record]:
 
 
 def _simulate(case: Case) -> Record:
-    data = load(case.data, case.seed)
-    rng = np.random.RandomState(case.seed)
-    rows = np.flatnonzero(data.truth >= 0)
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
-    X, X_test = in_row_space(data.X[rows], data.X_test)
-    truth, y = data.truth[rows], seen_labels(data, case.noise, case.seed)[rows]
-    review = Review(X, y, truth, data.n_classes, case.seed)
+    review, X_test, truth_test = deepcopy(begin(case.data, case.noise, case.seed))
+    n_rows = len(review.y)
     stops: list[tuple[int, int, float]] = []
     intervals: list[Any] = []
     for share in SHARES:
-        budget = round(share * len(rows)) - review.n_checked
+        budget = round(share * n_rows) - review.n_checked
         if budget > 0:
             review.check(case.strategy, budget)
-        model = review.fit()
-        accuracy = float(model.score(X_test, data.truth_test))
+        accuracy = float(review.model.score(X_test, truth_test))
         stops.append((review.n_checked, review.n_mended, accuracy))
         if share == TRIED_AT and case.strategy == "mix":
             intervals = review.intervals()
     return {
         "data": case.data, "noise": case.noise, "strategy": case.strategy, "seed": case.seed,
-        "n_rows": len(rows), "n_wrong": int((y != truth).sum()),
+        "n_rows": n_rows, "n_wrong": int((review.y != review.truth).sum()),
         "checked": [stop[0] for stop in stops], "mended": [stop[1] for stop in stops],
         "accuracy": [round(stop[2], 5) for stop in stops], "intervals": intervals,
         "confusion": review.confusion_errors() if case.strategy == "mix" else [],
     }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def begin(name: str, noise: str, seed: int) -> tuple[Review, Any, IntArray]:
+    """Return a review with nothing checked, and the test set; strategies begin alike."""
+    data = load(name, seed)
+    rng = np.random.RandomState(seed)
+    rows = np.flatnonzero(data.truth >= 0)
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+    X, X_test = in_row_space(data.X[rows], data.X_test)
+    truth, y = data.truth[rows], seen_labels(data, noise, seed)[rows]
+    review = Review(X, y, truth, data.n_classes, seed)
+    review.model  # noqa: B018 - fitted once for all strategies
+    return review, X_test, data.truth_test
 
 
 def in_row_space(X: Any, X_test: Any) -> tuple[Any, Any]:
@@ -150,7 +160,6 @@ class Review:
     def __init__(self, X: Any, y: IntArray, truth: IntArray, n_classes: int, seed: int) -> None:
         self.X, self.y, self.truth, self.seed = X, y, truth, seed
         self.n_classes = n_classes
-        self._judged: tuple[int, LeftOut] | None = None
         n_rows = len(y)
         self.y_true = np.full(n_rows, None, dtype=object)
         self.probability = np.full(n_rows, np.nan)
@@ -184,27 +193,26 @@ class Review:
         """The verdicts so far."""
         return CheckedRows(self.y_true, self.probability, self.drawn_by)
 
+    @cached_property
     def left_out(self) -> LeftOut:
-        """Judge all labels by models without the row: one set of fits per batch."""
-        if self._judged is None or self._judged[0] != self.n_checked:
-            plain = LogisticRegression(C=self.strength, max_iter=300)
-            found = judge_left_out(
-                self.X, self.y, self.checked, estimator=plain,
-                classes=np.arange(self.n_classes), random_state=self.seed,
-            )  # fmt: skip
-            self._judged = self.n_checked, found
-        return self._judged[1]
+        """Judgements of all labels by models without the row."""
+        plain = LogisticRegression(C=self.strength, max_iter=300)
+        return judge_left_out(
+            self.X, self.y, self.checked, estimator=plain,
+            classes=np.arange(self.n_classes), random_state=self.seed,
+        )  # fmt: skip
 
-    def fit(self) -> Any:
-        """Fit the common learner to what is known."""
-        return fit_checked(self.learner, self.X, self.y, self.checked, left_out=self.left_out())
+    @cached_property
+    def model(self) -> Any:
+        """The common learner, fitted to what is known."""
+        return fit_checked(self.learner, self.X, self.y, self.checked, left_out=self.left_out)
 
     def confusion_errors(self) -> list[float]:
         """Return how far C is off with verdicts on chosen rows counted for their row, and without.
 
         The mean total variation distance of its rows from the shares among all labels.
         """
-        found, truth = self.left_out(), np.eye(self.n_classes)[self.truth]
+        found, truth = self.left_out, np.eye(self.n_classes)[self.truth]
         joint = truth.T @ np.eye(self.n_classes)[self.y]
         uncounted = np.where(self.checked.representative, found.truth, MISSING)
         errors = []
@@ -221,7 +229,7 @@ class Review:
 
         For each size of a random sample beside the rows checked: with the model, and counts alone.
         """
-        n_rows, wrong, told = len(self.y), self.left_out().wrong, []
+        n_rows, wrong, told = len(self.y), self.left_out.wrong, []
         rng = np.random.RandomState(self.seed)
         for size in SAMPLES:
             lines = []
@@ -245,8 +253,8 @@ class Review:
             by: Any = "random" if strategy == "random" else "mix"
             given = {"random_share": 0.0} if strategy == CHOSEN else {}
             found = next_to_check(
-                self.fit(), self.X, self.y, budget, by=by, checked=self.checked,
-                posterior=self.left_out().ranking, random_state=1000 * self.seed + self.n_checked,
+                self.model, self.X, self.y, budget, by=by, checked=self.checked,
+                posterior=self.left_out.ranking, random_state=1000 * self.seed + self.n_checked,
                 **given,
             )  # fmt: skip
             self._keep(found.row, found.drawn_by, found.probability)
@@ -259,11 +267,12 @@ class Review:
     def _keep(self, rows: IntArray, how: Any, probability: FloatArray) -> None:
         self.y_true[rows] = self.truth[rows]
         self.drawn_by[rows], self.probability[rows] = how, probability
+        del self.left_out, self.model  # to be made again with the verdicts
 
     def _quality(self, strategy: str) -> FloatArray:
         """Return scores of labels, the lowest to be checked first."""
         best = np.where(self.known, self.truth, self.y)
-        chances = self.left_out().probability
+        chances = self.left_out.probability
         own = chances[np.arange(len(best)), best]
         if strategy == "suspicion":
             return np.asarray(own)

@@ -15,7 +15,8 @@ from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.estimation.label_quality import Criterion, judge_labels
+from unconfused.confusion.estimation.class_probabilities import ClassProbabilities
+from unconfused.confusion.estimation.label_quality import model_helps, through_matrix
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import left_out_probabilities
 from unconfused.review.checked import CheckedRows
@@ -48,28 +49,32 @@ class LeftOut:
         The posterior where held-out labels support the estimated confusion matrix, otherwise
         `probability`: as in `confusion.rank_label_errors`.
         """
-        return self._judged(None)
+        some = self.observed != MISSING
+        if some.any() and model_helps(self._model, self.probability[some], self.observed[some]):
+            return self.posterior
+        return self.probability
 
     @cached_property
     def posterior(self) -> FloatArray:
         """(n, Q), P(true class | row, label)."""
-        return self._judged("posterior")
+        labelled = self.observed != MISSING
+        if not labelled.any():
+            return self.probability
+        table = self._model.posterior(self.probability, self.observed)
+        return np.where(labelled[:, np.newaxis], table, self.probability)
+
+    @cached_property
+    def _model(self) -> ClassProbabilities:
+        # Labels of checked rows count like others: rows chosen for looking wrong were chosen by
+        # features and label alone, and without them the labels that are left look clean.
+        some = self.observed != MISSING
+        return through_matrix(self.probability[some], self.observed[some])
 
     @property
     def wrong(self) -> FloatArray:
         """(n,), probability that each label is wrong; 0 where there is none."""
         own = self.posterior[np.arange(len(self.observed)), self.observed]
         return np.where(self.observed != MISSING, 1.0 - own, 0.0)
-
-    def _judged(self, criterion: Criterion | None) -> FloatArray:
-        labelled = self.observed != MISSING
-        if not labelled.any():
-            return self.probability
-        # Labels of checked rows count like others: rows chosen for looking wrong were chosen by
-        # features and label alone, and without them the labels that are left look clean.
-        counted = np.flatnonzero(labelled)
-        table = judge_labels(self.probability, self.observed, counted, criterion).table
-        return np.where(labelled[:, np.newaxis], table, self.probability)
 
     @cached_property
     def confusion(self) -> ConfusionEstimate:

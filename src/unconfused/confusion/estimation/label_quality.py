@@ -62,11 +62,16 @@ def judge_labels(
     if criterion == "self_confidence":
         return LabelScores(probability, criterion)
     some, labels = probability[counted], observed[counted]
-    matrix, _ = estimate_counts(some, labels)
-    model = ClassProbabilities.of(some, matrix).calibrated(some, labels)
+    model = through_matrix(some, labels)
     if criterion is None and not model_helps(model, some, labels):
         return LabelScores(probability, "self_confidence")
     return LabelScores(model.posterior(probability, observed), "posterior")
+
+
+def through_matrix(probability: FloatArray, observed: IntArray) -> ClassProbabilities:
+    """Return what turns P(label | x) into P(true class | x), through a matrix guessed from both."""
+    matrix, _ = estimate_counts(probability, observed)
+    return ClassProbabilities.of(probability, matrix).calibrated(probability, observed)
 
 
 def model_helps(model: ClassProbabilities, probability: FloatArray, observed: IntArray) -> bool:
