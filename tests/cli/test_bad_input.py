@@ -112,6 +112,7 @@ def test_marks_line_ends_and_quotes_of_other_programs():
     ("arguments", "word"),
     [
         (("fit", "none.csv", "-l", "kind"), "no file"),
+        (("fit", "https://example.org/pets.csv", "-l", "kind"), "Download it first"),
         (("fit", "pets.csv", "-l", "kid"), "Did you mean 'kind'"),
         (("fit", "pets.csv", "-l", "kind", "-t", "cheked"), "Did you mean 'checked'"),
         (("fit", "pets.csv", "-l", "size"), "measurements"),

@@ -147,6 +147,9 @@ def test_dates_in_other_notations_are_worth_a_note():
     frame.loc[0, "day"] = "2.1.2024"  # so that not every cell is different
     _, plan = fitted(frame)
     assert any("'day' is taken for categories, with 199" in said for said in plan.notes)
+    frame["day"] = [f"May {1 + i % 9}, 2024" for i in range(N)]  # few, but dates all the same
+    _, plan = fitted(frame)
+    assert any("with 9 different" in said and "2024-05-31" in said for said in plan.notes)
 
 
 def test_numbers_with_commas_are_not_taken_for_categories():

@@ -100,7 +100,7 @@ def test_minus_one_is_a_class_where_only_one_other_is_seen():
 
 def test_double_answers():
     lines = ([1, 1, 1, 2], ["Ann", "Ann", "Bob", "Ann"], ["a", "b", "a", "a"])
-    with pytest.raises(ValueError, match=r"1 votes repeat.*Ann on item 1.*duplicates='last'"):
+    with pytest.raises(ValueError, match=r"repeat.*: 1 .*Ann on item 1.*duplicates='last'"):
         votes_from_long(*lines)
     votes = votes_from_long(*lines, duplicates="last")
     assert votes.to_wide().tolist() == [["b", "a"], ["a", None]]

@@ -133,6 +133,12 @@ def test_a_frame_of_indicators_is_none_either():
         UnconfusedLogisticRegression().fit(np.arange(10.0).reshape(5, 2), frame)
 
 
+def test_counts_of_votes_are_none_either():
+    counts = np.random.default_rng(0).multinomial(5, [0.6, 0.3, 0.1], size=40)
+    with pytest.raises(ValueError, match="counts of votes"):
+        UnconfusedLogisticRegression().fit(np.arange(80.0).reshape(40, 2), counts)
+
+
 @pytest.mark.parametrize("kind", [object, str])
 def test_names_in_digits_are_votes(kind):
     table = np.array([["1.1", "1.2"], ["1.2", "1.2"], ["1.1", "1.1"]], dtype=kind)

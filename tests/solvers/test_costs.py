@@ -73,6 +73,13 @@ def test_bad_costs_are_refused_in_words(class_weight, message):
         class_costs(class_weight, CLASSES, PRIOR)
 
 
+def test_bad_costs_are_refused_before_the_fit():
+    X, _, seen, C = imbalanced(sizes=(30, 20, 10))
+    learner = UnconfusedLogisticRegression(C, l2=1e-3, relabel=0, class_weight={"z": 1.0})
+    with pytest.raises(ValueError, match=r"names \['z'\]"):
+        learner.fit(X, seen)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",

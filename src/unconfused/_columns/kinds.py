@@ -19,10 +19,11 @@ ROWS_PER_CATEGORY = 5
 
 
 SOME_DATE = re.compile(
-    r"\s*(\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b|\d{1,2}[. -]*[^\W\d]{3,9}[ ,-]*\d{2,4}\b)"
+    r"\s*(\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b|\d{1,2}[. -]*[^\W\d]{3,9}[ ,-]*\d{2,4}\b"
+    r"|[^\W\d]{3,9}\.? \d{1,2},? \d{4}\b)"
 )
 SOME_AMOUNT = re.compile(r"\s*[^\w\s]{0,2}\s*\d[\d.,' ]*\s*([^\w\s]{1,2}|[^\W\d]{1,3})?\s*")
-"""What looks like 31/05/2024 or 31 May 2024, and like $1,234.50 or 12 % or 3.5 kg."""
+"""What looks like 31/05/2024, 31 May 2024 or May 31, 2024, and like $1,234.50 or 12 % or 3.5 kg."""
 
 
 LONGEST_VALUE = 40
@@ -194,7 +195,8 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
-    if _enough(summary) and present < ROWS_PER_CATEGORY * len(summary.levels):
+    a_date = SOME_DATE.match(str(summary.odd))
+    if _enough(summary) and (a_date or present < ROWS_PER_CATEGORY * len(summary.levels)):
         plan.notes.append(
             f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
             f"{present:,} rows.{hint}"
@@ -214,7 +216,7 @@ def _hint(cell: str) -> str:
     if SOME_DATE.match(cell):
         return " Dates are read only as 2024-05-31."
     if SOME_AMOUNT.fullmatch(cell):
-        return " Numbers are read only without signs and units, as 1234.5."
+        return " Numbers are read only as 1234.5, without currencies and units."
     return ""
 
 

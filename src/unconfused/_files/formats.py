@@ -7,6 +7,7 @@ import codecs
 import gzip
 import io
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,8 @@ def find_source(path: str | os.PathLike[str], chosen: str | None = None) -> Tabl
         if target.is_dir():
             raise DataFileError(f"{target} is a folder; name a file in it.")
         if not target.exists():
-            raise DataFileError(f"There is no file {target}.")
+            remote = " Download it first." if re.match(r"\w{2,}:/", str(target)) else ""
+            raise DataFileError(f"There is no file {target}.{remote}")
         if not target.is_file():
             raise DataFileError(f"{target} is not an ordinary file.")
     except (OSError, ValueError) as error:

@@ -78,8 +78,15 @@ def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
             "row as y. For several models give a Votes object with a column per model: "
             "confusion.votes_from_wide(classes_by_model, weight=confidences). " + settle
         )
-    # Who names the classes 0 and 1 has said what the entries are.
-    if classes is not None or not np.isin(numbers, (0.0, 1.0)).all():
+    if classes is not None:
+        return  # who names the classes has said what the entries are
+    if not np.isin(numbers, (0.0, 1.0)).all():
+        if len(numbers) >= FEWEST_ROWS and np.ptp(numbers.sum(axis=1)) == 0 and np.ptp(numbers):
+            raise ValueError(
+                "y looks like counts of votes: every row has the same sum. Who gave each vote is "
+                "needed, one column per annotator; with counts alone, give the most frequent class "
+                "of each row, classes[y.argmax(axis=1)]. " + settle
+            )
         return
     if np.all(numbers.sum(axis=1) == 1):
         raise ValueError(

@@ -372,8 +372,8 @@ def _without_duplicates(votes: Votes, duplicates: str) -> Votes:
         who = votes.annotators[first % votes.n_annotators]
         what = votes.items[first // votes.n_annotators]
         raise ValueError(
-            f"{repeats} votes repeat an earlier one of the same annotator on the same item (for "
-            f"instance annotator {who!s} on item {what!s}). Settle them first, or pass "
+            f"Votes that repeat an earlier one of the same annotator: {repeats} (for instance "
+            f"annotator {who!s} on item {what!s}). Settle them first, or pass "
             "duplicates='last' to let the last answer count."
         )
     kept = np.sort(len(cell) - 1 - from_the_end)

@@ -222,6 +222,12 @@ class SoftmaxClassifier(LinearClassifier):
     class_weight: Any = None
     classes: ArrayLike | None
 
+    def _publish_labels(self, labels: EncodedLabels) -> None:
+        """Set `classes_`; refuse a `class_weight` that `predict` could not use."""
+        uniform = np.full(len(labels.classes), 1 / len(labels.classes))
+        class_costs(self.class_weight, labels.classes, uniform, self.classes)
+        super()._publish_labels(labels)
+
     @lazy_on_dask
     def predict(self, X: Any) -> Labels:
         """Predict the class of every row: the likeliest, or with `class_weight` the cheapest."""

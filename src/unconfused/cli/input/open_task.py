@@ -288,7 +288,7 @@ def _match_items(
     if strangers:
         shown = ", ".join(map(repr, strangers[:FIRST])) + " ..." * (len(strangers) > FIRST)
         raise DataFileError(
-            f"{known.votes} has answers on {len(strangers):,} items that are not {whose}: "
-            f"{shown}.{hint}"
+            f"{known.votes} has answers on items that are not {whose}: {shown} "
+            f"({len(strangers):,} in all).{hint}"
         )
     return items
