@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unconfused._text import extras
-from unconfused._text.extras import pip_install
+from unconfused._text import extras, pip_install
 
 
 @pytest.fixture

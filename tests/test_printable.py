@@ -2,7 +2,7 @@
 
 import pytest
 
-from unconfused._text.printable import printable
+from unconfused._text import printable
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pets import AUDIT, FIT, KNOWN, invoke, pets, pets_csv, refused, succeed, wr
 
 from unconfused import cli
 from unconfused._files import read
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 from unconfused.cli import fitting, model
 
 pytestmark = pytest.mark.usefixtures("folder")

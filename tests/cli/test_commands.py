@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unconfused import __version__, cli, noise
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 from unconfused.cli import demo_figure, digits_demo
 from unconfused.cli.app import app
 from unconfused.cli.commands import demo as demo_command

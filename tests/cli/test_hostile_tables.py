@@ -24,9 +24,9 @@ from pets import (
 from scipy import sparse
 
 from unconfused import UnconfusedLogisticRegression
-from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import finite_scores, prepare_frame
-from unconfused._files.errors import DataFileError
+from unconfused._columns.steps import build_pipeline
+from unconfused._files import DataFileError
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import open_table, write_table
 
@@ -351,7 +351,7 @@ def test_columns_are_not_searched_for_one_by_one():
     """Scikit-learn looks through all names for each that it is given, but not for places."""
     frame = pd.DataFrame(np.random.RandomState(0).randn(30, 6), columns=list("abcdef"))
     frame["f"] = ["x", "y"] * 15
-    model, _ = build_pipeline(frame, UnconfusedLogisticRegression(), label=None)
+    model, _ = build_pipeline(frame, UnconfusedLogisticRegression())
     fitted = model[:-1].fit(prepare_frame(model, frame))
     places = {name: columns for name, _, columns in fitted[0].transformers_}
     assert places == {"numbers": [0, 1, 2, 3, 4], "categories": [5]}

@@ -18,9 +18,10 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, normalize
 
 import unconfused
 from unconfused import noise
-from unconfused._columns import pipeline
-from unconfused._columns.pipeline import build_pipeline
+from unconfused._columns import steps
+from unconfused._columns.kinds import ColumnRoles
 from unconfused._columns.prepare import prepare_frame
+from unconfused._columns.steps import build_pipeline
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.write import write_table
 from unconfused.cli.input import source as file_source
@@ -192,13 +193,13 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
     )
     frame.loc[::9, "a"] = None
     frame["text"] = [" ".join(rng.choice(levels, 5)) for _ in range(300)]
-    monkeypatch.setattr(pipeline, "MOST_LEVELS", 10)
-    monkeypatch.setattr(pipeline, "MOST_WORDS", 20)
+    monkeypatch.setattr(steps, "MOST_LEVELS", 10)
+    monkeypatch.setattr(steps, "MOST_WORDS", 20)
     monkeypatch.setattr("unconfused._columns.streamed.MOST_WORDS", 20)
-    model, _ = build_pipeline(frame, None, label=None, text=["text"])
+    model, _ = build_pipeline(frame, None, ColumnRoles(text=["text"]))
     expected = model[0].fit_transform(prepare_frame(model, frame))
     with open(tmp_path / "numbers", "w+b") as file:
-        columns = ColumnsInBlocks(frame.head(0), file, text=["text"])
+        columns = ColumnsInBlocks(frame.head(0), file, ColumnRoles(text=["text"]))
         for start in range(0, 300, 70):
             columns.add(frame[start : start + 70])
         found, _ = columns.finish()

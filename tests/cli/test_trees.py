@@ -11,7 +11,6 @@ from sklearn.datasets import dump_svmlight_file, make_blobs
 
 import unconfused
 from unconfused import noise
-from unconfused.cli import learners as trees
 from unconfused.cli import model as modelling
 from unconfused.cli.input.task import Task
 
@@ -84,5 +83,5 @@ def test_a_linear_model_stays_where_trees_are_not_clearly_better():
     plan = modelling.make_plan(task, settings, before.append)
     assert isinstance(plan.learner, unconfused.UnconfusedLogisticRegression) and not plan.notes
     assert len(before) == 1, "what is known of the columns can be shown before the comparison"
-    assert trees.enough_rows(task)
-    assert not trees.enough_rows(Task("nothing", X[:99], np.arange(99), y[:99]))
+    assert modelling._enough_rows(task)
+    assert not modelling._enough_rows(Task("nothing", X[:99], np.arange(99), y[:99]))

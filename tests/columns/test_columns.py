@@ -9,10 +9,9 @@ from sklearn.compose import ColumnTransformer
 
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
-from unconfused._columns.kinds import ColumnError
-from unconfused._columns.pipeline import build_pipeline
+from unconfused._columns.kinds import ColumnError, ColumnRoles
 from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
-from unconfused._columns.steps import DateParts
+from unconfused._columns.steps import DateParts, build_pipeline
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
@@ -46,7 +45,8 @@ def make_frame(seed=0):
 
 def fitted(frame, learner=None, **options):
     learner = UnconfusedLogisticRegression(l2=1e-3) if learner is None else learner
-    model, plan = build_pipeline(frame, learner, label="label", **options)
+    said = ColumnRoles(["label", *options.pop("leave_out", [])], **options)
+    model, plan = build_pipeline(frame, learner, said)
     return model.fit(prepare_frame(model, frame), frame["label"]), plan
 
 
@@ -89,7 +89,7 @@ def test_texts_and_what_rises_with_every_row_are_recognised():
         fitted(frame, numbers=["name"])
     # The same of rows that come in blocks.
     with tempfile.TemporaryFile() as file:
-        blocks = ColumnsInBlocks(frame.head(0), file, reserved=["label"])
+        blocks = ColumnsInBlocks(frame.head(0), file, ColumnRoles(["label"]))
         for start in (0, 30):
             blocks.add(frame[start : start + 30])
         transformer, plan = blocks.finish()
@@ -164,23 +164,29 @@ def test_numbers_with_commas_are_not_taken_for_categories():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"label": "lable"}, "no column 'lable'. Did you mean 'label'"),
-        ({"label": "label", "text": ["nothing"]}, "no column 'nothing'. The columns are 'row'"),
-        ({"label": "label", "text": ["label"]}, "'label': a column can be used for one thing"),
+        ({"leave_out": ["lable"]}, "no column 'lable'. Did you mean 'label'"),
         (
-            {"label": "label", "text": ["remark"], "categories": ["remark"]},
+            {"leave_out": ["label"], "text": ["nothing"]},
+            "no column 'nothing'. The columns are 'row'",
+        ),
+        (
+            {"leave_out": ["label"], "text": ["label"]},
+            "'label': a column can be used for one thing",
+        ),
+        (
+            {"leave_out": ["label"], "text": ["remark"], "categories": ["remark"]},
             "'remark': a column can be used for one thing",
         ),
     ],
 )
 def test_columns_that_cannot_be_used_so(options, match):
     with pytest.raises(ColumnError, match=match):
-        build_pipeline(make_frame(), UMAClassifier(), **options)
+        build_pipeline(make_frame(), UMAClassifier(), ColumnRoles(**options))
 
 
 def test_nothing_to_learn_from():
     with pytest.raises(ColumnError, match=r"No column is left to learn from\. 'unit' is left out"):
-        build_pipeline(make_frame()[["unit", "label"]], UMAClassifier(), label="label")
+        build_pipeline(make_frame()[["unit", "label"]], UMAClassifier(), ColumnRoles(["label"]))
 
 
 def test_missing_and_other_columns_are_named():
@@ -357,7 +363,7 @@ def test_values_written_in_another_way_come_with_a_hint(cell, hint):
     frame = pd.DataFrame(
         {"size": [1.5, 2.5] * 12, "other": [cell.format(n) for n in range(10, 34)]}
     )
-    _, plan = build_pipeline(frame, UMAClassifier(), label=None)
+    _, plan = build_pipeline(frame, UMAClassifier())
     assert hint in plan.left_out["other"]
 
 
@@ -365,7 +371,7 @@ def test_a_column_of_words_may_be_empty_in_some_blocks():
     words = pd.Series(["red", "blue"] * 12, dtype="str")
     frame = pd.DataFrame({"size": np.arange(24.0) % 7, "colour": words})
     late = pd.concat([frame.assign(colour=words.where(words.isna())), frame], ignore_index=True)
-    _, plan = build_pipeline(late, UMAClassifier(), label=None)
+    _, plan = build_pipeline(late, UMAClassifier())
     with tempfile.TemporaryFile() as file:
         blocks = ColumnsInBlocks(late.iloc[:0], file)
         blocks.add(late[:24])

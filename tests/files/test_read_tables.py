@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from unconfused._files import delimited
-from unconfused._files.errors import DataFileError
+from unconfused._files import DataFileError, delimited
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 
 FRAME = pd.DataFrame(
     {

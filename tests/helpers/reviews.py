@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from unconfused.cli.commands.review import open_session
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import open_task
+from unconfused.cli.options import ReadOptions
 from unconfused.review.serve.http import ReviewServer
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import unconfused
 from unconfused import UMAClassifier, persistence
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 from unconfused.persistence import ModelFileError
 from unconfused.persistence.archive import digest_of
 

@@ -32,8 +32,8 @@ from sklearn.utils import all_estimators
 
 import unconfused
 from unconfused.persistence import ModelFileError
-from unconfused.persistence._table.allowed import table
-from unconfused.persistence._table.checks import full_name
+from unconfused.persistence.allowed import table
+from unconfused.persistence.checks import full_name
 
 pytestmark = pytest.mark.slow
 

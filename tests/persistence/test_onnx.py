@@ -22,7 +22,7 @@ from unconfused import (
     UMAClassifier,
     UnconfusedLogisticRegression,
 )
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 from unconfused.kernels import kernel_projection
 from unconfused.persistence import ExportError, to_onnx
 

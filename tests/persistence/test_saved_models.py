@@ -202,7 +202,7 @@ def test_what_is_kept_with_a_model(tmp_path):
 def test_a_saved_model_is_a_skops_file(tmp_path):
     import skops.io
 
-    from unconfused.persistence._table.allowed import table
+    from unconfused.persistence.allowed import table
     from unconfused.persistence.nodes import FUNCTIONS
 
     model = UMAClassifier(C).fit(X, Y)

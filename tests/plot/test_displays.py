@@ -19,7 +19,7 @@ from unconfused import (
     datasets,
     noise,
 )
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 from unconfused.plot import (
     ConfusionEstimateDisplay,
     ConvergenceDisplay,

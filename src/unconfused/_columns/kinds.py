@@ -38,6 +38,16 @@ class NoFeaturesError(ColumnError):
     """No column is left to learn from."""
 
 
+@dataclass(frozen=True)
+class ColumnRoles:
+    """What a user says of columns, by name: which to leave out, and what some others are."""
+
+    leave_out: Collection[str] = ()
+    text: Collection[str] = ()
+    categories: Collection[str] = ()
+    numbers: Collection[str] = ()
+
+
 @dataclass
 class ColumnPlan:
     """Which columns are used as what.
@@ -79,23 +89,16 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
     return plan
 
 
-def begin_summaries(
-    frame: Any,
-    *,
-    reserved: Collection[str],
-    text: Collection[str],
-    categories: Collection[str],
-    numbers: Collection[str] = (),
-) -> list[ColumnSummary]:
+def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
     """Return an empty summary of every column that may be learnt from."""
-    named = [*dict.fromkeys(reserved), *text, *categories, *numbers]
+    named = [*dict.fromkeys(said.leave_out), *said.text, *said.categories, *said.numbers]
     require(frame, named)
     clash = {name for name, times in Counter(named).items() if times > 1}
     if clash:
         raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
-    roles: dict[str, Any] = dict.fromkeys(text, "text") | dict.fromkeys(categories, "categories")
-    roles |= dict.fromkeys(numbers, "numbers")
-    kept_out = set(reserved)
+    roles: dict[str, Any] = dict.fromkeys(said.text, "text")
+    roles |= dict.fromkeys(said.categories, "categories") | dict.fromkeys(said.numbers, "numbers")
+    kept_out = set(said.leave_out)
     names = [str(name) for name in frame.columns if name not in kept_out]
     return [ColumnSummary(name, roles.get(name)) for name in names]
 

@@ -9,8 +9,7 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 
 from unconfused._columns.kinds import ColumnError, require
-from unconfused._columns.pipeline import CATEGORIES, DATES, NUMBERS, TEXT
-from unconfused._columns.steps import names_in
+from unconfused._columns.steps import CATEGORIES, DATES, NUMBERS, TEXT, names_in
 from unconfused._columns.summary import cells_as_text
 from unconfused._typing import BoolArray, FloatArray
 

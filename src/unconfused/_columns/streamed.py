@@ -2,28 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterable
 from typing import IO, Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from unconfused._columns.kinds import ColumnPlan, begin_summaries, looks_like_text, plan_columns
-from unconfused._columns.pipeline import (
+from unconfused._columns.kinds import (
+    ColumnPlan,
+    ColumnRoles,
+    begin_summaries,
+    looks_like_text,
+    plan_columns,
+)
+from unconfused._columns.prepare import finite_numbers
+from unconfused._columns.steps import (
     CATEGORIES,
     DATES,
     MOST_WORDS,
+    NOTHING_SAID,
     NUMBERS,
     TEXT,
+    DateParts,
     column_transformer,
 )
-from unconfused._columns.prepare import finite_numbers
-from unconfused._columns.steps import DateParts
-from unconfused._columns.stores import NumberStore, WordCounts
 from unconfused._columns.summary import ColumnSummary, cells_as_text, kind_of
 from unconfused._typing import FloatArray
+
+
+class NumberStore:
+    """Columns larger than memory, each of which fits, in an open file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._blocks: list[tuple[int, dict[str, int]]] = []
+        """The rows of each block, and where each column of it begins."""
+
+    def add(self, columns: dict[str, FloatArray], n_rows: int) -> None:
+        """Write a block of rows; a column that it lacks is missing in all of them."""
+        starts: dict[str, int] = {}
+        for name, column in columns.items():
+            starts[name] = self._file.tell()
+            self._file.write(np.ascontiguousarray(column, dtype=np.float64).tobytes())
+        self._blocks.append((n_rows, starts))
+
+    def column(self, name: str) -> FloatArray:
+        """Read a column."""
+        found = np.full(sum(n_rows for n_rows, _ in self._blocks), np.nan)
+        begun = 0
+        for n_rows, starts in self._blocks:
+            if name in starts:
+                self._file.seek(starts[name])
+                found[begun : begun + n_rows] = np.frombuffer(self._file.read(8 * n_rows))
+            begun += n_rows
+        self._file.seek(0, 2)  # where the next block goes
+        return found
+
+
+class WordCounts:
+    """How often words occur, and in how many texts, for TF-IDF; the `most` frequent are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._n_texts = most, 0
+        self._times: Counter[str] = Counter()
+        self._texts: Counter[str] = Counter()
+        self._split = TfidfVectorizer().build_analyzer()
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count some more texts."""
+        for text in texts:
+            words = self._split(text)
+            self._times.update(words)
+            self._texts.update(set(words))
+            self._n_texts += 1
+
+    def kept(self) -> list[str]:
+        """Return the words that become features, sorted."""
+        words = sorted(self._times)
+        if len(words) <= self._most:
+            return words
+        times = np.array([self._times[word] for word in words])
+        # As scikit-learn does it, down to which of several equally frequent words are kept.
+        return [words[place] for place in np.sort((-times).argsort()[: self._most])]
+
+    def n_nonzero(self) -> int:
+        """Return how many features of all texts together will not be zero."""
+        return sum(self._texts[word] for word in self.kept())
+
+    def inverse_frequencies(self) -> FloatArray:
+        """Return scikit-learn's smooth inverse document frequency of every word kept."""
+        texts = np.array([self._texts[word] for word in self.kept()], dtype=np.float64)
+        return np.asarray(np.log((self._n_texts + 1) / (texts + 1)) + 1.0)
 
 
 class ColumnsInBlocks:
@@ -32,34 +105,10 @@ class ColumnsInBlocks:
     At any time, one block, one column, and the levels and words of all columns are in memory;
     numbers are kept in an open file meanwhile. The result is that of the whole frame, medians
     included; sums differ in rounding. Text that is not named is recognised by the first block.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"size": [1.0, 2.0, None, 6.0], "coat": ["fur", "hair"] * 2})
-    >>> with tempfile.TemporaryFile() as file:
-    ...     columns = ColumnsInBlocks(frame.head(0), file)
-    ...     for start in (0, 2):
-    ...         columns.add(frame[start:start + 2])
-    ...     transformer, plan = columns.finish()
-    >>> transformer.transform(frame).round(2)[2].tolist()
-    [-0.39, 1.0, 0.0]
     """
 
-    def __init__(
-        self,
-        names: Any,
-        file: IO[bytes],
-        *,
-        reserved: Collection[str] = (),
-        text: Collection[str] = (),
-        categories: Collection[str] = (),
-        numbers: Collection[str] = (),
-    ) -> None:
-        found = begin_summaries(
-            names, reserved=reserved, text=text, categories=categories, numbers=numbers
-        )
+    def __init__(self, names: Any, file: IO[bytes], said: ColumnRoles = NOTHING_SAID) -> None:
+        found = begin_summaries(names, said)
         self._summaries = {one.name: one for one in found}
         self._words = {one.name: WordCounts(MOST_WORDS) for one in found if one.role == "text"}
         self._store, self._n_rows = NumberStore(file), 0

@@ -51,15 +51,6 @@ class ColumnSummary:
     n_numeric : words that are numbers
     n_comma : words that are numbers but for a comma: '3,14' or '1,000'
     odd, odd_row : the first word that is no number, and its row
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> summary = ColumnSummary("size")
-    >>> for part in (["s", "m"], ["s", None]):
-    ...     summary.add(pd.Series(part))
-    >>> summary.n_present, dict(summary.levels), summary.is_unique
-    (3, {'s': 2, 'm': 1}, False)
     """
 
     name: str

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, TextIO
 
-from unconfused._files.errors import DataFileError
+from unconfused._files import DataFileError
 from unconfused._files.formats import TableFile, find_encoding, open_text
 from unconfused._files.types import column_names, kinds_of, typed_cells, unescape_cell
 

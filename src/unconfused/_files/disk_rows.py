@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from unconfused._files.errors import DataFileError
+from unconfused._files import DataFileError
 
 
 @contextlib.contextmanager
@@ -25,15 +25,6 @@ class DiskRows:
     """Append blocks of rows, and get one memory-mapped matrix; its files have no names.
 
     `n_nonzero` is how many entries a sparse matrix will have; None makes a dense one.
-
-    Examples
-    --------
-    >>> with DiskRows(Path(tempfile.gettempdir()), width=2) as rows:
-    ...     rows.append(np.array([[1.0, 2.0]]))
-    ...     rows.append(np.array([[3.0, 4.0]]))
-    ...     print(rows.matrix())
-    [[1. 2.]
-     [3. 4.]]
     """
 
     def __init__(self, folder: Path, width: int, n_nonzero: int | None = None) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from unconfused._files.errors import DataFileError, reading
+from unconfused._files import DataFileError, reading
 from unconfused._typing import Labels, Rows
 
 FORMATS = {

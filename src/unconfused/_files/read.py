@@ -8,10 +8,10 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from unconfused._files.errors import DataFileError, reading
+from unconfused._files import DataFileError, reading
 from unconfused._files.formats import TableFile, find_source
 from unconfused._files.types import to_frame
-from unconfused._text.extras import import_extra
+from unconfused._text import import_extra
 
 BATCH_ROWS = 2**16
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from unconfused._atomic import whole_file
-from unconfused._files.errors import DataFileError, reading, writing
+from unconfused._files import DataFileError, reading, writing
 from unconfused._files.formats import LabelledRows, TableFile, find_format
 from unconfused._typing import FloatArray, Labels
 
@@ -52,16 +52,7 @@ def _parse(source: TableFile, stream: Any, *, zero_based: Any, begun: int = 0) -
 
 
 def write_rows(rows: LabelledRows, path: Path, *, force: bool = False) -> Path:
-    """Write rows without column names as svmlight (numbers as labels) or NPZ, whole or not at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "rows.svm"
-    >>> rows = LabelledRows(np.array([[0.0, 2.0], [1.0, 0.0]]), np.array([3, 4]))
-    >>> write_rows(rows, path).read_text().splitlines()
-    ['3 1:2', '4 0:1']
-    """
+    """Write rows without column names as svmlight (numbers as labels) or NPZ; whole, or not."""
     found, packing = find_format(path)
     if found not in ("svmlight", "npz") or packing is not None:
         raise DataFileError(f"{path}: rows without column names are written as .svm or .npz.")
@@ -170,20 +161,10 @@ def _sparse_rows(source: TableFile, file: Any) -> Any:
 
 
 def iter_svmlight(source: TableFile, block: int | None = None) -> Iterator[tuple[Any, FloatArray]]:
-    r"""Yield CSR matrices, as wide as what they hold, and their labels.
+    """Yield CSR matrices, as wide as what they hold, and their labels.
 
     Features have the numbers they have in the file: whether they count from 0 or from 1 is known
     only at its end.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from unconfused._files.formats import find_source
-    >>> path = Path(tempfile.mkdtemp()) / "a.svm"
-    >>> _ = path.write_text("1 2:0.5\n0 1:3\n")
-    >>> [(X.shape, y.tolist()) for X, y in iter_svmlight(find_source(path), block=8)]
-    [((1, 3), [1.0]), ((1, 2), [0.0])]
     """
     n_rows = 0
     with reading(source.path, source.name), source.open() as stream:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files.errors import DataFileError
+from unconfused._files import DataFileError
 
 BEGINNINGS = r"=+\-@\t\r\n＝＋－＠"
 """First characters of formulas, as listed by OWASP."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import refuse_folder, refuse_target, whole_file
-from unconfused._files.errors import DataFileError, in_words, writing
+from unconfused._files import DataFileError, in_words, writing
 from unconfused._files.formats import FORMATS, NAMES, PACKED, find_format
 from unconfused._files.types import escape_frame
-from unconfused._text.extras import import_extra
+from unconfused._text import import_extra
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
@@ -67,15 +67,7 @@ def open_table(
 
 
 def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
-    """Raise, before any work, if a table cannot be written here.
-
-    Examples
-    --------
-    >>> check_table_target("pets.xlsx", force=False)
-    Traceback (most recent call last):
-        ...
-    unconfused._files.errors.DataFileError: pets.xlsx: the name must end in .csv, ...
-    """
+    """Raise, before any work, if a table cannot be written here."""
     target = Path(path)
     if target.suffix.lower() not in {*FORMATS, *PACKED}:
         endings = ", ".join(f".{one}" for one in WRITTEN)

@@ -20,11 +20,7 @@ from unconfused.confusion.estimate import ConfusionEstimate, is_guess
 from unconfused.confusion.votes import Votes
 from unconfused.estimators._card import passed_confusion
 from unconfused.estimators._truth_score import one_column
-from unconfused.estimators.annotators.crowd import (
-    answers_of,
-    are_votes,
-    known_votes,
-)
+from unconfused.estimators.annotators.crowd import answers_of, are_votes, known_votes
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.uma import UMAClassifier
@@ -195,7 +191,9 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     (X,) = indexable(X)
     votes, tied = None, np.zeros(0, dtype=bool)
     if are_votes(y):
-        votes, truth = _checked_votes(final, y, y_true)
+        votes, truth = known_votes(final, y, y_true)
+        # Codes for labels here too, so that models fitted for the report all speak of codes.
+        votes = replace(votes, classes=np.arange(len(final.classes_)))
         observed, tied = _most_frequent(votes.tally)
     else:
         labels = encode_labels(
@@ -212,12 +210,6 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
         X = _safe_indexing(X, usable)
         votes = None if votes is None else votes.take_items(usable)
     return Case(model, X, observed[usable], truth[usable], usable, votes, int(tied.sum()))
-
-
-def _checked_votes(final: Any, y: Any, y_true: Any) -> tuple[Votes, IntArray]:
-    votes, truth = known_votes(final, y, y_true)
-    # Codes for labels here too, so that models fitted for the report all speak of codes.
-    return replace(votes, classes=np.arange(len(final.classes_))), truth
 
 
 def _most_frequent(tally: FloatArray) -> tuple[IntArray, BoolArray]:

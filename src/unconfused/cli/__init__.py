@@ -8,8 +8,7 @@ import sys
 import traceback
 from typing import Any
 
-from unconfused._text.extras import pip_install
-from unconfused._text.printable import printable
+from unconfused._text import pip_install, printable
 from unconfused.cli.errors import BAD_INPUT, INTERRUPTED, TERMINATED
 
 __all__ = ["main"]

@@ -6,14 +6,14 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 from unconfused import __version__
-from unconfused._text.printable import printable
+from unconfused._text import printable
 from unconfused.cli.errors import EXIT_CODES, plain_errors
 
 COMMANDS = (
@@ -133,9 +133,15 @@ def _as_command(command: Callable[..., None]) -> Callable[..., None]:
             get_args(hints[name]) if get_origin(hints[name]) is Annotated else [hints[name]]
         )
         if not (isinstance(kind, type) and is_dataclass(kind)):
-            flat.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
+            flat.append(_parameter(name, hints[name], parameter.default))
             continue
-        options = _options_of(kind, [one for mark in marks for one in mark.names])
+        inner = get_type_hints(kind, include_extras=True)
+        options = [
+            _parameter(one.name, inner[one.name], one if one.metadata else one.default)
+            for one in fields(kind)
+            if (one.metadata or get_origin(inner[one.name]) is Annotated)
+            and one.name not in frozenset().union(*marks)
+        ]
         groups[name] = (kind, [one.name for one in options])
         flat += options
 
@@ -152,16 +158,10 @@ def _as_command(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _options_of(group: type, left_out: list[str]) -> list[inspect.Parameter]:
-    """Return the fields of a group that are marked as options."""
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default if one.default_factory is MISSING else one.default_factory(),
-            annotation=hints[one.name],
-        )
-        for one in fields(group)
-        if get_origin(hints[one.name]) is Annotated and one.name not in left_out
-    ]
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter as typer takes it, its option among the annotations."""
+    if isinstance(default, Field):
+        hint = Annotated[hint, default.metadata["option"]]
+        default = default.default if default.default_factory is MISSING else []
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)

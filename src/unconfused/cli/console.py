@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.segment import Segment
 
-from unconfused._text.printable import printable
+from unconfused._text import printable
 
 
 class SafeConsole(Console):

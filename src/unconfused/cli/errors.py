@@ -1,13 +1,16 @@
-"""Errors as one line on stderr and an exit code."""
+"""Errors as one line on stderr and an exit code; outputs that are refused before any work."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from unconfused._text.printable import printable
+from unconfused._atomic import refuse_folder, refuse_target
+from unconfused._text import printable
 
 OUR_FAULT, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """Exit codes besides 0; signals as in shells: 128 plus their number."""
@@ -93,3 +96,42 @@ def plain_errors(debug: bool) -> Iterator[None]:
             )
         print(printable(in_options(message)), file=sys.stderr)
         raise typer.Exit(code) from None
+
+
+def check_target(target: Path, endings: Iterable[str], *, force: bool) -> None:
+    """Raise if a file cannot, or should not, be written here."""
+    allowed = list(endings)
+    if target.suffix.lower() not in allowed:
+        raise ValueError(f"{target}: the name must end in {' or '.join(allowed)}.")
+    refuse_target(target, force=force)
+    refuse_folder(target)
+
+
+def refuse_same_target(*targets: Path | None) -> None:
+    """Raise if two outputs, or an output and its input, are the same file."""
+    seen: set[Path] = set()
+    for target in targets:
+        if target is None:
+            continue
+        place = target.resolve()
+        if place in seen:
+            raise ValueError(
+                f"{target} is named twice; inputs and outputs must be different files."
+            )
+        seen.add(place)
+
+
+def refuse_clash(option: str, copied: Iterable[str], made: Iterable[str]) -> None:
+    """Raise if a copied column would have the name of a computed one."""
+    from unconfused._files.types import clean_name
+
+    ours = Counter(clean_name(name) for name in made)
+    clash = [name for name in copied if clean_name(name) in ours]
+    if clash:
+        raise ValueError(
+            f"{option} {clash[0]!r}: the output has a column {clean_name(clash[0])!r} of its own. "
+            "Rename the one in the data, or drop the option: rows keep their order."
+        )
+    twice = [name for name, times in ours.items() if times > 1]
+    if twice:
+        raise ValueError(f"Two columns of the output would be called {twice[0]!r}.")

@@ -12,7 +12,6 @@ import numpy as np
 from unconfused._columns.kinds import require as require_columns
 from unconfused._columns.row_hash import beginning_hash
 from unconfused._report.case import Case, open_case
-from unconfused._report.data import CheckedAccuracy
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
 from unconfused._text.words import class_names, shorten
 from unconfused.cli.console import console, say_notes
@@ -33,7 +32,7 @@ from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 from unconfused.persistence.onnx import export_obstacle
 
 if TYPE_CHECKING:
-    from unconfused._report.data import ReportData
+    from unconfused._report.data import CheckedAccuracy, ReportData
     from unconfused._report.tables import RowContents, RowListing
     from unconfused.cli.input.source import TaskSource
 

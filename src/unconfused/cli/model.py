@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from unconfused._columns.pipeline import build_pipeline
 from unconfused._columns.prepare import prepare_frame
+from unconfused._columns.steps import build_pipeline
 from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.source import guess_confusion
-from unconfused.cli import learners
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import Settings, refuse_as_is, refuse_column_options
 from unconfused.cli.input.task import Plan, Task
@@ -25,9 +25,14 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import from_trusted
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
+from unconfused.estimators.uma import UMAClassifier
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
+
+
+FEWEST_ROWS, FEWEST_PER_CLASS = 500, 30
+"""With fewer rows, or fewer per class, a linear model is fitted without a comparison."""
 
 
 @contextmanager
@@ -42,26 +47,90 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
     notes += [line for line in dict.fromkeys(said) if line not in notes]
 
 
+def make_learner(task: Task, settings: Settings) -> Any:
+    """Return the linear classifier, not fitted."""
+    shared = _shared(task, settings)
+    if settings.max_iter is not None:
+        shared["max_iter"] = settings.max_iter
+    if settings.learner == "trees":
+        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
+    if settings.learner != "uma":
+        return UnconfusedLogisticRegression(
+            "auto" if task.kind == "nothing" else task.confusion,
+            l2="auto" if settings.l2 is None else settings.l2,
+            relabel="auto" if settings.relabel is None else settings.relabel,
+            **shared,
+        )
+    if settings.relabel:
+        raise ValueError("--relabel needs probabilities: use --learner logistic.")
+    if task.kind == "votes":
+        raise ValueError(
+            "UMA takes one label per row: with several annotators use --learner logistic."
+        )
+    return UMAClassifier(task.confusion, **shared)
+
+
+def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
+    """Return boosted trees that learn through the confusion matrix, not fitted."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    boosting = HistGradientBoostingClassifier(random_state=settings.seed)
+    if settings.max_iter is not None:
+        boosting.set_params(max_iter=settings.max_iter)
+    return UnconfusedClassifier(
+        boosting,
+        "auto" if task.kind == "nothing" else task.confusion,
+        max_rounds="auto" if settings.relabel is None else settings.relabel,
+        **_shared(task, settings),
+    )
+
+
+def _shared(task: Task, settings: Settings) -> dict[str, Any]:
+    classes = None if task.classes is None else task.classes.tolist()
+    return {"classes": classes, "missing_label": None, "random_state": settings.seed}
+
+
+def _refusal(task: Task, plan: Plan) -> str | None:
+    """Say why trees cannot be fitted to these rows; None if they can."""
+    if task.is_rectangular:
+        return "Some labels are not classes, and trees learn the labels as they are"
+    if issparse(task.table):
+        return "The rows are sparse, as those of texts are, and trees take dense ones"
+    if plan.columns is not None and plan.columns.text:
+        return f"{plan.columns.text[0]!r} is text, which trees do not take"
+    return None
+
+
+def _enough_rows(task: Task) -> bool:
+    """Whether a comparison could tell anything: one label per row, and enough of them."""
+    if task.kind == "votes" or task.checked is not None:
+        return False
+    n_classes = len(np.unique(np.asarray(task.y).astype(str)))
+    return len(task.place) >= max(FEWEST_ROWS, FEWEST_PER_CLASS * n_classes)
+
+
 def make_plan(
     task: Task, settings: Settings, before_comparing: Callable[[Plan], None] | None = None
 ) -> Plan:
     """Build the pipeline for the task's columns; where the learner is left open, compare two."""
     linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
-    plan = _plan_for(task, settings, learners.make_learner(task, linear))
+    plan = _plan_for(task, settings, make_learner(task, linear))
     if settings.learner not in ("auto", "trees"):
         return plan
-    why_not = learners.refusal(task, plan)
+    why_not = _refusal(task, plan)
     if settings.learner == "trees" and why_not is not None:
         way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
         raise ValueError(f"{why_not}. Use --learner logistic{way_out}.")
-    if settings.learner == "auto" and (why_not is not None or not learners.enough_rows(task)):
+    if settings.learner == "auto" and (why_not is not None or not _enough_rows(task)):
         return plan
-    boosted = _plan_for(task, settings, learners.make_trees(task, settings), for_trees=True)
+    boosted = _plan_for(task, settings, make_trees(task, settings), for_trees=True)
     if settings.learner == "trees":
         return boosted
     if before_comparing is not None:
         before_comparing(plan)
-    words = learners.comparison(task, plan, boosted, settings.seed)
+    from unconfused.cli.comparison import comparison
+
+    words = comparison(task, plan, boosted, settings.seed)
     return plan if words is None else replace(boosted, notes=[words])
 
 
@@ -75,16 +144,8 @@ def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool =
         return Plan(model, task.table, None)
     refuse_as_is(settings)
     table = task.table.set_axis(task.place)  # messages name rows of the file
-    model, columns = build_pipeline(
-        table,
-        learner,
-        label=None,
-        text=settings.text,
-        categories=settings.categories,
-        numbers=settings.numbers,
-        leave_out=[*task.reserved, *settings.ignore],
-        for_trees=for_trees,
-    )
+    said = settings.roles(task.reserved)
+    model, columns = build_pipeline(table, learner, said, for_trees=for_trees)
     return Plan(model, prepare_frame(model, table).reset_index(drop=True), columns)
 
 

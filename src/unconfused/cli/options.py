@@ -1,9 +1,11 @@
-"""Options shared by several commands."""
+"""Options shared by several commands: how to read a file, what to learn from its columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,23 +33,25 @@ Duplicates = StrEnum("Duplicates", ["error", "last"])
 """What to do when an annotator answers twice on an item."""
 
 
-@dataclass(frozen=True)
-class Without:
-    """Fields of a group that are no options of a command; they keep their defaults."""
-
-    names: tuple[str, ...]
+def without(*names: str) -> frozenset[str]:
+    """Mark fields of a group that are no options of a command; they keep their defaults."""
+    return frozenset(names)
 
 
-def without(*names: str) -> Without:
-    """Mark a group, as ``Annotated[LabelOptions, without("votes")]``."""
-    return Without(names)
-
-
-def _option(
+def _annotation(
     panel: str | None, names: str, words: str, metavar: str | None = None, **more: Any
 ) -> Any:
     return typer.Option(*names.split(), help=words, metavar=metavar, rich_help_panel=panel, **more)
 
+
+def _option(*words: Any, default: Any = None, **more: Any) -> Any:
+    """Return an option with its default, for a parameter of a command or a field of a group."""
+    given = {"default_factory": list} if default is list else {"default": default}
+    return field(**given, metadata={"option": _annotation(*words, **more)})
+
+
+plain = partial(_option, None)
+"""An option in no panel of its own."""
 
 known = partial(_option, KNOWN)
 """An option on what is known about the noise."""
@@ -55,14 +59,14 @@ known = partial(_option, KNOWN)
 column = partial(_option, COLUMNS)
 """An option that names a column, or says how one is read."""
 
-columns = partial(_option, COLUMNS, metavar="COL,COL,...", show_default=False)
+columns = partial(_option, COLUMNS, metavar="COL,COL,...", default=list, show_default=False)
 """An option that names several columns."""
 
 file = partial(_option, FILES)
 """An option on files."""
 
-output = partial(_option, FILES, "--output -o")
-"""The option that names the output file."""
+output = partial(_option, FILES, "--output -o", default=MISSING)
+"""The option that names the output file; without a default, it must be given."""
 
 
 Data = Annotated[
@@ -76,7 +80,7 @@ Data = Annotated[
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")]
 Label = Annotated[
     str | None,
-    _option(
+    _annotation(
         None,
         "--label -l",
         "Column with the labels; with --votes, the column of that file with the answers. Rows "
@@ -86,7 +90,8 @@ Label = Annotated[
 ]
 Confusion = Annotated[
     Path | None,
-    known(
+    _annotation(
+        KNOWN,
         "--confusion -c",
         "Confusion matrix: one row per true class, starting with its name, one column per label; "
         "rows sum to 1. A matrix without names follows the sorted classes. For `fit`, columns may "
@@ -94,136 +99,29 @@ Confusion = Annotated[
         "C.csv",
     ),
 ]
-Truth = Annotated[
-    str | None,
-    known(
-        "--truth -t",
-        "Column with the true class of some rows, empty elsewhere; or a file of verdicts from "
-        "`unconfused review` or a report.",
-        "COLUMN|VERDICTS.csv",
-    ),
-]
-Annotators = Annotated[
-    list[str],
-    known(
-        "--annotators -a",
-        "One column of labels per annotator, empty where there is none; 'ann*' matches by prefix.",
-        "COL,COL,...",
-        show_default=False,
-    ),
-]
-Votes = Annotated[
-    Path | None,
-    known("--votes", "File with one answer per line, as crowdsourcing platforms export.", "FILE"),
-]
-Item = Annotated[
-    str | None,
-    known(
-        "--item",
-        "Column of --votes with the row of DATA that was labelled: its value in --id, or its row "
-        "number, counted from 0.",
-        "COLUMN",
-    ),
-]
-Annotator = Annotated[
-    str | None, known("--annotator", "Column of --votes with the annotator.", "COLUMN")
-]
-OnDuplicates = Annotated[
-    Duplicates,
-    known(
-        "--duplicates",
-        "What to do when an annotator answers twice on a row of --votes: raise an error, or use "
-        "the last answer.",
-    ),
-]
-TrustLabels = Annotated[bool, known("--trust-labels", "Assume that every label is correct.")]
-Smoothing = Annotated[
-    float,
-    known(
-        "--smoothing",
-        "With --truth: pseudocount added to every cell of the matrix, for classes without a "
-        "trusted row.",
-        min=0.0,
-    ),
-]
-L2 = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        help="L2 penalty (logistic); without it, chosen by cross-validation.",
-        show_default="automatic",
-    ),
-]
-Relabel = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="Rounds of refitting to the probable classes of the rows (logistic); 0 for none. "
-        "Without it, up to 4, where held-out labels show that they help.",
-        show_default="automatic",
-    ),
-]
-MaxIter = Annotated[
-    int | None,
-    typer.Option(min=1, help="Maximum number of iterations.", show_default="by learner"),
-]
 Level = Annotated[
     float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
 ]
 Identity = Annotated[
-    str | None, column("--id", "Column that identifies the rows; not used as a feature.", "COLUMN")
-]
-Text = Annotated[
-    list[str],
-    columns("--text", "Columns of free text; long cells that mostly differ are recognised."),
-]
-Categories = Annotated[list[str], columns("--categories", "Numeric columns that hold codes.")]
-Numbers = Annotated[
-    list[str],
-    columns("--numbers", "Columns of numbers or dates to use although they look like identifiers."),
-]
-Ignore = Annotated[list[str], columns("--ignore", "Columns not to use as features.")]
-AsIs = Annotated[
-    bool,
-    column(
-        "--as-is",
-        "Do not scale the columns of a file without column names (.svm, .npz). Sparse rows that "
-        "all have the same norm are never scaled.",
+    str | None,
+    _annotation(
+        COLUMNS, "--id", "Column that identifies the rows; not used as a feature.", "COLUMN"
     ),
 ]
 Missing = Annotated[
     str | None,
-    column(
+    _annotation(
+        COLUMNS,
         "--missing",
         "Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
         "VALUE",
     ),
 ]
-Classes = Annotated[
-    str | None,
-    column(
-        "--classes",
-        "All classes, if some may not occur among the labels; also the order of a matrix without "
-        "names.",
-        "A,B,...",
-    ),
-]
-Delimiter = Annotated[str | None, file("--delimiter", "Field separator of a .csv file.")]
-Encoding = Annotated[
-    str | None, file("--encoding", "Text encoding, such as cp1252; UTF-8 if not given.")
-]
-Format = Annotated[
-    str | None,
-    file(
-        "--format",
-        "File format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, svmlight "
-        "or npz.",
-    ),
-]
-Rows = Annotated[int, file("--rows", "Rows per chunk.", min=1)]
+Rows = Annotated[int, _annotation(FILES, "--rows", "Rows per chunk.", min=1)]
 Stream = Annotated[
     bool | None,
-    file(
+    _annotation(
+        FILES,
         "--stream/--no-stream",
         "Read DATA in chunks and keep the features on disk, for data larger than memory; the model "
         "is the same.",
@@ -232,7 +130,8 @@ Stream = Annotated[
 ]
 Scratch = Annotated[
     Path | None,
-    file(
+    _annotation(
+        FILES,
         "--scratch",
         "Folder for the temporary files of --stream.",
         "FOLDER",
@@ -241,12 +140,73 @@ Scratch = Annotated[
 ]
 Escape = Annotated[
     bool,
-    file(
+    _annotation(
+        FILES,
         "--escape/--no-escape",
         "Prefix text that a spreadsheet would run as a formula (=, +, -, @) with an apostrophe, in "
         "CSV and TSV; these commands remove it when they read a file.",
     ),
 ]
-Force = Annotated[bool, file("--force -f", "Overwrite existing files.")]
-AsJson = Annotated[bool, file("--json", "Print the result as one JSON object.")]
-Seed = Annotated[int, _option(CHANCE, "--seed", "Random seed.", min=0, max=2**31)]
+Force = Annotated[bool, _annotation(FILES, "--force -f", "Overwrite existing files.")]
+AsJson = Annotated[bool, _annotation(FILES, "--json", "Print the result as one JSON object.")]
+Seed = Annotated[int, _annotation(CHANCE, "--seed", "Random seed.", min=0, max=2**31)]
+
+
+WILD = set("*?")
+"""Wildcards in column names."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file."""
+
+    delimiter: str | None = file("--delimiter", "Field separator of a .csv file.")
+    encoding: str | None = file("--encoding", "Text encoding, such as cp1252; UTF-8 if not given.")
+    format: str | None = file(
+        "--format",
+        "File format, if the extension does not tell: csv, tsv, jsonl, parquet, arrow, svmlight "
+        "or npz.",
+    )
+
+    def table(self, path: Path, as_text: list[str]) -> Any:
+        """Read it."""
+        from unconfused._files.read import read_table
+
+        return read_table(path, as_text=as_text, **vars(self))
+
+    def parts(self, path: Path, rows: int, as_text: Collection[str] = ()) -> Iterator[Any]:
+        """Read it in chunks."""
+        from unconfused._files.read import iter_tables
+
+        return iter_tables(path, rows=rows, as_text=as_text, **vars(self))
+
+    def names(self, path: Path, values: list[str] | None) -> list[str]:
+        """Expand options such as ``a,b`` and ``c*`` to column names, in the order of the file."""
+        named = names_in(values)
+        if not any(WILD & set(one) for one in named) or is_nameless(path, self):
+            return named
+        there = [str(name) for name in next(self.parts(path, 1)).columns]
+        found = [one for name in named for one in _matches(name, there)]
+        return list(dict.fromkeys(found))
+
+
+def _matches(name: str, there: list[str]) -> list[str]:
+    if name in there or not WILD & set(name):
+        return [name]
+    found = [one for one in there if fnmatchcase(one, name)]
+    if not found:
+        raise typer.BadParameter(f"No column matches {name!r}.")
+    return found
+
+
+def is_nameless(path: Path, reading: ReadOptions) -> bool:
+    """Return whether a file is of a format without column names."""
+    from unconfused._files.formats import find_source
+
+    return find_source(path, reading.format).format in ("svmlight", "npz")
+
+
+def names_in(values: list[str] | None) -> list[str]:
+    """Split options such as ``a,b`` and ``c`` into names."""
+    parts = [part.strip() for value in values or [] for part in value.split(",")]
+    return [part for part in dict.fromkeys(parts) if part]

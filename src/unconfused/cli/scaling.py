@@ -20,17 +20,6 @@ class SparseColumns:
     Columns are divided by their largest entry, unless all rows are of one length: then someone has
     weighed the columns already, as TF-IDF does, and dividing would make the rarest words as large
     as all others.
-
-    Examples
-    --------
-    >>> rows = sparse.csr_matrix([[3.0, 4.0], [5.0, 0.0], [0.0, 0.0]])
-    >>> columns = SparseColumns(2)
-    >>> columns.add(rows)
-    >>> columns.all_of_one_length()
-    True
-    >>> columns.add(rows * 2)
-    >>> columns.scaler().scale_
-    array([10.,  8.])
     """
 
     def __init__(self, width: int) -> None:

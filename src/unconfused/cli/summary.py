@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unconfused._report.source import checked_in_words
-from unconfused._text.printable import printable
+from unconfused._text import printable
 from unconfused._text.words import class_names, count, short_names
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
 from unconfused._typing import FloatArray, Labels

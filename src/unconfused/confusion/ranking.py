@@ -14,7 +14,7 @@ from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_arra
 from unconfused._matrix import LabelNoiseWarning
 from unconfused._matrix_labels import is_rectangular
 from unconfused._pipelines import final_step
-from unconfused._text.extras import import_extra
+from unconfused._text import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._label_scores import LabelScorer, ranking_folds
 from unconfused.confusion.cross_validated import refuse_other_length

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from unconfused._text.extras import import_extra
+from unconfused._text import import_extra
 from unconfused._typing import FloatArray, Labels
 
 DATA_VARIABLE = "UNCONFUSED_DATA"

@@ -10,7 +10,7 @@ import numpy as np
 
 from unconfused._matrix import check_confusion
 from unconfused._random import random_state as make_random_state
-from unconfused._text.extras import import_extra
+from unconfused._text import import_extra
 from unconfused._typing import ArrayLike, FloatArray, Seed
 
 

@@ -12,13 +12,13 @@ import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 from scipy import sparse
 
-from unconfused.persistence._table.checks import NUMBERS, SIMPLE
+from unconfused.persistence.checks import NUMBERS, SIMPLE
 from unconfused.persistence.errors import ModelFileError, in_words
 from unconfused.persistence.header import LONGEST, ModelHeader, read_header_bytes
 
@@ -40,30 +40,17 @@ class Archive:
 
     def __init__(self, content: bytes, budget: int) -> None:
         self._zip = ZipFile(io.BytesIO(content))
-        self._members = {one.filename: one for one in self._zip.infolist()}
-        members = self._members.values()
-        if len(self._members) != len(self._zip.infolist()):
+        members = self._zip.infolist()
+        self._members = {one.filename: one for one in members}
+        self.names = list(self._members)
+        if len(self.names) != len(members):
             raise ModelFileError("it holds two members of one name")
         if any(one.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for one in members):
             raise ModelFileError("it is compressed in a way that saved models are not")
         if any(one.flag_bits & ENCRYPTED for one in members):
             raise ModelFileError("it is encrypted")
-        self.size = sum(one.file_size for one in members)
-        if self.size > budget:
+        if sum(one.file_size for one in members) > budget:
             raise ModelFileError(TOO_LARGE)
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file."""
-        self._zip.close()
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all members."""
-        return list(self._members)
 
     def is_stored(self, name: str) -> bool:
         """Return whether a member is not compressed."""
@@ -138,7 +125,8 @@ def inflation(content: bytes) -> float:
 def digest_of(content: bytes) -> str:
     """Return a checksum of all members but the header, by name and bytes."""
     digest = hashlib.sha256()
-    with damage_in_words(), Archive(content, MOST_INFLATION * len(content)) as archive:
+    with damage_in_words():
+        archive = Archive(content, MOST_INFLATION * len(content))
         for name in sorted(set(archive.names) - {HEADER}):
             part = archive.read(name)
             digest.update(f"{name}\0{len(part)}\0".encode())
@@ -206,8 +194,8 @@ def read_sparse(content: bytes, budget: int) -> Any:
 
     SciPy's own reader does not check indices, and its products read whatever they point to.
     """
-    with Archive(content, budget) as archive:
-        part = {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.names}
+    archive = Archive(content, budget)
+    part = {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.names}
     named = part["format"].item()
     make = {
         (b"csr", False): sparse.csr_matrix,

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from unconfused._text.printable import printable
+from unconfused._text import printable
 
 
 class ModelFileError(ValueError):

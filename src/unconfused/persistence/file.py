@@ -20,9 +20,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED
 from sklearn.base import BaseEstimator
 
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
-from unconfused._text.extras import import_extra
-from unconfused._text.printable import printable
-from unconfused.persistence._table.allowed import table
+from unconfused._text import import_extra, printable
+from unconfused.persistence.allowed import table
 from unconfused.persistence.archive import (
     MOST_INFLATION,
     Archive,
@@ -151,8 +150,8 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
     ('UMAClassifier', [0, 1, 2], {'by': 'Ann'})
     """
     content = _read(Path(path))
-    with _naming(path), open_archive(content) as archive:
-        return header_of(archive)[0]
+    with _naming(path):
+        return header_of(open_archive(content))[0]
 
 
 def _names(allow: Collection[str]) -> frozenset[str]:
@@ -183,22 +182,22 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
     except Exception as error:  # whatever skops makes of objects it has never seen
         raise ModelFileError(f"{refused}{in_words(error)}.") from error
     content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
-    with open_archive(content) as archive:
-        unknown = unknown_types(parse_schema(archive, len(content)), table(), allow)
-        if unknown:
-            raise ModelFileError(
-                f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
-                "`load` can check: estimators of this package, linear models, trees and column "
-                "steps of scikit-learn, arrays, numbers and text. Name a strategy instead of "
-                "passing a function; of a search, save the best_estimator_. For steps of your own "
-                f"pass {_as_argument(unknown)}, to load as well."
-            )
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                _build(archive, len(content), allow)
-        except ModelFileError as error:
-            raise ModelFileError(f"{refused}load would refuse it, as {error}.") from None
+    archive = open_archive(content)
+    unknown = unknown_types(parse_schema(archive, len(content)), table(), allow)
+    if unknown:
+        raise ModelFileError(
+            f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
+            "`load` can check: estimators of this package, linear models, trees and column "
+            "steps of scikit-learn, arrays, numbers and text. Name a strategy instead of "
+            "passing a function; of a search, save the best_estimator_. For steps of your own "
+            f"pass {_as_argument(unknown)}, to load as well."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _build(archive, len(content), allow)
+    except ModelFileError as error:
+        raise ModelFileError(f"{refused}load would refuse it, as {error}.") from None
     return content
 
 
@@ -234,11 +233,11 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _unpack(content: bytes, allow: frozenset[str]) -> Any:
-    with open_archive(content) as archive:
-        header, digest = header_of(archive)
-        if digest != digest_of(content):
-            raise ModelFileError("its content is not what was saved (the checksum differs)")
-        model = _build(archive, len(content), allow)
+    archive = open_archive(content)
+    header, digest = header_of(archive)
+    if digest != digest_of(content):
+        raise ModelFileError("its content is not what was saved (the checksum differs)")
+    model = _build(archive, len(content), allow)
     if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:
         raise ModelFileError(
             f"it does not hold the {printable(header.estimator)} that its header names"

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from unconfused._text.printable import printable
+from unconfused._text import printable
 from unconfused._version import __version__
 from unconfused.persistence.errors import ModelFileError
 

@@ -18,18 +18,17 @@ import numpy as np
 from sklearn.tree._tree import Tree
 
 from unconfused import steps
-from unconfused._text.extras import import_extra
-from unconfused._text.printable import printable
-from unconfused.persistence._table.checks import (
+from unconfused._text import import_extra, printable
+from unconfused.persistence.archive import Archive, read_array, read_sparse
+from unconfused.persistence.checks import (
     LARGEST_INTEGER,
     SCALAR_TYPES,
     Types,
     check_object,
     full_name,
 )
-from unconfused.persistence._table.learners import LOSSES, MADE_ANEW, make_tree
-from unconfused.persistence.archive import Archive, read_array, read_sparse
 from unconfused.persistence.errors import ModelFileError
+from unconfused.persistence.learners import LOSSES, MADE_ANEW, make_tree
 
 SCHEMA = "schema.json"
 DEEPEST = 100
@@ -196,7 +195,7 @@ class Reader:
             return MADE_ANEW[_MADE_ANEW[name]](None if n_classes is None else _scalar(n_classes))
         held = self._attributes(node)
         check_object(name, self._types, held, self._allow)
-        return _with_attributes(self._types[name][0], held)
+        return _with_attributes(self._types[name].made, held)
 
     def _attributes(self, node: Node) -> dict[str, Any]:
         held = self.read(node["content"]) if "content" in node else None
@@ -307,20 +306,9 @@ def _random_state(state: Any) -> np.random.RandomState:
 
 
 def _generator(state: Any) -> np.random.Generator:
-    numbers = [state["state"]["state"], state["state"]["inc"], state["uinteger"]]
-    good = (
-        state["bit_generator"] == "PCG64"
-        and all(type(one) is int and one >= 0 for one in numbers)
-        and state["uinteger"] < 2**32
-        and state["has_uint32"] in (0, 1)
-    )
-    if not good:
-        raise ModelFileError("it holds an invalid random state")
     made = np.random.PCG64(0)
-    made.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": numbers[0], "inc": numbers[1]},
-        "has_uint32": int(state["has_uint32"]),
-        "uinteger": numbers[2],
-    }
+    try:
+        made.state = state
+    except Exception:  # NumPy checks every number of it
+        raise ModelFileError("it holds an invalid random state") from None
     return np.random.Generator(made)

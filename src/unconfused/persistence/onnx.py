@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._pipelines import final_step
-from unconfused._text.extras import import_extra
-from unconfused.estimators._base import SoftmaxClassifier
+from unconfused._text import import_extra
+from unconfused.estimators._base import LinearClassifier, SoftmaxClassifier
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.persistence.errors import ExportError, refuse_unfitted
 
@@ -82,16 +83,18 @@ def to_onnx(
     last, _ = final_step(core)
     if (why := export_obstacle(last)) is not None:
         raise ExportError(why)
-    from unconfused.persistence.onnx_converters import register_converters
+    from unconfused.persistence.onnx_converters import register_dates
 
-    register_converters()
-    outputs = ["label", "probabilities" if hasattr(last, "predict_proba") else "scores"]
+    register_dates()
+    outcome = {"zipmap": False, "raw_scores": not hasattr(last, "predict_proba")}
+    outputs = ["label", "scores" if outcome["raw_scores"] else "probabilities"]
     try:
         inputs = _inputs(core, example)
+        plain, classifier = _with_plain_classifier(core)
         graph = skl2onnx.convert_sklearn(
-            core,
+            plain,
             initial_types=inputs,
-            options=_options(core, last, text_locale),
+            options=_options(plain, text_locale) | {id(classifier): outcome},
             final_types=[(name, None) for name in outputs],
             target_opset=target_opset,
         )
@@ -144,8 +147,8 @@ def export_obstacle(model: Any) -> str | None:
     return None
 
 
-def _options(model: Any, classifier: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:
-    options: dict[Any, dict[str, Any]] = {id(classifier): {"zipmap": False}}
+def _options(model: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:
+    options: dict[Any, dict[str, Any]] = {}
     for vectorizer in _vectorizers(model):
         usual = vectorizer.token_pattern == CountVectorizer().token_pattern
         chosen = {"locale": text_locale, "tokenexp": WORDS if usual else None}
@@ -169,19 +172,33 @@ def _exportable(model: Any) -> Any:
     """Return the part that predicts; refuse what is not a fitted classifier."""
     refuse_unfitted(model, ExportError, "exported")
     if isinstance(model, Pipeline):
-        name, last = model.steps[-1]
-        inner = _exportable(last)
-        if inner is last:
-            return model
-        twin = copy.copy(model)
-        twin.steps = [*model.steps[:-1], (name, inner)]
-        return twin
+        inner = _exportable(model.steps[-1][1])
+        return model if inner is model.steps[-1][1] else _ending_in(model, inner)
     learner = getattr(model, "learner_", None)
     if learner is not None:
         return _exportable(learner)
     if not hasattr(model, "classes_"):
         raise ExportError(f"{type(model).__name__} is not a classifier.")
     return model
+
+
+def _ending_in(model: Pipeline, last: Any) -> Pipeline:
+    twin = copy.copy(model)
+    twin.steps = [*model.steps[:-1], (model.steps[-1][0], last)]
+    return twin
+
+
+def _with_plain_classifier(model: Any) -> tuple[Any, Any]:
+    """Return a model with scikit-learn's linear classifier at its end, and that classifier."""
+    if isinstance(model, Pipeline):
+        inner, classifier = _with_plain_classifier(model.steps[-1][1])
+        return _ending_in(model, inner), classifier
+    if not isinstance(model, LinearClassifier):
+        return model, model
+    plain = LogisticRegression()
+    for name in ("coef_", "intercept_", "classes_", "n_features_in_"):
+        setattr(plain, name, getattr(model, name))
+    return plain, plain
 
 
 def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:

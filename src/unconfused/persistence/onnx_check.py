@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from unconfused._text.extras import import_extra
+from unconfused._text import import_extra
 from unconfused._typing import BoolArray, FloatArray, Labels
 
 MOST_ROWS = 200

@@ -1,7 +1,6 @@
-"""Converters of our classifiers and dates, as skl2onnx takes them.
+"""The converter of dates, as skl2onnx takes it.
 
-A linear classifier becomes one LinearClassifier node; dates come as days since 1970, one double for
-each, and become their place in each period.
+Dates come as days since 1970, one double for each, and become their place in each period.
 """
 
 from __future__ import annotations
@@ -11,65 +10,20 @@ from typing import Any
 import numpy as np
 from skl2onnx import update_registered_converter
 from skl2onnx.common.data_types import FloatTensorType
-from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
 from unconfused._columns.steps import PERIODS, DateParts
-from unconfused.estimators import all_estimators
-from unconfused.estimators._base import LinearClassifier
-
-DATES = "UnconfusedDateParts"
 
 
-def register_converters() -> None:
-    """Tell skl2onnx about every linear classifier of this package, and about dates."""
-    update_registered_converter(DateParts, DATES, _shape, _convert_dates, parser=_parse)
-    for kind in all_estimators():
-        if issubclass(kind, LinearClassifier):
-            update_registered_converter(
-                kind,
-                f"Unconfused{kind.__name__}",
-                calculate_linear_classifier_output_shapes,
-                _convert_linear,
-                options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
-            )
-
-
-def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
-    """Write the weights, one row per class, into a node that scores, compares and normalises."""
-    model = operator.raw_operator
-    coefficients = np.asarray(model.coef_, dtype=np.float64)
-    intercepts = np.asarray(model.intercept_, dtype=np.float64)
-    probabilities = hasattr(model, "predict_proba")
-    if len(model.classes_) == 2:
-        # Half for either side would change the scores; both logistic functions sum to 1 as it is.
-        coefficients = np.vstack([-coefficients, coefficients])
-        intercepts = np.append(-intercepts, intercepts)
-        transform = "LOGISTIC" if probabilities else "NONE"
-    else:
-        transform = "SOFTMAX" if probabilities else "NONE"
-    container.add_node(
-        "LinearClassifier",
-        [operator.inputs[0].full_name],
-        [output.full_name for output in operator.outputs],
-        op_domain="ai.onnx.ml",
-        name=scope.get_unique_operator_name("LinearClassifier"),
-        coefficients=coefficients.ravel().tolist(),
-        intercepts=intercepts.tolist(),
-        multi_class=int(len(model.classes_) > 2),
-        post_transform=transform,
-        **_labels(model.classes_.tolist()),
+def register_dates() -> None:
+    """Tell skl2onnx about dates."""
+    update_registered_converter(
+        DateParts, "UnconfusedDateParts", _shape, _convert_dates, parser=_parse
     )
-
-
-def _labels(classes: list[Any]) -> dict[str, Any]:
-    if isinstance(classes[0], str):
-        return {"classlabels_strings": classes}
-    return {"classlabels_ints": [int(label) for label in classes]}
 
 
 def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
     """Declare the operator; what comes out is in single precision, whatever goes in."""
-    operator = scope.declare_local_operator(DATES, model)
+    operator = scope.declare_local_operator("UnconfusedDateParts", model)
     operator.inputs.extend(inputs)
     operator.outputs.append(scope.declare_local_variable("dates", FloatTensorType()))
     return operator.outputs

@@ -11,7 +11,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._pipelines import final_step
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
 
 GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
 

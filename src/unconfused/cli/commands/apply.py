@@ -10,8 +10,9 @@ import typer
 from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions
-from unconfused.cli.targets import refuse_same_target
+from unconfused.cli.errors import refuse_same_target
+from unconfused.cli.input.label_options import LabelOptions
+from unconfused.cli.options import ReadOptions
 
 EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
@@ -25,12 +26,11 @@ def apply(
         Path, typer.Argument(metavar="VERDICTS.csv", help="File of verdicts.", show_default=False)
     ],
     *,
-    output: Annotated[Path, opt.output(f"Output file: {opt.TABLE_FILES}.")],
+    output: Path = opt.output(f"Output file: {opt.TABLE_FILES}."),
     label: opt.Label = None,
-    keep_original: Annotated[
-        bool,
-        typer.Option("--keep-original", help=f"Keep the labels as they were, in `{BEFORE}`."),
-    ] = False,
+    keep_original: bool = opt.plain(
+        "--keep-original", f"Keep the labels as they were, in `{BEFORE}`.", default=False
+    ),
     identity: opt.Identity = None,
     reading: ReadOptions,
     escape: opt.Escape = True,
@@ -46,7 +46,7 @@ def apply(
     from unconfused._columns.kinds import require as require_columns
     from unconfused._files.formats import LabelledRows
     from unconfused._files.write import check_table_target, write_table
-    from unconfused.cli.targets import refuse_clash
+    from unconfused.cli.errors import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
 
     if label is None:

@@ -6,15 +6,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from unconfused._text.printable import printable
+from unconfused._text import printable
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.errors import check_target, refuse_clash, refuse_same_target
+from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
-from unconfused.cli.options import without
-from unconfused.cli.targets import check_target, refuse_clash, refuse_same_target
+from unconfused.cli.options import ReadOptions, without
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -44,51 +42,39 @@ def audit(
     data: opt.Data,
     *,
     labels: Annotated[LabelOptions, without("trust_labels")],
-    output: Annotated[Path, opt.output(f"Output file for the rows: {opt.TABLE_FILES}.")],
-    report: Annotated[
-        Path | None,
-        opt.file(
-            "--report",
-            "Also write an HTML report, in which rows can be kept, changed or skipped.",
-            "FILE.html",
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        opt.columns("--keep", "Columns of DATA to copy into OUTPUT, and to show in the report."),
-    ] = None,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of rows to write, most suspicious first.",
-            show_default="all, 100,000 with --stream",
-        ),
-    ] = None,
-    probabilities: Annotated[
-        Path | None,
-        opt.known(
-            "--probabilities",
-            "Out-of-fold probabilities of any model, a row per row of DATA and a column per class: "
-            ".csv, .parquet, or .npy in the order of the sorted classes. No model is fitted then.",
-            "FILE",
-        ),
-    ] = None,
-    predicts: Annotated[
-        opt.Predicts,
-        opt.known(
-            "--predicts",
-            "What --probabilities are of: the noisy label, if the model was trained on noisy "
-            "labels, or the true class.",
-        ),
-    ] = opt.Predicts.label,
-    learner: Annotated[
-        opt.AuditLearner,
-        typer.Option(
-            help="Model that scores the labels: logistic regression or boosted trees through the "
-            "confusion matrix; auto: trees where they predict held-out labels better."
-        ),
-    ] = opt.AuditLearner.auto,
+    output: Path = opt.output(f"Output file for the rows: {opt.TABLE_FILES}."),
+    report: Path | None = opt.file(
+        "--report",
+        "Also write an HTML report, in which rows can be kept, changed or skipped.",
+        "FILE.html",
+    ),
+    keep: list[str] = opt.columns(
+        "--keep", "Columns of DATA to copy into OUTPUT, and to show in the report."
+    ),
+    top: int | None = opt.plain(
+        "--top",
+        "Number of rows to write, most suspicious first.",
+        min=1,
+        show_default="all, 100,000 with --stream",
+    ),
+    probabilities: Path | None = opt.known(
+        "--probabilities",
+        "Out-of-fold probabilities of any model, a row per row of DATA and a column per class: "
+        ".csv, .parquet, or .npy in the order of the sorted classes. No model is fitted then.",
+        "FILE",
+    ),
+    predicts: opt.Predicts = opt.known(
+        "--predicts",
+        "What --probabilities are of: the noisy label, if the model was trained on noisy "
+        "labels, or the true class.",
+        default=opt.Predicts.label,
+    ),
+    learner: opt.AuditLearner = opt.plain(
+        "--learner",
+        "Model that scores the labels: logistic regression or boosted trees through the "
+        "confusion matrix; auto: trees where they predict held-out labels better.",
+        default=opt.AuditLearner.auto,
+    ),
     settings: Annotated[Settings, without("max_iter")],
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from unconfused._atomic import refuse_folder, refuse_target
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.input.label_options import ReadOptions, is_nameless
-from unconfused.cli.targets import refuse_same_target
+from unconfused.cli.errors import refuse_same_target
+from unconfused.cli.options import ReadOptions, is_nameless
 
 EXAMPLES = [
     "corrupt pets.csv --label kind --symmetric 0.2 -o noisy.csv",
@@ -24,46 +24,32 @@ EXAMPLES = [
 def corrupt(
     data: opt.Data,
     *,
-    output: Annotated[Path, opt.output("Output file for the noisy data.")],
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--label",
-            "-l",
-            metavar="COLUMN",
-            help="Column with the true labels; not for files without column names.",
-        ),
-    ] = None,
-    symmetric: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, help="Noise rate; all wrong labels are equally likely."),
-    ] = None,
-    pairwise: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, help="Share of each class labelled as the next one."),
-    ] = None,
-    confusion: Annotated[
-        Path | None,
-        typer.Option("--confusion", "-c", metavar="C.csv", help="Confusion matrix of the noise."),
-    ] = None,
-    reveal: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Share of rows that keep their true label; by default the column is dropped.",
-        ),
-    ] = 0.0,
-    annotators: Annotated[
-        int, typer.Option(min=1, help="Number of noisy labels per row, one column each.")
-    ] = 1,
-    column: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of the new column; numbered if there are several.",
-            show_default="noisy_COLUMN",
-        ),
-    ] = None,
+    output: Path = opt.output("Output file for the noisy data."),
+    label: str | None = opt.plain(
+        "--label -l", "Column with the true labels; not for files without column names.", "COLUMN"
+    ),
+    symmetric: float | None = opt.plain(
+        "--symmetric", "Noise rate; all wrong labels are equally likely.", min=0.0, max=1.0
+    ),
+    pairwise: float | None = opt.plain(
+        "--pairwise", "Share of each class labelled as the next one.", min=0.0, max=1.0
+    ),
+    confusion: Path | None = opt.plain("--confusion -c", "Confusion matrix of the noise.", "C.csv"),
+    reveal: float = opt.plain(
+        "--reveal",
+        "Share of rows that keep their true label; by default the column is dropped.",
+        min=0.0,
+        max=1.0,
+        default=0.0,
+    ),
+    annotators: int = opt.plain(
+        "--annotators", "Number of noisy labels per row, one column each.", min=1, default=1
+    ),
+    column: str | None = opt.plain(
+        "--column",
+        "Name of the new column; numbered if there are several.",
+        show_default="noisy_COLUMN",
+    ),
     missing: opt.Missing = None,
     reading: ReadOptions,
     seed: opt.Seed = 0,

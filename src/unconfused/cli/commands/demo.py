@@ -6,14 +6,15 @@ import sys
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
 
-from unconfused._text.extras import pip_install
+from unconfused._text import pip_install
+from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.targets import check_target
+from unconfused.cli.errors import check_target
 
 if TYPE_CHECKING:
     from unconfused.cli.digits_demo import Outcome
@@ -33,26 +34,22 @@ Noise = StrEnum("Noise", ["pairwise", "symmetric"])
 
 
 def demo(
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Output file for the figure: .png, .pdf or .svg."),
-    ] = DEFAULT_FIGURE,
-    no_figure: Annotated[bool, typer.Option("--no-figure", help="Print the table only.")] = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help=f"Overwrite an existing OUTPUT. {DEFAULT_FIGURE} is always overwritten.",
-        ),
-    ] = False,
-    noise: Annotated[
-        Noise,
-        typer.Option(
-            help="pairwise: each digit is often labelled as the next; symmetric: as any other."
-        ),
-    ] = Noise.pairwise,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first run.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    output: Path = opt.plain(
+        "--output -o", "Output file for the figure: .png, .pdf or .svg.", default=DEFAULT_FIGURE
+    ),
+    no_figure: bool = opt.plain("--no-figure", "Print the table only.", default=False),
+    force: bool = opt.plain(
+        "--force",
+        f"Overwrite an existing OUTPUT. {DEFAULT_FIGURE} is always overwritten.",
+        default=False,
+    ),
+    noise: Noise = opt.plain(
+        "--noise",
+        "pairwise: each digit is often labelled as the next; symmetric: as any other.",
+        default=Noise.pairwise,
+    ),
+    seed: int = opt.plain("--seed", "Seed of the first run.", min=0, max=2**31, default=0),
+    as_json: bool = opt.plain("--json", "Print the result as JSON.", default=False),
 ) -> None:
     """Corrupt the labels of scikit-learn's digits, learn through the noise, and show the result.
 

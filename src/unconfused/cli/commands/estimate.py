@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.errors import check_target, refuse_same_target
+from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
-from unconfused.cli.options import without
-from unconfused.cli.targets import check_target, refuse_same_target
+from unconfused.cli.options import ReadOptions, without
 
 if TYPE_CHECKING:
     from unconfused.cli.summary import NoiseSummary
@@ -28,10 +28,9 @@ def estimate(
     data: opt.Data,
     *,
     labels: Annotated[LabelOptions, without("confusion", "trust_labels")],
-    output: Annotated[
-        Path | None,
-        opt.output("Output file for the matrix, as read by `fit --confusion`.", "C.csv"),
-    ] = None,
+    output: Path | None = opt.output(
+        "Output file for the matrix, as read by `fit --confusion`.", "C.csv", default=None
+    ),
     level: opt.Level = 0.95,
     settings: Annotated[Settings, without("l2", "relabel", "max_iter", "as_is")],
     stream: opt.Stream = None,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import Stages, console, print_json, say_notes
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, is_nameless
+from unconfused.cli.input.label_options import LabelOptions
+from unconfused.cli.options import ReadOptions, is_nameless
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,21 +46,15 @@ def evaluate(
     model: opt.Model,
     data: opt.Data,
     *,
-    label: Annotated[
-        str | None,
-        typer.Option("--label", "-l", metavar="COLUMN", help="Column with the noisy labels."),
-    ] = None,
+    label: str | None = opt.plain("--label -l", "Column with the noisy labels.", "COLUMN"),
     confusion: opt.Confusion = None,
-    truth: Annotated[
-        str | None,
-        opt.known(
-            "--truth -t",
-            "Column with the true class of some rows, drawn at random, empty elsewhere; or a file "
-            "of verdicts on DATA from `unconfused review`, of which those on rows drawn at random "
-            "count.",
-            "COLUMN|VERDICTS.csv",
-        ),
-    ] = None,
+    truth: str | None = opt.known(
+        "--truth -t",
+        "Column with the true class of some rows, drawn at random, empty elsewhere; or a file "
+        "of verdicts on DATA from `unconfused review`, of which those on rows drawn at random "
+        "count.",
+        "COLUMN|VERDICTS.csv",
+    ),
     identity: opt.Identity = None,
     level: opt.Level = 0.95,
     missing: opt.Missing = None,
@@ -250,7 +243,7 @@ def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
 
 
 def _show(found: NoisyEvaluation, source: str) -> None:
-    from unconfused._text.printable import printable
+    from unconfused._text import printable
 
     out = console()
     for name in OVERALL:
@@ -266,7 +259,7 @@ def _table(found: NoisyEvaluation) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from unconfused._text.printable import printable
+    from unconfused._text import printable
 
     table = Table("class", *BY_CLASS)
     for place, name in enumerate(found.classes.tolist()):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
-from unconfused.cli.targets import check_target, refuse_same_target
+from unconfused.cli.errors import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops", "export model.skops -o pets.onnx"]
 
@@ -22,25 +20,17 @@ DOUBLE = 11
 
 def export(
     model: opt.Model,
-    onnx: Annotated[
-        bool, typer.Option("--onnx", help="Export to ONNX: the only format, and the default.")
-    ] = True,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file for the graph.",
-            show_default="MODEL with the ending .onnx",
-        ),
-    ] = None,
-    locale: Annotated[
-        str | None,
-        typer.Option(
-            help="For text: a locale of the machine that will run the graph, such as C.UTF-8.",
-            show_default="US English",
-        ),
-    ] = None,
+    onnx: bool = opt.plain(
+        "--onnx", "Export to ONNX: the only format, and the default.", default=True
+    ),
+    output: Path | None = opt.plain(
+        "--output -o", "Output file for the graph.", show_default="MODEL with the ending .onnx"
+    ),
+    locale: str | None = opt.plain(
+        "--locale",
+        "For text: a locale of the machine that will run the graph, such as C.UTF-8.",
+        show_default="US English",
+    ),
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+from unconfused.cli.errors import check_target, refuse_same_target
+from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
-from unconfused.cli.targets import check_target, refuse_same_target
+from unconfused.cli.options import ReadOptions
 
 EXAMPLES = [
     "fit pets.csv --label kind",
@@ -27,23 +25,19 @@ def fit(
     data: opt.Data,
     *,
     labels: LabelOptions,
-    output: Annotated[Path, opt.output("Output file for the model.")] = Path("model.skops"),
-    report: Annotated[
-        Path | None,
-        opt.file(
-            "--report",
-            "Also write an HTML report on the labels, with the rows most likely mislabelled.",
-            "FILE.html",
-        ),
-    ] = None,
-    learner: Annotated[
-        opt.Learner,
-        typer.Option(
-            help="logistic: logistic regression through the confusion matrix; trees: boosted trees "
-            "through it; auto: trees where they predict held-out labels better; uma: the algorithm "
-            "of the paper, without probabilities."
-        ),
-    ] = opt.Learner.auto,
+    output: Path = opt.output("Output file for the model.", default=Path("model.skops")),
+    report: Path | None = opt.file(
+        "--report",
+        "Also write an HTML report on the labels, with the rows most likely mislabelled.",
+        "FILE.html",
+    ),
+    learner: opt.Learner = opt.plain(
+        "--learner",
+        "logistic: logistic regression through the confusion matrix; trees: boosted trees "
+        "through it; auto: trees where they predict held-out labels better; uma: the algorithm "
+        "of the paper, without probabilities.",
+        default=opt.Learner.auto,
+    ),
     settings: Settings,
     stream: opt.Stream = None,
     scratch: opt.Scratch = None,
@@ -67,7 +61,7 @@ def fit(
         data, labels, reading, settings,
         scratch=scratch or output.parent, stream=stream, n_stages=3 if report is None else 4,
     ) as source:  # fmt: skip
-        from unconfused._text.extras import import_extra
+        from unconfused._text import import_extra
         from unconfused.cli.fitting import FittedTask
 
         import_extra("skops.io", "save", "Saving a model")  # not after a long fit

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
-
-import typer
 
 from unconfused import __version__
+from unconfused.cli import options as opt
 from unconfused.cli.console import print_json
 
 EXAMPLES = ["info", "info --json"]
@@ -18,7 +16,7 @@ OPTIONAL = ("typer", "matplotlib", "pandas", "pyarrow", "skops", "onnx", "onnxru
 
 
 def info(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: bool = opt.plain("--json", "Print JSON.", default=False),
 ) -> None:
     """Show versions, cores, threads and the engine in use, for a bug report."""
     found = collect_info()
@@ -30,14 +28,7 @@ def info(
 
 
 def collect_info() -> dict[str, str | int | None]:
-    """Return versions by package, None for those not installed, and the engine in use.
-
-    Examples
-    --------
-    >>> info = collect_info()
-    >>> sorted(info)[:4]
-    ['cores', 'engine', 'matplotlib', 'numba']
-    """
+    """Return versions by package, None for those not installed, and the engine in use."""
     from unconfused.engines.local.engine import LocalEngine
     from unconfused.estimators._base import thread_count
 

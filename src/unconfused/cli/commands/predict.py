@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import Stages, console, print_json, say_notes
-from unconfused.cli.input.label_options import ReadOptions, is_nameless, names_in
-from unconfused.cli.targets import refuse_clash, refuse_same_target
+from unconfused.cli.errors import refuse_clash, refuse_same_target
+from unconfused.cli.options import ReadOptions, is_nameless, names_in
 
 EXAMPLES = [
     "predict model.skops new.csv -o labels.csv",
@@ -29,13 +27,9 @@ def predict(
     model: opt.Model,
     data: opt.Data,
     *,
-    output: Annotated[Path, opt.output(f"Output file for the labels: {opt.TABLE_FILES}.")],
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Also write the probability of every class.")
-    ] = False,
-    keep: Annotated[
-        list[str] | None, opt.columns("--keep", "Columns of DATA to copy, such as an id.")
-    ] = None,
+    output: Path = opt.output(f"Output file for the labels: {opt.TABLE_FILES}."),
+    proba: bool = opt.plain("--proba", "Also write the probability of every class.", default=False),
+    keep: list[str] = opt.columns("--keep", "Columns of DATA to copy, such as an id."),
     rows: opt.Rows = 2**16,
     reading: ReadOptions,
     escape: opt.Escape = True,

@@ -13,8 +13,8 @@ import typer
 
 from unconfused.cli import options as opt
 from unconfused.cli.console import Stages, console
-from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
-from unconfused.cli.options import without
+from unconfused.cli.input.label_options import LabelOptions, Settings
+from unconfused.cli.options import ReadOptions, without
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Task
@@ -39,51 +39,41 @@ def review(
     data: opt.Data,
     *,
     labels: Annotated[LabelOptions, without("truth", "trust_labels")],
-    verdicts: Annotated[
-        Path,
-        opt.file(
-            "--verdicts",
-            "File of verdicts: read first, then appended to. `fit`, `estimate`, `audit` and "
-            "`evaluate` take it as --truth, `apply` writes its labels back.",
-            "FILE.csv",
-        ),
-    ] = Path("verdicts.csv"),
-    by: Annotated[
-        By,
-        typer.Option(
-            help="Which rows to ask about: suspicion: labels that look wrong; gain: rows that "
-            "would teach the model most; confusion: at random within labels, to learn the "
-            "matrix; random; mix: some at random, the others by suspicion."
-        ),
-    ] = By.mix,
-    random_share: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, help="Share of a mix that is drawn at random."),
-    ] = 0.05,
-    images: Annotated[
-        Path | None,
-        opt.file(
-            "--images",
-            "Show cells that are paths of images inside this folder as images.",
-            "FOLDER",
-        ),
-    ] = None,
-    reviewer: Annotated[str, typer.Option(help="Your name, as written to the verdict file.")] = "",
-    stop: Annotated[
-        int | None,
-        typer.Option(
-            "--when-to-stop",
-            metavar="ROWS",
-            min=1,
-            help="Do not open the page: print what the verdicts so far have gained, and what this "
-            "many more would.",
-        ),
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
-    ] = True,
-    hide: Annotated[list[str] | None, opt.columns("--hide", "Columns not to show.")] = None,
+    verdicts: Path = opt.file(
+        "--verdicts",
+        "File of verdicts: read first, then appended to. `fit`, `estimate`, `audit` and "
+        "`evaluate` take it as --truth, `apply` writes its labels back.",
+        "FILE.csv",
+        default=Path("verdicts.csv"),
+    ),
+    by: By = opt.plain(
+        "--by",
+        "Which rows to ask about: suspicion: labels that look wrong; gain: rows that "
+        "would teach the model most; confusion: at random within labels, to learn the "
+        "matrix; random; mix: some at random, the others by suspicion.",
+        default=By.mix,
+    ),
+    random_share: float = opt.plain(
+        "--random-share", "Share of a mix that is drawn at random.", min=0.0, max=1.0, default=0.05
+    ),
+    images: Path | None = opt.file(
+        "--images", "Show cells that are paths of images inside this folder as images.", "FOLDER"
+    ),
+    reviewer: str = opt.plain(
+        "--reviewer", "Your name, as written to the verdict file.", default=""
+    ),
+    stop: int | None = opt.plain(
+        "--when-to-stop",
+        "Do not open the page: print what the verdicts so far have gained, and what this "
+        "many more would.",
+        "ROWS",
+        min=1,
+    ),
+    port: int = opt.plain("--port", "Port; 0 for any free one.", min=0, max=65535, default=0),
+    browser: bool = opt.plain(
+        "--browser/--no-browser", "Open the page in the browser.", default=True
+    ),
+    hide: list[str] = opt.columns("--hide", "Columns not to show."),
     settings: Annotated[Settings, without("smoothing", "relabel", "max_iter", "numbers")],
     reading: ReadOptions,
 ) -> None:

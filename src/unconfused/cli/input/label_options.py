@@ -1,58 +1,19 @@
-"""How to read a file, and which columns and files describe its labels."""
+"""Which columns and files describe the labels, and what to make of the others."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from unconfused.cli import options as opt
+from unconfused.cli.options import ReadOptions, names_in
 
-WILD = set("*?")
-"""Wildcards in column names."""
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How to read a file."""
-
-    delimiter: opt.Delimiter = None
-    encoding: opt.Encoding = None
-    format: opt.Format = None
-
-    def table(self, path: Path, as_text: list[str]) -> Any:
-        """Read it."""
-        from unconfused._files.read import read_table
-
-        return read_table(path, as_text=as_text, **vars(self))
-
-    def parts(self, path: Path, rows: int, as_text: Collection[str] = ()) -> Iterator[Any]:
-        """Read it in chunks."""
-        from unconfused._files.read import iter_tables
-
-        return iter_tables(path, rows=rows, as_text=as_text, **vars(self))
-
-    def names(self, path: Path, values: list[str] | None) -> list[str]:
-        """Expand options such as ``a,b`` and ``c*`` to column names, in the order of the file."""
-        named = names_in(values)
-        if not any(WILD & set(one) for one in named) or is_nameless(path, self):
-            return named
-        there = [str(name) for name in next(self.parts(path, 1)).columns]
-        found = [one for name in named for one in _matches(name, there)]
-        return list(dict.fromkeys(found))
-
-
-def _matches(name: str, there: list[str]) -> list[str]:
-    if name in there or not WILD & set(name):
-        return [name]
-    found = [one for one in there if fnmatchcase(one, name)]
-    if not found:
-        raise typer.BadParameter(f"No column matches {name!r}.")
-    return found
+if TYPE_CHECKING:
+    from unconfused._columns.kinds import ColumnRoles
 
 
 @dataclass(frozen=True)
@@ -61,16 +22,48 @@ class LabelOptions:
 
     label: opt.Label = None
     confusion: opt.Confusion = None
-    truth: opt.Truth = None
-    annotators: opt.Annotators = field(default_factory=list)
-    votes: opt.Votes = None
-    item: opt.Item = None
-    annotator: opt.Annotator = None
-    duplicates: opt.OnDuplicates = opt.Duplicates.error
-    trust_labels: opt.TrustLabels = False
+    truth: str | None = opt.known(
+        "--truth -t",
+        "Column with the true class of some rows, empty elsewhere; or a file of verdicts from "
+        "`unconfused review` or a report.",
+        "COLUMN|VERDICTS.csv",
+    )
+    annotators: list[str] = opt.known(
+        "--annotators -a",
+        "One column of labels per annotator, empty where there is none; 'ann*' matches by prefix.",
+        "COL,COL,...",
+        default=list,
+        show_default=False,
+    )
+    votes: Path | None = opt.known(
+        "--votes", "File with one answer per line, as crowdsourcing platforms export.", "FILE"
+    )
+    item: str | None = opt.known(
+        "--item",
+        "Column of --votes with the row of DATA that was labelled: its value in --id, or its "
+        "row number, counted from 0.",
+        "COLUMN",
+    )
+    annotator: str | None = opt.known(
+        "--annotator", "Column of --votes with the annotator.", "COLUMN"
+    )
+    duplicates: opt.Duplicates = opt.known(
+        "--duplicates",
+        "What to do when an annotator answers twice on a row of --votes: raise an error, or "
+        "use the last answer.",
+        default=opt.Duplicates.error,
+    )
+    trust_labels: bool = opt.known(
+        "--trust-labels", "Assume that every label is correct.", default=False
+    )
     identity: opt.Identity = None
     missing: opt.Missing = None
-    classes: opt.Classes = None
+    classes: str | None = opt.column(
+        "--classes",
+        "All classes, if some may not occur among the labels; also the order of a matrix "
+        "without names.",
+        "A,B,...",
+    )
     verdicts: Path | None = None
     """The file of --truth, if that names a verdict file and not a column."""
 
@@ -137,15 +130,43 @@ class Settings:
     """Learner and column options."""
 
     learner: str = "logistic"
-    smoothing: opt.Smoothing = 0.0
-    l2: opt.L2 = None
-    relabel: opt.Relabel = None
-    max_iter: opt.MaxIter = None
-    text: opt.Text = field(default_factory=list)
-    categories: opt.Categories = field(default_factory=list)
-    numbers: opt.Numbers = field(default_factory=list)
-    ignore: opt.Ignore = field(default_factory=list)
-    as_is: opt.AsIs = False
+    smoothing: float = opt.known(
+        "--smoothing",
+        "With --truth: pseudocount added to every cell of the matrix, for classes without a "
+        "trusted row.",
+        min=0.0,
+        default=0.0,
+    )
+    l2: float | None = opt.plain(
+        "--l2",
+        "L2 penalty (logistic); without it, chosen by cross-validation.",
+        min=0.0,
+        show_default="automatic",
+    )
+    relabel: int | None = opt.plain(
+        "--relabel",
+        "Rounds of refitting to the probable classes of the rows (logistic); 0 for none. Without "
+        "it, up to 4, where held-out labels show that they help.",
+        min=0,
+        show_default="automatic",
+    )
+    max_iter: int | None = opt.plain(
+        "--max-iter", "Maximum number of iterations.", min=1, show_default="by learner"
+    )
+    text: list[str] = opt.columns(
+        "--text", "Columns of free text; long cells that mostly differ are recognised."
+    )
+    categories: list[str] = opt.columns("--categories", "Numeric columns that hold codes.")
+    numbers: list[str] = opt.columns(
+        "--numbers", "Columns of numbers or dates to use although they look like identifiers."
+    )
+    ignore: list[str] = opt.columns("--ignore", "Columns not to use as features.")
+    as_is: bool = opt.column(
+        "--as-is",
+        "Do not scale the columns of a file without column names (.svm, .npz). Sparse rows that "
+        "all have the same norm are never scaled.",
+        default=False,
+    )
     seed: opt.Seed = 0
 
     def of_file(self, path: Path, reading: ReadOptions, learner: str = "logistic") -> Settings:
@@ -154,18 +175,11 @@ class Settings:
         named: dict[str, Any] = {kind: reading.names(path, getattr(self, kind)) for kind in kinds}
         return replace(self, learner=learner, **named)
 
+    def roles(self, reserved: list[str]) -> ColumnRoles:
+        """Return what is said of columns; those reserved, of labels say, are left out as well."""
+        from unconfused._columns.kinds import ColumnRoles
 
-def is_nameless(path: Path, reading: ReadOptions) -> bool:
-    """Return whether a file is of a format without column names."""
-    from unconfused._files.formats import find_source
-
-    return find_source(path, reading.format).format in ("svmlight", "npz")
-
-
-def names_in(values: list[str] | None) -> list[str]:
-    """Split options such as ``a,b`` and ``c`` into names."""
-    parts = [part.strip() for value in values or [] for part in value.split(",")]
-    return [part for part in dict.fromkeys(parts) if part]
+        return ColumnRoles([*reserved, *self.ignore], self.text, self.categories, self.numbers)
 
 
 def refuse_column_options(settings: Settings) -> None:

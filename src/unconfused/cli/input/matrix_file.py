@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from unconfused._atomic import whole_file
+from unconfused._files import DataFileError, reading
 from unconfused._files.delimited import iter_rows
-from unconfused._files.errors import DataFileError, reading
 from unconfused._files.formats import find_encoding, find_source, open_text
 from unconfused._files.types import escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
@@ -22,18 +22,9 @@ CORNER = "true \\ observed"
 def read_matrix(
     path: Path, *, other_labels: bool = False
 ) -> tuple[FloatArray, list[str], list[str]]:
-    r"""Read a matrix with its row and column names, empty if the file has none.
+    """Read a matrix with its row and column names, empty if the file has none.
 
     With `other_labels`, named columns need not be the classes that the rows name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "C.csv"
-    >>> _ = path.write_text(",cat,dog\ncat,0.9,0.1\ndog,0.2,0.8\n")
-    >>> read_matrix(path)
-    (array([[0.9, 0.1],
-           [0.2, 0.8]]), ['cat', 'dog'], ['cat', 'dog'])
     """
     rows = _cells(path)
     named = _number(rows[0][0]) is None

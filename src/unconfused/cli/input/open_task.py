@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from unconfused._columns.kinds import require as require_columns
-from unconfused._files.errors import DataFileError
+from unconfused._files import DataFileError
 from unconfused._files.formats import LabelledRows
 from unconfused.cli.input.label_columns import (
     common_labels,
@@ -26,8 +26,9 @@ from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
     from unconfused._typing import Labels
-    from unconfused.cli.input.label_options import LabelOptions, ReadOptions
+    from unconfused.cli.input.label_options import LabelOptions
     from unconfused.cli.input.stream import Parts
+    from unconfused.cli.options import ReadOptions
     from unconfused.review.checked import CheckedRows
 
 

@@ -10,9 +10,10 @@ from unconfused._files.formats import find_source
 from unconfused.cli.console import Stages
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.label_options import LabelOptions, ReadOptions, Settings
+    from unconfused.cli.input.label_options import LabelOptions, Settings
     from unconfused.cli.input.stream import Parts
     from unconfused.cli.input.task import Plan, Task
+    from unconfused.cli.options import ReadOptions
 
 STREAM_ABOVE = 512 * 2**20
 """File size in bytes above which files are streamed by default."""

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 from unconfused._columns.kinds import require as require_columns
 from unconfused._columns.prepare import columns_as_text, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
+from unconfused._files import DataFileError
 from unconfused._files.disk_rows import DiskRows, scratch_file
-from unconfused._files.errors import DataFileError
 from unconfused._files.formats import LabelledRows, find_source
 from unconfused._files.sparse import iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
@@ -29,12 +29,12 @@ from unconfused.cli.input.open_task import (
     task_of_table,
 )
 from unconfused.cli.input.task import Plan, Sample, Task
-from unconfused.cli.learners import make_learner
+from unconfused.cli.model import make_learner
 from unconfused.cli.scaling import SparseColumns, as_they_are
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.label_options import ReadOptions
     from unconfused.cli.input.source import TaskSource
+    from unconfused.cli.options import ReadOptions
 
 CELLS = 2**22
 """Cells per chunk, roughly: 32 MB of numbers."""
@@ -187,14 +187,8 @@ def _features(source: TaskSource, parts: Parts, kept: Any, task: Task, words: li
 
     settings = source.settings
     with scratch_file(source.scratch) as file:
-        columns = ColumnsInBlocks(
-            pd.DataFrame(columns=parts.names),
-            file,
-            reserved=[*task.reserved, *settings.ignore],
-            text=settings.text,
-            categories=settings.categories,
-            numbers=settings.numbers,
-        )
+        names = pd.DataFrame(columns=parts.names)
+        columns = ColumnsInBlocks(names, file, settings.roles(task.reserved))
         for part in parts(words, kept):
             columns.add(part)
         transformer, plan = columns.finish()

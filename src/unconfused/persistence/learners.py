@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import (
-    ensemble,
-    linear_model,
-    preprocessing,
-    svm,
-    tree,
-)
+from sklearn import ensemble, linear_model, preprocessing, svm, tree
 from sklearn._loss import HalfBinomialLoss, HalfMultinomialLoss
 from sklearn._loss._loss import CyHalfBinomialLoss, CyHalfSquaredError, CyHuberLoss
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
@@ -28,9 +22,9 @@ from sklearn.linear_model._sgd_fast import (
 )
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
-from unconfused.persistence._table import checks as has
-from unconfused.persistence._table.checks import Check, Held, Kind
-from unconfused.persistence._table.columns import KERNELS
+from unconfused.persistence import checks as has
+from unconfused.persistence.checks import Agree, Checks, Held
+from unconfused.persistence.columns import KERNELS
 from unconfused.persistence.errors import ModelFileError
 
 LEAF = -1
@@ -108,13 +102,12 @@ def boosted_nodes(value: Any, held: Held) -> bool:
     )
 
 
-def boosting_agrees(held: Mapping[str, Any]) -> bool:
+def _boosting_agrees(held: Mapping[str, Any]) -> bool:
     """Return whether the trees of a histogram gradient boosting are of rows like the model's."""
     if "_predictors" not in held:  # not fitted
         return True
-    width, mapper = held.get("n_features_in_"), held.get("_bin_mapper")
+    (width, classes), mapper = _sizes(held), held.get("_bin_mapper")
     per_round = held.get("n_trees_per_iteration_", 1)
-    classes = len(held.get("classes_", ()))
     return (
         mapper is not None
         and len(mapper.is_categorical_) == width
@@ -131,25 +124,19 @@ def boosting_agrees(held: Mapping[str, Any]) -> bool:
     )
 
 
-def tree_agrees(held: Mapping[str, Any]) -> bool:
+def _tree_agrees(held: Mapping[str, Any]) -> bool:
     """Return whether a tree is of rows and classes like the model's."""
-    tree = held.get("tree_")
-    if tree is None:
-        return True
-    return bool(
-        tree.n_features == held.get("n_features_in_")
-        and tree.n_classes[0] == len(held.get("classes_", ()))
-    )
+    sizes, tree = _sizes(held), held.get("tree_")
+    return tree is None or sizes == (tree.n_features, tree.n_classes[0])
 
 
-def forest_agrees(held: Mapping[str, Any]) -> bool:
+def _forest_agrees(held: Mapping[str, Any]) -> bool:
     """Return whether all trees of a forest are of rows and classes like the forest's."""
-    trees = held.get("estimators_", ())
-    return all(
-        tree.n_features_in_ == held.get("n_features_in_")
-        and len(tree.classes_) == len(held.get("classes_", ()))
-        for tree in trees
-    )
+    return all(_sizes(vars(tree)) == _sizes(held) for tree in held.get("estimators_", ()))
+
+
+def _sizes(held: Mapping[str, Any]) -> tuple[Any, int]:
+    return held.get("n_features_in_"), len(held.get("classes_", ()))
 
 
 LOSSES = (
@@ -194,13 +181,29 @@ def _machine_agrees(held: Mapping[str, Any]) -> bool:
     )
 
 
-_LINEAR: dict[str, Check] = {
+_ONE_TREE = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
+_FORESTS = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
+
+_GROWN: Checks = {"n_classes_": has.size("Q"), "n_outputs_": has.one_of(1)}
+
+_FOREST: Checks = _GROWN | {
+    "estimator estimator_": has.instance(*_ONE_TREE),
+    "estimators_": has.several(has.instance(*_ONE_TREE)),
+    "estimator_params": has.several(has.text),
+    "_n_samples": has.count,
+    "_n_samples_bootstrap": has.optional(has.count),
+    "_sample_weight": has.optional(has.numbers("rows")),
+    "oob_score_": has.number,
+    "oob_decision_function_": has.numbers("rows", "Q"),
+}
+
+_LINEAR: Checks = {
     "coef_": has.matrix("R", "d"),
     "intercept_": has.either(has.number, has.numbers("R")),
     "n_iter_": has.either(has.count, has.indices("iterations")),
 }
 
-_DESCENT: dict[str, Check] = _LINEAR | {
+_DESCENT: Checks = _LINEAR | {
     "t_": has.number,
     "_expanded_class_weight": has.numbers("Q"),
     "_standard_coef _average_coef": has.optional(
@@ -210,114 +213,79 @@ _DESCENT: dict[str, Check] = _LINEAR | {
     "_loss_function_": has.instance(*LOSSES),
 }
 
-LINEAR: dict[type, Kind] = {
-    linear_model.LogisticRegression: Kind(_LINEAR),
-    linear_model.RidgeClassifier: Kind(
-        _LINEAR
-        | {
-            "coef_": has.either(has.numbers("R", "d"), has.numbers("d")),
-            "n_iter_": has.plain,
-            "solver_": has.text,
-            "_label_binarizer": has.instance(preprocessing.LabelBinarizer),
-        }
-    ),
-    linear_model.SGDClassifier: Kind(_DESCENT),
-    linear_model.Perceptron: Kind(
-        _DESCENT
-        | {
-            "loss": has.one_of("perceptron"),
-            "learning_rate": has.text,
-            "epsilon power_t": has.number,
-            "average": has.one_of(False),
-        }
-    ),
-    svm.LinearSVC: Kind(_LINEAR),
-    svm.SVC: Kind(
-        {
-            "support_": has.array("i", "n"),
-            "support_vectors_": has.matrix("n", "d"),
-            "_n_support": has.array("i", "Q"),
-            "class_weight_": has.numbers("Q"),
-            "shape_fit_": has.several(has.count),
-            "fit_status_": has.count,
-            "dual_coef_ _dual_coef_": has.matrix("others", "n"),
-            "intercept_ _intercept_": has.array("f", "pairs"),
-            "_probA _probB": has.array("f", "probabilities"),
-            "n_iter_ _num_iter": has.indices("iterations"),
-            "_gamma nu epsilon": has.number,
-            "_effective_probability _sparse": has.flag,
-            "kernel": has.one_of(*(name for name in KERNELS if name != "cosine")),
-        },
-        _machine_agrees,
-    ),
-}
-
-_ONE_TREE = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
-
-_GROWN: dict[str, Check] = {
-    "n_classes_": has.size("Q"),
-    "n_outputs_": has.one_of(1),
-}
-
-_FOREST = Kind(
-    _GROWN
+LEARNERS: dict[type, Checks] = {
+    linear_model.LogisticRegression: _LINEAR,
+    linear_model.RidgeClassifier: _LINEAR
     | {
-        "estimator estimator_": has.instance(*_ONE_TREE),
-        "estimators_": has.several(has.instance(*_ONE_TREE)),
-        "estimator_params": has.several(has.text),
-        "_n_samples": has.count,
-        "_n_samples_bootstrap": has.optional(has.count),
-        "_sample_weight": has.optional(has.numbers("rows")),
-        "oob_score_": has.number,
-        "oob_decision_function_": has.numbers("rows", "Q"),
+        "coef_": has.either(has.numbers("R", "d"), has.numbers("d")),
+        "n_iter_": has.plain,
+        "solver_": has.text,
+        "_label_binarizer": has.instance(preprocessing.LabelBinarizer),
     },
-    forest_agrees,
-)
-
-TREES: dict[type, Kind] = {
-    **dict.fromkeys(
-        _ONE_TREE,
-        Kind(_GROWN | {"max_features_": has.count, "tree_": has.instance(Tree)}, tree_agrees),
-    ),
-    ensemble.RandomForestClassifier: _FOREST,
-    ensemble.ExtraTreesClassifier: _FOREST,
-    ensemble.HistGradientBoostingClassifier: Kind(
-        {
-            "_label_encoder": has.instance(preprocessing.LabelEncoder),
-            "n_trees_per_iteration_": has.count,
-            "_n_features": has.size("d"),
-            "_random_seed": has.number,
-            "_feature_subsample_rng": has.instance(np.random.Generator),
-            "_loss": has.instance(HalfBinomialLoss, HalfMultinomialLoss),
-            "_bin_mapper": has.instance(_BinMapper),
-            "_baseline_prediction": has.array("f", 1, "K"),
-            "_predictors": has.several(has.several(has.instance(TreePredictor))),
-            "train_score_": has.numbers("scores"),
-            "validation_score_": has.numbers("checks"),
-            "is_categorical_ _is_categorical_remapped _preprocessor _scorer": has.nothing,
-            "do_early_stopping_ _use_validation_data _fitted_with_sw": has.flag,
-            "scoring": has.optional(has.text),
-        },
-        boosting_agrees,
-    ),
-    TreePredictor: Kind(
-        {
-            "nodes": boosted_nodes,
-            "binned_left_cat_bitsets raw_left_cat_bitsets": has.array("u", 0, 8),
-        },
-        is_part=True,
-    ),
-    _BinMapper: Kind(
-        {
-            "is_categorical_": lambda value, held: (
-                has.array("biu", "d")(value, held) and not value.any()
-            ),
-            "missing_values_bin_idx_": has.count,
-            "bin_thresholds_": has.several(has.numbers("*"), "d"),
-            "n_bins_non_missing_": has.indices("d"),
-            "is_categorical known_categories": has.nothing,
-            "n_threads": has.jobs,
-        },
-        is_part=True,
-    ),
+    linear_model.SGDClassifier: _DESCENT,
+    linear_model.Perceptron: _DESCENT
+    | {
+        "loss": has.one_of("perceptron"),
+        "learning_rate": has.text,
+        "epsilon power_t": has.number,
+        "average": has.one_of(False),
+    },
+    svm.LinearSVC: _LINEAR,
+    svm.SVC: {
+        "support_": has.array("i", "n"),
+        "support_vectors_": has.matrix("n", "d"),
+        "_n_support": has.array("i", "Q"),
+        "class_weight_": has.numbers("Q"),
+        "shape_fit_": has.several(has.count),
+        "fit_status_": has.count,
+        "dual_coef_ _dual_coef_": has.matrix("others", "n"),
+        "intercept_ _intercept_": has.array("f", "pairs"),
+        "_probA _probB": has.array("f", "probabilities"),
+        "n_iter_ _num_iter": has.indices("iterations"),
+        "_gamma nu epsilon": has.number,
+        "_effective_probability _sparse": has.flag,
+        "kernel": has.one_of(*(name for name in KERNELS if name != "cosine")),
+    },
+    **dict.fromkeys(_ONE_TREE, _GROWN | {"max_features_": has.count, "tree_": has.instance(Tree)}),
+    **dict.fromkeys(_FORESTS, _FOREST),
+    ensemble.HistGradientBoostingClassifier: {
+        "_label_encoder": has.instance(preprocessing.LabelEncoder),
+        "n_trees_per_iteration_": has.count,
+        "_n_features": has.size("d"),
+        "_random_seed": has.number,
+        "_feature_subsample_rng": has.instance(np.random.Generator),
+        "_loss": has.instance(HalfBinomialLoss, HalfMultinomialLoss),
+        "_bin_mapper": has.instance(_BinMapper),
+        "_baseline_prediction": has.array("f", 1, "K"),
+        "_predictors": has.several(has.several(has.instance(TreePredictor))),
+        "train_score_": has.numbers("scores"),
+        "validation_score_": has.numbers("checks"),
+        "is_categorical_ _is_categorical_remapped _preprocessor _scorer": has.nothing,
+        "do_early_stopping_ _use_validation_data _fitted_with_sw": has.flag,
+        "scoring": has.optional(has.text),
+    },
+    TreePredictor: {
+        "nodes": boosted_nodes,
+        "binned_left_cat_bitsets raw_left_cat_bitsets": has.array("u", 0, 8),
+    },
+    _BinMapper: {
+        "is_categorical_": lambda value, held: (
+            has.array("biu", "d")(value, held) and not value.any()
+        ),
+        "missing_values_bin_idx_": has.count,
+        "bin_thresholds_": has.several(has.numbers("*"), "d"),
+        "n_bins_non_missing_": has.indices("d"),
+        "is_categorical known_categories": has.nothing,
+        "n_threads": has.jobs,
+    },
 }
+
+AGREE: dict[type, Agree] = {
+    svm.SVC: _machine_agrees,
+    **dict.fromkeys(_ONE_TREE, _tree_agrees),
+    **dict.fromkeys(_FORESTS, _forest_agrees),
+    ensemble.HistGradientBoostingClassifier: _boosting_agrees,
+}
+
+PARTS = (TreePredictor, _BinMapper)
+"""Never models or settings by themselves."""

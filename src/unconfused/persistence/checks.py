@@ -8,9 +8,9 @@ other attribute of the same object that names them must agree.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, partial
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any
@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from unconfused._text.printable import printable
+from unconfused._text import printable
 from unconfused.persistence.errors import ModelFileError
 
 NUMBERS = "biuf"
@@ -46,6 +46,12 @@ class Held:
 
 Check = Callable[[Any, Held], bool]
 
+Checks = dict[str, Check]
+"""A check for each attribute; a key may name several, with spaces between."""
+
+Agree = Callable[[Mapping[str, Any]], bool]
+"""Whether the attributes of an object agree with each other."""
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -53,23 +59,19 @@ class Kind:
 
     Attributes
     ----------
-    holds : a check for every fitted attribute, and for parameters that are held to more than
-        scikit-learn's own constraints; a key may name several, with spaces between
-    agree : whether the attributes agree with each other
+    made : the type
+    checks : for every fitted attribute, and for parameters that are held to more than
+        scikit-learn's own constraints
+    agree : whether they agree with each other
     is_part : the type is a part of another one, never a model or a setting by itself
     any_setting : other attributes may be there as well, with whatever a parameter could hold
     """
 
-    holds: Mapping[str, Check] = field(default_factory=dict)
-    agree: Callable[[Mapping[str, Any]], bool] | None = None
-    is_part: bool = False
-    any_setting: bool = False
-
-    @cached_property
-    def checks(self) -> dict[str, Check]:
-        """The check for each attribute by its name."""
-        listed = {**EVERYWHERE, **self.holds}
-        return {name: check for names, check in listed.items() for name in names.split()}
+    made: type
+    checks: Checks
+    agree: Agree | None
+    is_part: bool
+    any_setting: bool
 
 
 def instance(*types: type) -> Check:
@@ -104,11 +106,7 @@ def scalar_type(value: Any, held: Held) -> bool:
 
 def size(name: str) -> Check:
     """Accept an integer that is the size of other attributes, by name."""
-
-    def check(value: Any, held: Held) -> bool:
-        return count(value, held) and held.sizes.setdefault(name, int(value)) == value
-
-    return check
+    return lambda value, held: count(value, held) and _fits((int(value),), (name,), held)
 
 
 def one_of(*values: Any) -> Check:
@@ -126,17 +124,22 @@ def either(*checks: Check) -> Check:
     return lambda value, held: any(check(value, held) for check in checks)
 
 
-def several(check: Check, name: str | None = None) -> Check:
+def several(check: Check, name: str = "*") -> Check:
     """Accept a list or tuple, of a named length if there is a name."""
+    return lambda value, held: (
+        type(value) in (list, tuple)
+        and _fits((len(value),), (name,), held)
+        and all(check(one, held) for one in value)
+    )
 
-    def found(value: Any, held: Held) -> bool:
-        if type(value) not in (list, tuple):
-            return False
-        if name is not None and held.sizes.setdefault(name, len(value)) != len(value):
-            return False
-        return all(check(one, held) for one in value)
 
-    return found
+def record(*checks: Check) -> Check:
+    """Accept a list or tuple of what each of these takes, in this order."""
+    return lambda value, held: (
+        type(value) in (list, tuple)
+        and len(value) == len(checks)
+        and all(check(one, held) for check, one in zip(checks, value, strict=True))
+    )
 
 
 def mapping(check: Check) -> Check:
@@ -148,39 +151,24 @@ def mapping(check: Check) -> Check:
 
 def array(kinds: str, *shape: str | int) -> Check:
     """Accept an array of these kinds of NumPy types; the shape in names and sizes, "*" for any."""
-
-    def check(value: Any, held: Held) -> bool:
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-            return False
-        return _fits(value.shape, shape, held)
-
-    return check
+    return lambda value, held: (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in kinds
+        and _fits(value.shape, shape, held)
+    )
 
 
-def numbers(*shape: str | int) -> Check:
-    """Accept an array of numbers."""
-    return array(NUMBERS, *shape)
-
-
-def indices(*shape: str | int) -> Check:
-    """Accept an array of integers."""
-    return array("iu", *shape)
-
-
-def labels(*shape: str | int) -> Check:
-    """Accept an array of labels or names."""
-    return array("biufSUMmO", *shape)
+numbers = partial(array, NUMBERS)
+indices = partial(array, "iu")
+labels = partial(array, "biufSUMmO")
 
 
 def matrix(*shape: str | int) -> Check:
     """Accept an array of numbers or a sparse matrix, whose indices have been checked."""
-
-    def check(value: Any, held: Held) -> bool:
-        if sparse.issparse(value):
-            return _fits(value.shape, shape, held)
-        return numbers(*shape)(value, held)
-
-    return check
+    dense = numbers(*shape)
+    return lambda value, held: (
+        _fits(value.shape, shape, held) if sparse.issparse(value) else dense(value, held)
+    )
 
 
 def plain(value: Any, held: Held) -> bool:
@@ -207,14 +195,11 @@ def setting(value: Any, held: Held) -> bool:
     return plain(value, held) or held.is_value(value)
 
 
-def _fits(found: tuple[int, ...], shape: Iterable[str | int], held: Held) -> bool:
-    names = tuple(shape)
-    if len(found) != len(names):
-        return False
-    return all(
+def _fits(found: tuple[int, ...], shape: tuple[str | int, ...], held: Held) -> bool:
+    return len(found) == len(shape) and all(
         name == "*"
         or length == (held.sizes.setdefault(name, length) if isinstance(name, str) else name)
-        for length, name in zip(found, names, strict=True)
+        for length, name in zip(found, shape, strict=True)
     )
 
 
@@ -224,25 +209,13 @@ SCALAR_TYPES = frozenset(
 )
 """Types that may be named in a file: as a dtype, as that of a key, as that of one number."""
 
-Types = Mapping[str, tuple[type, Kind]]
+Types = Mapping[str, Kind]
 """Every type a file may hold, with what it may hold, by its full name."""
 
 
 def full_name(one: Any) -> str:
     """Return the name of a type or function, with the module it is in."""
     return f"{one.__module__}.{one.__qualname__}"
-
-
-EVERYWHERE: dict[str, Check] = {
-    "_sklearn_version": text,
-    "_sklearn_output_config": mapping(one_of("default", "pandas", "polars")),
-    "n_features_in_": size("d"),
-    "feature_names_in_": labels("d"),
-    "classes_": labels("Q"),
-    "n_jobs": jobs,
-    "dtype": scalar_type,
-}
-"""What these attributes hold, of whatever type."""
 
 
 def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset[str]) -> None:
@@ -255,15 +228,15 @@ def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset
         name = full_name(value if inspect.isroutine(value) else type(value))
         if name in allow or isinstance(value, np.random.RandomState):
             return True
-        return name in types and not types[name][1].is_part
+        return name in types and not types[name].is_part
 
-    (made, kind), known = types[name], Held(is_value)
-    settings = _settings(made)
+    kind, known = types[name], Held(is_value)
+    made, settings = kind.made, _settings(kind.made)
     for name, parameter in settings.items():
         if parameter.default is not parameter.empty:
             held.setdefault(name, parameter.default)
     for name, value in held.items():
-        if not _check_for(name, kind, made, settings)(value, known):
+        if not _check_for(name, kind, settings)(value, known):
             raise ModelFileError(
                 f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
                 "model that was fitted, or is of another kind or size there"
@@ -278,10 +251,10 @@ def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset
         raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
 
 
-def _check_for(name: str, kind: Kind, made: type, settings: Mapping[str, Any]) -> Check:
+def _check_for(name: str, kind: Kind, settings: Mapping[str, Any]) -> Check:
     if name in kind.checks:
         return kind.checks[name]
-    if name in settings or (kind.any_setting and not hasattr(made, name)):
+    if name in settings or (kind.any_setting and not hasattr(kind.made, name)):
         return setting
     return lambda value, held: False
 

@@ -1,4 +1,4 @@
-"""The learners: a linear model, UMA, or boosted trees where these are better."""
+"""Whether boosted trees predict held-out labels better than a linear model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
@@ -17,17 +15,10 @@ from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.confusion.estimation.sharpness import best_power, sharpen
-from unconfused.estimators.any_classifier import UnconfusedClassifier
-from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.relabel.weighted_mean import mean_and_error
-from unconfused.estimators.uma import UMAClassifier
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.label_options import Settings
     from unconfused.cli.input.task import Plan, Task
-
-FEWEST_ROWS, FEWEST_PER_CLASS = 500, 30
-"""With fewer rows, or fewer per class, a linear model is fitted without a comparison."""
 
 MOST_ROWS = 6000
 """Rows that the two are compared on."""
@@ -36,66 +27,6 @@ FOLDS = 3
 
 CLEARLY = 2.0
 """Standard errors by which trees must predict held-out labels better."""
-
-
-def make_learner(task: Task, settings: Settings) -> Any:
-    """Return the linear classifier, not fitted."""
-    shared = _shared(task, settings)
-    if settings.max_iter is not None:
-        shared["max_iter"] = settings.max_iter
-    if settings.learner == "trees":
-        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
-    if settings.learner != "uma":
-        return UnconfusedLogisticRegression(
-            "auto" if task.kind == "nothing" else task.confusion,
-            l2="auto" if settings.l2 is None else settings.l2,
-            relabel="auto" if settings.relabel is None else settings.relabel,
-            **shared,
-        )
-    if settings.relabel:
-        raise ValueError("--relabel needs probabilities: use --learner logistic.")
-    if task.kind == "votes":
-        raise ValueError(
-            "UMA takes one label per row: with several annotators use --learner logistic."
-        )
-    return UMAClassifier(task.confusion, **shared)
-
-
-def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
-    """Return boosted trees that learn through the confusion matrix, not fitted."""
-    boosting = HistGradientBoostingClassifier(random_state=settings.seed)
-    if settings.max_iter is not None:
-        boosting.set_params(max_iter=settings.max_iter)
-    return UnconfusedClassifier(
-        boosting,
-        "auto" if task.kind == "nothing" else task.confusion,
-        max_rounds="auto" if settings.relabel is None else settings.relabel,
-        **_shared(task, settings),
-    )
-
-
-def _shared(task: Task, settings: Settings) -> dict[str, Any]:
-    classes = None if task.classes is None else task.classes.tolist()
-    return {"classes": classes, "missing_label": None, "random_state": settings.seed}
-
-
-def refusal(task: Task, plan: Plan) -> str | None:
-    """Say why trees cannot be fitted to these rows; None if they can."""
-    if task.is_rectangular:
-        return "Some labels are not classes, and trees learn the labels as they are"
-    if issparse(task.table):
-        return "The rows are sparse, as those of texts are, and trees take dense ones"
-    if plan.columns is not None and plan.columns.text:
-        return f"{plan.columns.text[0]!r} is text, which trees do not take"
-    return None
-
-
-def enough_rows(task: Task) -> bool:
-    """Whether a comparison could tell anything: one label per row, and enough of them."""
-    if task.kind == "votes" or task.checked is not None:
-        return False
-    n_classes = len(np.unique(np.asarray(task.y).astype(str)))
-    return len(task.place) >= max(FEWEST_ROWS, FEWEST_PER_CLASS * n_classes)
 
 
 def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
@@ -121,7 +52,7 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
             warnings.simplefilter("ignore")  # the fit itself warns
             model, found = _log_chances(task, linear, learnt, some[test], y, **settings)
             chances[0].append(found)
-            chances[1].append(_log_chances(task, trees, learnt, some[test], y)[1])
+            chances[1].append(_log_chances(task, trees, learnt, some[test], y, as_they_are=True)[1])
         settings["l2"] = model[-1].l2_  # chosen once
     ours, theirs = (np.concatenate(one) for one in chances)
     gain, error = mean_and_error(theirs - ours, np.ones(len(ours)))
@@ -135,12 +66,19 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
 
 
 def _log_chances(
-    task: Task, plan: Plan, train: Any, test: Any, y: Any, **settings: Any
+    task: Task,
+    plan: Plan,
+    train: Any,
+    test: Any,
+    y: Any,
+    *,
+    as_they_are: bool = False,
+    **settings: Any,
 ) -> tuple[Any, FloatArray]:
     """Return the fitted model, and the logarithm of the chance of every held-out label."""
     model = clone(plan.model)
     truth = None if task.y_true is None else np.asarray(task.y_true, dtype=object)[train]
-    if isinstance(plan.learner, UnconfusedClassifier):
+    if as_they_are:
         # The labels themselves, and the truth where it is known.
         labels = y[train] if truth is None else np.where(present_labels(truth), truth, y[train])
         model.steps[-1] = ("learner", clone(plan.learner.estimator))
