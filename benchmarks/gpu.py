@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.estimators._array_input import array_space
+from unconfused.estimators._arrays import array_space
 from unconfused.estimators._base import make_engine
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma.solver import UMA

@@ -1,4 +1,4 @@
-"""Labels and weights of rows: classes, missing labels, integer codes, sample weights."""
+"""Labels of rows: classes, missing labels, integer codes, counts of pairs of codes."""
 
 from __future__ import annotations
 
@@ -139,13 +139,7 @@ def _holds_integers(array: Labels) -> bool:
 
 
 def sorted_classes(classes: ArrayLike) -> Labels:
-    """Validate and sort classes given by the user.
-
-    Examples
-    --------
-    >>> sorted_classes(["dog", "cat"])
-    array(['cat', 'dog'], dtype='<U3')
-    """
+    """Validate and sort classes given by the user."""
     array, missing = split_missing(classes, "classes")
     if missing.any():
         raise ValueError("classes must not contain a missing value (None or NaN).")
@@ -386,15 +380,16 @@ def _sample(labels: Labels, most: int = 6) -> str:
     return shown + (", ..." if len(labels) > most else "")
 
 
-def check_weight(
-    sample_weight: ArrayLike | None, n_rows: int, name: str = "sample_weight"
+def count_pairs(
+    truth: IntArray,
+    observed: IntArray,
+    n_classes: int,
+    weight: FloatArray | None = None,
+    n_labels: int | None = None,
 ) -> FloatArray:
-    """Return weights as floats, 1 for every row if None; refuse negative and infinite ones."""
-    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"{name} must have one number per row, shape ({n_rows},); it has shape {weight.shape}."
-        )
-    if not np.all((weight >= 0) & np.isfinite(weight)):
-        raise ValueError(f"{name} must be finite and not negative.")
-    return weight
+    """Count (true, observed) code pairs, over the rows where neither is missing."""
+    known = (truth >= 0) & (observed >= 0)
+    shape = (n_classes, n_classes if n_labels is None else n_labels)
+    cells = truth[known] * shape[1] + observed[known]
+    counts = np.bincount(cells, None if weight is None else weight[known], shape[0] * shape[1])
+    return counts.reshape(shape).astype(np.float64)

@@ -322,11 +322,7 @@ def warn_if_impossible(matrix: FloatArray, observed: IntArray, labels: Labels) -
 
 
 def make_unmixing(
-    matrix: FloatArray,
-    classes: Labels,
-    *,
-    trusted: bool = False,
-    counts: FloatArray | None = None,
+    matrix: FloatArray, classes: Labels, *, trusted: bool = False, counts: FloatArray | None = None
 ) -> Unmixing:
     """Return the unmixing of C; raise an error if it is singular, warn if ill-conditioned."""
     unmixing = Unmixing(matrix, classes, trusted, counts)

@@ -1,4 +1,4 @@
-"""Which classes and labels the rows and columns of a confusion matrix stand for."""
+"""Names of the rows and columns of a confusion matrix, its alignment, and counts that suit it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ import numpy as np
 from unconfused._labels import sorted_classes
 from unconfused._matrix import check_confusion
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+
+BEYOND_CHANCE = 6.0
+"""Counts further than this from what C says, in standard deviations, were not made by C alone."""
+
+SHARE_OF_MISTAKES = 0.25
+"""The difference matters only if it concerns this share of the mistakes that C predicts."""
 
 
 def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
@@ -80,10 +86,7 @@ def is_rectangular(confusion: Any) -> bool:
 
 
 def align_confusion(
-    confusion: Any,
-    classes: Labels,
-    order: ArrayLike | None = None,
-    labels: Labels | None = None,
+    confusion: Any, classes: Labels, order: ArrayLike | None = None, labels: Labels | None = None
 ) -> FloatArray:
     """Validate a confusion matrix and reorder it to the sorted `classes`.
 
@@ -116,3 +119,36 @@ def aligned_counts(confusion: Any, classes: Labels) -> FloatArray | None:
         return None
     places = places_of(labels[0], classes)
     return np.asarray(np.asarray(counts, dtype=np.float64)[np.ix_(places, places)])
+
+
+def is_guess(confusion: Any) -> bool:
+    """Return whether this is an estimate made without any truth, which says so in its caveat."""
+    caveat = getattr(confusion, "caveat", None)
+    return isinstance(caveat, str) and bool(caveat)
+
+
+def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | None = None) -> bool:
+    """Return whether counts of (class, label) are far from what C says, and beyond chance.
+
+    `counted` says from how many labels of each class C was counted, (Q,); None if it is exact.
+    """
+    # A label that C calls impossible says that C is wrong, not that mistakes depend on rows.
+    counts = np.where(matrix.sum(axis=0) > 0, counts, 0.0)
+    expected = counts.sum(axis=1, keepdims=True) * matrix
+    gaps, variance = counts - expected, expected * (1.0 - matrix)
+    if counted is not None:
+        # A pair that was never counted may still occur.
+        rows, of_row = counts.sum(axis=1)[:, np.newaxis], np.maximum(counted, 1.0)[:, np.newaxis]
+        share = (of_row * matrix + 0.5) / (of_row + 0.5 * len(matrix))
+        variance = share * (1.0 - share) * rows * (1.0 + rows / of_row)
+    enough = SHARE_OF_MISTAKES * float(expected.sum() - np.trace(expected))
+    # With many classes the total may be significant where no cell is: fewer mistakes than C says.
+    too_few = float(np.trace(gaps))
+    if too_few > max(enough, BEYOND_CHANCE * float(np.trace(variance)) ** 0.5):
+        return True
+    size = np.maximum(expected, 1.0)
+    excess = float(((gaps**2 - variance) / size).sum())
+    deviation = float(((2.0 * variance**2 + variance) / size**2).sum()) ** 0.5
+    by_chance = np.minimum(np.sqrt(2.0 * variance / np.pi), 2.0 * variance)
+    moved = float((np.abs(gaps) - by_chance).sum()) / 2
+    return excess > BEYOND_CHANCE * deviation and moved > enough

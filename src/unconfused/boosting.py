@@ -81,12 +81,7 @@ class ConfusedObjective:
         objective.predict_proba(scores)
     """
 
-    def __init__(
-        self,
-        confusion: Any,
-        *,
-        classes: ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, confusion: Any, *, classes: ArrayLike | None = None) -> None:
         named = confusion_classes(confusion)
         if named is None:
             if is_rectangular(confusion):

@@ -48,8 +48,19 @@ def highest_pair(criterion: FloatArray, selectable: BoolArray) -> tuple[int, int
     return int(p), int(q)
 
 
-class LargestNorm:
-    """Select the pair with the largest norm times a factor per true class: override `scale`."""
+@dataclass(frozen=True)
+class ByError:
+    """Select the pair with the largest norm: the one that confuses the most rows.
+
+    Subclasses select by the norm times a factor per true class: they override `scale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> norms = np.array([[0.0, 0.2], [0.3, 0.0]])
+    >>> ByError()(norms, np.array([0.9, 0.1]), norms > 0, np.random.RandomState(0))
+    (1, 0)
+    """
 
     def __call__(
         self,
@@ -67,20 +78,7 @@ class LargestNorm:
 
 
 @dataclass(frozen=True)
-class ByError(LargestNorm):
-    """Select the pair with the largest norm: the one that confuses the most rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> norms = np.array([[0.0, 0.2], [0.3, 0.0]])
-    >>> ByError()(norms, np.array([0.9, 0.1]), norms > 0, np.random.RandomState(0))
-    (1, 0)
-    """
-
-
-@dataclass(frozen=True)
-class ByConfusion(LargestNorm):
+class ByConfusion(ByError):  # noqa: N818 (no exception)
     """Select the pair that confuses the largest share of its true class; favours rare classes.
 
     Examples

@@ -203,15 +203,7 @@ def copa_loop(
 
 @dataclass(frozen=True)
 class LoopStep:
-    """Step rule made of a plain loop, which the online sweep can compile.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rule = STEPS["uniform"]
-    >>> rule(np.array([0.5, 0.1, 0.3]), target=1, predicted=0, squared_norm=1.0)
-    array([-0.5,  1. , -0.5])
-    """
+    """Step rule made of a plain loop, which the online sweep can compile."""
 
     loop: StepLoop
 

@@ -16,14 +16,10 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
+from unconfused._matrix_labels import differs_from
 from unconfused._report.gather import gather
 from unconfused.confusion import ConfusionEstimate, from_trusted
-from unconfused.confusion.estimation.balance import (
-    balance,
-    balance_until_sure,
-    class_shares,
-    differs_from,
-)
+from unconfused.confusion.estimation.balance import balance, balance_until_sure, class_shares
 
 
 def rough_digits():

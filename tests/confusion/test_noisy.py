@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from unconfused import noise
 from unconfused.confusion import from_noisy, from_trusted
-from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
+from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 
 C = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.05, 0.0, 0.95]])
 

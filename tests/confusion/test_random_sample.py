@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unconfused import ConfusionWarning, UMAClassifier, UnconfusedLogisticRegression, confusion
-from unconfused.confusion._random_sample import EXPECTED_AT_LEAST, _pooled, compare_with_all
+from unconfused.confusion.trusted import EXPECTED_AT_LEAST, _pooled, compare_with_all
 
 MANY = np.array([20_000.0, 4_000, 700, 60, 30, 9, 1])
 

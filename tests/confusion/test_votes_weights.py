@@ -5,7 +5,7 @@ import pytest
 
 from unconfused import UnconfusedLogisticRegression, confusion
 from unconfused.confusion import votes_from_long, votes_from_wide
-from unconfused.estimators.annotators.crowd import crowd_of
+from unconfused.confusion._dawid_skene import Crowd
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_confidence_helps(crowd):
 
 def test_majorities_of_small_weights_are_shares():
     votes = votes_from_wide([["a", "b", "a"], [None, None, None]], weight=np.full((2, 3), 1e-3))
-    majority = crowd_of(votes, np.array([-1, -1])).majority()
+    majority = Crowd.of(votes, np.array([-1, -1])).majority()
     np.testing.assert_allclose(majority, [[2 / 3, 1 / 3], [0, 0]])
 
 

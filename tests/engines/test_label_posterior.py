@@ -12,10 +12,10 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn import config_context
 
 from unconfused import UnconfusedLogisticRegression
-from unconfused.confusion.estimation.sharpness import posterior_given
+from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.engines.array_api.namespace import logarithms, posterior
-from unconfused.estimators._array_input import array_space
+from unconfused.estimators._arrays import array_space
 
 N_CLASSES = 4
 CHANCES = st.sampled_from([0.0, 1e-300, 1e-30, 1e-6, 0.01, 0.5, 1.0])

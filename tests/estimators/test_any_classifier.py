@@ -27,7 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 from unconfused import UnconfusedClassifier, UnconfusedLogisticRegression, noise
 from unconfused._matrix import ConfusionWarning
 from unconfused.confusion import rank_label_errors
-from unconfused.confusion.estimation.stacking import stacked
+from unconfused.confusion.estimation.calibration import stacked
 from unconfused.estimators.wrapping.soft_rounds import RoundError, SoftRounds
 
 C = noise.pairwise(3, 0.4)

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from unconfused import LabelNoiseWarning, UnconfusedLogisticRegression, noise
 from unconfused._matrix import ConfusionWarning
-from unconfused.confusion.estimation.stacking import shares_of, stacked
+from unconfused.confusion.estimation.calibration import shares_of, stacked
 from unconfused.estimators.automatic.average import average
 from unconfused.estimators.automatic.held_out import FOLDS, fold_numbers
 from unconfused.estimators.automatic.search import PENALTIES, USUAL_PENALTY

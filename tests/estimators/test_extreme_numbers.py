@@ -12,7 +12,7 @@ from unconfused import (
     UnconfusedDiscriminantAnalysis,
     UnconfusedLogisticRegression,
 )
-from unconfused.estimators._scores import class_scores
+from unconfused.estimators._arrays import class_scores
 
 PROBLEM = make_problem(3, n=150, d=6, Q=4)
 TWO = PROBLEM.true < 2

@@ -8,7 +8,7 @@ from problems import make_problem
 
 from unconfused import UnconfusedLogisticRegression, confusion, noise
 from unconfused.confusion.estimation import confident_counts
-from unconfused.confusion.estimation.confident_counts import guess_counts
+from unconfused.confusion.estimation.class_probabilities import guess_counts
 from unconfused.confusion.estimation.pooled import drawn_together, steadied_counts
 from unconfused.estimators.relabel import rounds as _relabel
 from unconfused.solvers import likelihood

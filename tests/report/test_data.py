@@ -20,7 +20,7 @@ from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.checks import reliability_of
 from unconfused._report.gather import gather
 from unconfused._report.tables import RowListing
-from unconfused.confusion.estimation.sharpness import sharpen
+from unconfused.confusion.estimation.calibration import sharpen
 
 pytestmark = pytest.mark.slow
 

@@ -13,13 +13,14 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._labels import MISSING, encode_labels
+from unconfused._matrix_labels import is_guess
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
-from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.votes import Votes
 from unconfused.estimators._card import passed_confusion
-from unconfused.estimators._truth_score import one_column
+from unconfused.estimators._classifier import one_column
 from unconfused.estimators.annotators.crowd import answers_of, are_votes, known_votes
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.logistic import UnconfusedLogisticRegression

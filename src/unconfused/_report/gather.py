@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from unconfused._arguments import random_state as rng_of
 from unconfused._matrix import ConfusionWarning
-from unconfused._matrix_labels import is_rectangular
+from unconfused._matrix_labels import differs_from, is_guess, is_rectangular
 from unconfused._pipelines import final_step
-from unconfused._random import random_state as rng_of
 from unconfused._report.accuracy import accuracy_words, checked_accuracy
 from unconfused._report.case import open_case
 from unconfused._report.checks import measure_sensitivity, reliability_of
@@ -23,8 +23,7 @@ from unconfused._report.source import ConfusionSource, find_source
 from unconfused._report.tables import RowListing, annotators_of, confusion_of, mix_of, rows_of
 from unconfused._text.words import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
-from unconfused.confusion.estimate import is_guess
-from unconfused.confusion.estimation.balance import HELD_BY_COUNTS, differs_from
+from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators._card import passed_confusion
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier

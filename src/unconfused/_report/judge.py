@@ -13,13 +13,13 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from unconfused._matrix_labels import is_guess
 from unconfused._pipelines import final_step
 from unconfused._typing import FloatArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.cross_validated import Split, stratified_folds
-from unconfused.confusion.estimate import is_guess
+from unconfused.confusion.estimation.calibration import best_power, posterior_given, sharpen
 from unconfused.confusion.estimation.label_quality import matrix_helps
-from unconfused.confusion.estimation.sharpness import best_power, posterior_given, sharpen
 from unconfused.estimators._card import passed_confusion
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of, join_silence
 

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
-from unconfused._matrix_labels import aligned_counts
+from unconfused._labels import count_pairs
+from unconfused._matrix_labels import aligned_counts, is_guess
 from unconfused._text.words import count
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
-from unconfused.confusion.estimate import ConfusionEstimate, count_pairs, is_guess
+from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.noisy import from_noisy
 from unconfused.estimators._card import passed_confusion
 from unconfused.estimators.annotators.crowd import answers_of, evidence_of

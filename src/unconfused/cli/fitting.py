@@ -11,6 +11,7 @@ import numpy as np
 
 from unconfused._columns.kinds import require as require_columns
 from unconfused._columns.row_hash import beginning_hash
+from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
 from unconfused._text.words import class_names, shorten
@@ -26,7 +27,7 @@ from unconfused.cli.summary import (
     summarize,
     suspicious_columns,
 )
-from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 from unconfused.persistence.onnx import export_obstacle

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unconfused._typing import FloatArray, Labels
+from unconfused._typing import FloatArray
 from unconfused.confusion.estimate import JEFFREYS, ConfusionEstimate, refuse_level
 
 DRAWS = 4000
@@ -100,8 +100,3 @@ class AuditEstimate(ConfusionEstimate):
         rest = other.sum(axis=1, keepdims=True) - other
         whole = own + rest
         return np.asarray(np.divide(own, whole, out=np.zeros_like(own), where=whole > 0))
-
-    @property
-    def rare_classes(self) -> Labels:
-        """Classes whose counts are worth fewer than 20 rows drawn at random."""
-        return self._rarer_than_needed(self.effective_counts)

@@ -9,12 +9,15 @@ two maximises one function, which no iteration can lower.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from unconfused._typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from unconfused.confusion.votes import Votes
 
 TINY = 1e-300
 """Stands for 0 in a logarithm; what it multiplies is 0."""
@@ -27,11 +30,9 @@ class Expectation:
     counts: FloatArray
     """Expected answers by annotator, true class and label, (A, Q, Q)."""
 
-    masses: FloatArray
-    """Expected items of every class, (Q,), among those about which anything is known."""
+    prior: FloatArray
+    """Share of every class, (Q,), among the items about which anything is known."""
 
-    n_informed: int
-    n_items: int
     evidence: float = 0.0
     """Log-probability of all that is known."""
 
@@ -44,6 +45,11 @@ class Crowd:
     truth: IntArray
     n_annotators: int
     n_classes: int
+
+    @staticmethod
+    def of(votes: Votes, truth: IntArray, silent: BoolArray | None = None) -> Crowd:
+        """Return votes as indicators; silence of annotators marked in `silent` is an answer."""
+        return Crowd(votes.indicators(silent), truth, votes.n_annotators, len(votes.classes))
 
     @property
     def n_labels(self) -> int:
@@ -100,8 +106,8 @@ class Crowd:
         """Sum up a posterior."""
         informed = self.informed
         masses = posterior[informed].sum(axis=0)
-        n_informed = int(np.count_nonzero(informed))
-        return Expectation(self.counts(posterior), masses, n_informed, len(informed), evidence)
+        prior = masses / max(1, int(np.count_nonzero(informed)))
+        return Expectation(self.counts(posterior), prior, evidence)
 
 
 @dataclass(frozen=True)
@@ -120,10 +126,9 @@ class CrowdFit:
     converged: bool
 
 
-def fit_crowd(
-    answers: Crowd, start: Expectation, strength: float, max_iter: int, tol: float
-) -> CrowdFit:
-    """Fit the shared matrix, then one matrix per annotator from where that ended."""
+def fit_crowd(answers: Crowd, strength: float, max_iter: int, tol: float) -> CrowdFit:
+    """Fit the shared matrix, from the majority on, then one matrix per annotator from there."""
+    start = answers.summed(answers.majority())
     shared = maximise(answers, start, _shared_matrix, max_iter, tol)
     centre = _centre(shared.expected.counts.sum(axis=0))
 
@@ -167,11 +172,11 @@ def maximise(
     converged = False
     while True:
         matrices, penalty = matrices_of(expected.counts)
-        prior = expected.masses / max(1, expected.n_informed)
+        prior = expected.prior
         expected = answers.expect(matrices, prior)
         objective.append(expected.evidence + penalty)
         if len(objective) > 1:
-            converged = objective[-1] - objective[-2] <= tol * expected.n_items
+            converged = objective[-1] - objective[-2] <= tol * len(answers.truth)
         if converged or len(objective) >= max_iter:
             last = matrices_of(expected.counts)[0]
             return CrowdFit(expected, last, matrices, prior, objective, converged)

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
 
+from unconfused._arguments import random_state as make_random_state
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
-from unconfused._pipelines import final_step
-from unconfused._random import random_state as make_random_state
-from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
-from unconfused.confusion.cross_validated import (
-    Split,
+from unconfused._matrix_labels import is_guess
+from unconfused._pipelines import (
     aligned_columns,
-    class_probabilities,
-    make_folds,
-    out_of_fold,
+    final_step,
+    parameters,
+    takes_in_fit,
+    with_parameters,
 )
-from unconfused.confusion.estimate import is_guess
+from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
+from unconfused.confusion.cross_validated import Split, class_probabilities, make_folds, out_of_fold
+from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.confusion.estimation.label_quality import (
     Criterion,
     LabelScores,
@@ -32,7 +32,6 @@ from unconfused.confusion.estimation.label_quality import (
     matrix_helps,
     sharpened,
 )
-from unconfused.confusion.estimation.sharpness import posterior_given
 
 
 class LabelScorer:
@@ -57,7 +56,7 @@ class LabelScorer:
         self.ranked = np.flatnonzero(~trusted)
         self.best_known = labels.classes[np.where(trusted, labels.truth, labels.observed)]
         self.targets, self.params = self.best_known, dict[str, Labels]()
-        self.takes_truth = bool(trusted.any()) and has_fit_parameter(final, "y_true")
+        self.takes_truth = bool(trusted.any()) and takes_in_fit(estimator, "y_true")
         if self.takes_truth:
             self.params = {f"{prefix}y_true": _decode(labels.truth, labels.classes)}
             self.targets = _decode(labels.observed, labels.classes)
@@ -114,7 +113,10 @@ class LabelScorer:
         probability, evidence = np.hsplit(both, 2)
         calibrated = sharpened(probability, evidence, self.ranked)
         if self._must_compare:
-            plain, observed = self._probability(_unset_matrix(model)), self.labels.observed
+            plain, observed = (
+                self._probability(with_parameters(model, confusion=None)),
+                self.labels.observed,
+            )
             if not matrix_helps(calibrated, evidence, plain, observed, self.ranked):
                 return LabelScores(plain, "self_confidence")
         return LabelScores(posterior_given(calibrated, evidence), "posterior")
@@ -125,7 +127,7 @@ class LabelScorer:
             table = self._probability(model, self.targets, self.params)
             return LabelScores(table, self.criterion)
         if hasattr(final_step(model)[0], "confusion"):
-            model = _unset_matrix(model)
+            model = with_parameters(model, confusion=None)
         probability = self._probability(model)
         return judge_labels(probability, self.labels.observed, self.ranked, self.criterion)
 
@@ -176,43 +178,28 @@ def ranking_folds(labels: EncodedLabels, cv: Any, n_repeats: int, seed: Seed) ->
     return sets
 
 
-def _settings(final: Any) -> dict[str, Any]:
-    return dict(final.get_params(deep=False)) if hasattr(final, "get_params") else {}
-
-
 def _makes_choices(final: Any) -> bool:
     """Return whether a fit chooses settings, or relabels rows in its own folds."""
     automatic = any(
-        isinstance(value, str) and value == "auto" for value in _settings(final).values()
+        isinstance(value, str) and value == "auto" for value in parameters(final).values()
     )
     return hasattr(final, "label_posterior") and (automatic or bool(getattr(final, "relabel", 0)))
 
 
 def _with_choices(estimator: Any, fitted: Any) -> Any:
     """Fix the settings that a fit to all rows chose, without relabelling."""
-    final, prefix = final_step(estimator)
-    done, _ = final_step(fitted)
+    given, done = parameters(estimator), final_step(fitted)[0]
     chosen: dict[str, Any] = {
         name: getattr(done, f"{name}_")
-        for name, value in _settings(final).items()
+        for name, value in given.items()
         if isinstance(value, str) and isinstance(getattr(done, f"{name}_", None), Real)
     }
-    if hasattr(final, "relabel"):
+    if "relabel" in given:
         chosen["relabel"] = 0
-    if _guesses(final):
-        chosen["confusion"] = getattr(done, "guessed_confusion_", None) or final.confusion
-    return clone(estimator).set_params(**{f"{prefix}{name}": v for name, v in chosen.items()})
-
-
-def _unset_matrix(estimator: Any) -> Any:
-    _, prefix = final_step(estimator)
-    return clone(estimator).set_params(**{f"{prefix}confusion": None})
-
-
-def _guesses(estimator: Any) -> bool:
-    """Return whether the matrix was, or will be, estimated from the noisy labels alone."""
-    given = getattr(final_step(estimator)[0], "confusion", None)
-    return is_guess(given) or (isinstance(given, str) and given == "auto")
+    matrix = given.get("confusion")
+    if is_guess(matrix) or (isinstance(matrix, str) and matrix == "auto"):
+        chosen["confusion"] = getattr(done, "guessed_confusion_", None) or matrix
+    return with_parameters(estimator, **chosen)
 
 
 def _decode(codes: IntArray, classes: Labels) -> Labels:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._arguments import check_weight
 from unconfused._labels import (
     MISSING,
     EncodedLabels,
-    check_weight,
+    count_pairs,
     encode_labels,
     is_missing,
     label_array,
@@ -21,7 +22,6 @@ from unconfused._matrix import ConfusionWarning
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import (
-    count_pairs,
     divide_rows,
     name_classes,
     refuse_negative,

@@ -14,15 +14,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from unconfused._labels import MISSING, check_weight, encode_labels
-from unconfused._random import random_state as make_random_state
+from unconfused._arguments import check_weight
+from unconfused._arguments import random_state as make_random_state
+from unconfused._labels import MISSING, count_pairs, encode_labels
+from unconfused._pipelines import aligned_columns
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
-from unconfused.confusion.estimate import (
-    ConfusionEstimate,
-    count_pairs,
-    name_classes,
-    refuse_uncounted,
-)
+from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
 
 Split = tuple[IntArray, IntArray]
 
@@ -224,11 +221,3 @@ def _predictions(fitted: Any, X: Rows, test: IntArray) -> Labels:
 def class_probabilities(fitted: Any, X: Rows, test: IntArray, *, classes: Labels) -> FloatArray:
     """Return a model's probabilities, (n, Q); for `out_of_fold`."""
     return aligned_columns(fitted.predict_proba(X), fitted, classes)
-
-
-def aligned_columns(table: Any, fitted: Any, classes: Labels) -> FloatArray:
-    """Give probabilities a column for every class; 0 for those a classifier never met."""
-    places = encode_labels(fitted.classes_, classes=classes, missing_label=None).observed
-    full = np.zeros((len(table), len(classes)))
-    full[:, places] = table
-    return full

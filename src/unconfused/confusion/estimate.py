@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from unconfused._matrix import (
-    ILL_CONDITIONED_BEYOND,
-    SINGULAR_BEYOND,
-    Unmixing,
-    dependent_classes,
-)
+from unconfused._matrix import ILL_CONDITIONED_BEYOND, SINGULAR_BEYOND, Unmixing, dependent_classes
 from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
-from unconfused._typing import FloatArray, IntArray, Labels
+from unconfused._typing import FloatArray, Labels
 
 JEFFREYS = 0.5
 """Pseudo-count of the prior behind the credible intervals."""
@@ -72,7 +67,14 @@ class ConfusionEstimate:
     @staticmethod
     def from_counts(counts: Any, classes: Any, smoothing: float = 0.0) -> ConfusionEstimate:
         """Divide each row of counts by its sum, after adding `smoothing` to every entry."""
-        table, names = check_counts(counts, classes)
+        table, names = np.asarray(counts, dtype=np.float64), np.asarray(classes)
+        if table.shape != (len(names), len(names)):
+            raise ValueError(
+                "counts must be a square table, one row and one column for each of the "
+                f"{len(names)} classes; it has shape {table.shape}."
+            )
+        if not np.all(table >= 0):
+            raise ValueError("counts must not be negative or NaN.")
         return ConfusionEstimate(divide_rows(table, smoothing), table, names)
 
     @property
@@ -110,10 +112,11 @@ class ConfusionEstimate:
 
     @property
     def rare_classes(self) -> Labels:
-        """Classes counted fewer than 20 times, whose rows of the matrix are unreliable."""
-        return self._rarer_than_needed(self.counts)
+        """Classes counted fewer than 20 times, whose rows of the matrix are unreliable.
 
-    def _rarer_than_needed(self, counts: FloatArray) -> Labels:
+        Where rows were not drawn at random, this is by the `effective_counts`.
+        """
+        counts: FloatArray = getattr(self, "effective_counts", self.counts)
         # Expected counts add up to whole numbers only up to rounding.
         return np.asarray(self.classes[counts.sum(axis=1) < RARE_BELOW - 1e-6])
 
@@ -221,33 +224,6 @@ class ConfusionEstimate:
         return "\n".join([*table, self._summary(), self.verdict])
 
 
-def count_pairs(
-    truth: IntArray,
-    observed: IntArray,
-    n_classes: int,
-    weight: FloatArray | None = None,
-    n_labels: int | None = None,
-) -> FloatArray:
-    """Count (true, observed) code pairs, over the rows where neither is missing."""
-    known = (truth >= 0) & (observed >= 0)
-    counts = np.zeros((n_classes, n_classes if n_labels is None else n_labels))
-    np.add.at(counts, (truth[known], observed[known]), 1.0 if weight is None else weight[known])
-    return counts
-
-
-def check_counts(counts: Any, classes: Any) -> tuple[FloatArray, Labels]:
-    """Return counts as floats and the classes as an array; refuse what does not fit together."""
-    table, names = np.asarray(counts, dtype=np.float64), np.asarray(classes)
-    if table.shape != (len(names), len(names)):
-        raise ValueError(
-            f"counts must be a square table, one row and one column for each of the {len(names)} "
-            f"classes; it has shape {table.shape}."
-        )
-    if not np.all(table >= 0):
-        raise ValueError("counts must not be negative or NaN.")
-    return table, names
-
-
 def divide_rows(counts: FloatArray, smoothing: float) -> FloatArray:
     """Turn counts into shares, `smoothing` added to each; a row of zeros becomes the identity's."""
     refuse_negative(smoothing)
@@ -298,8 +274,3 @@ def _table(matrix: FloatArray, classes: Labels) -> list[str]:
         cells = "".join(f"{p:>{width}.2f}" for p, width in zip(row, widths, strict=True))
         lines.append(f"{name:<{len(corner)}} {cells}")
     return lines
-
-
-def is_guess(confusion: Any) -> bool:
-    """Return whether this is an estimate made without any truth, which says so in its caveat."""
-    return isinstance(confusion, ConfusionEstimate) and bool(confusion.caveat)

@@ -25,14 +25,14 @@ from unconfused.confusion.estimate import (
     refuse_negative,
     refuse_uncounted,
 )
-from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
+from unconfused.confusion.estimation.calibration import best_power, sharpen
+from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.neighbours import (
     Neighbourly,
     from_neighbours,
     label_log_likelihood,
 )
 from unconfused.confusion.estimation.pooled import drawn_together
-from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 

@@ -9,16 +9,9 @@ import numpy as np
 from unconfused._labels import MISSING
 from unconfused._matrix_labels import align_confusion, confusion_classes, confusion_labels
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.confusion._probability_table import (
-    Predicts,
-    ProbabilityTable,
-    read_probabilities,
-)
+from unconfused.confusion._probability_table import Predicts, ProbabilityTable, read_probabilities
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
-from unconfused.confusion.estimation.class_probabilities import (
-    ClassProbabilities,
-    estimate_counts,
-)
+from unconfused.confusion.estimation.class_probabilities import ClassProbabilities, estimate_counts
 from unconfused.confusion.estimation.label_quality import model_helps
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.confusion.noisy import CAVEAT
@@ -95,19 +88,13 @@ def label_posterior(
 
     Parameters
     ----------
-    pred_probs : array, memory map or DataFrame of shape (n, Q)
-        Probabilities from models that were not trained on the row. Columns of a DataFrame are
-        matched by name, those of an array follow `classes`, or the sorted labels.
+    pred_probs, predicts, classes, missing_label : as in `from_probabilities`
     y : (n,), the noisy labels. Where one is missing, the posterior is that of the row alone
     confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
         A DataFrame may have other labels than classes (its columns, its index), such as "unsure".
-    predicts : "label" or "class"
-        Whether the probabilities are of the noisy label or of the true class.
     calibrate : bool
         Calibrate the probabilities on the labels, seen through the matrix. With False they are used
         as they are, after unmixing if they are of labels.
-    classes : the columns of an array
-    missing_label : a value that means "missing" besides None and NaN
     out : array or memory map of shape (n, Q), optional
         Where to write the result, if it is too large for memory.
 
@@ -160,16 +147,10 @@ def rank_from_probabilities(
 
     Parameters
     ----------
-    pred_probs : array, memory map or DataFrame of shape (n, Q)
-        Probabilities from models that were not trained on the row. Columns of a DataFrame are
-        matched by name, those of an array follow `classes`, or the sorted labels.
+    pred_probs, predicts, classes, missing_label : as in `from_probabilities`
     y : (n,), the noisy labels; rows without one are not ranked
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
         "auto" and None: estimated from the probabilities.
-    predicts : "label" or "class"
-        Whether the probabilities are of the noisy label or of the true class.
-    classes : the columns of an array
-    missing_label : a value that means "missing" besides None and NaN
 
     Returns
     -------

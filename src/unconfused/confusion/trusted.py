@@ -1,17 +1,29 @@
-"""The confusion matrix from rows whose truth is known."""
+"""The confusion matrix from rows whose truth is known, and whether these are a random sample."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
-from unconfused._labels import check_weight, encode_labels
-from unconfused._typing import ArrayLike
-from unconfused.confusion.estimate import (
-    ConfusionEstimate,
-    count_pairs,
-    refuse_negative,
-    refuse_uncounted,
-)
+import numpy as np
+from scipy.stats import chi2
+
+from unconfused._arguments import check_weight
+from unconfused._labels import count_pairs, encode_labels
+from unconfused._matrix import ConfusionWarning
+from unconfused._typing import ArrayLike, FloatArray, IntArray
+from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
+
+LEVEL = 1e-3
+"""Significance level of the test: low, as it is made in every fit."""
+
+LARGE_SHIFT = 0.1
+"""Total variation up to which a difference is harmless even if significant, such as that of a
+random sample with at least two rows of every class."""
+
+EXPECTED_AT_LEAST = 5.0
+"""Labels with fewer expected rows are pooled (Cochran's rule)."""
 
 
 def from_trusted(
@@ -51,3 +63,69 @@ def from_trusted(
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no trusted row of that class has a label.")
     return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
+
+
+@dataclass(frozen=True)
+class SampleTest:
+    """How the labels of checked rows compare with those of all rows."""
+
+    p_value: float
+    """Chance that a random sample differs at least as much, by a chi-square test."""
+
+    shift: float
+    """Share of the checked rows that would have to carry other labels (total variation)."""
+
+    n_checked: float
+
+    @property
+    def random(self) -> bool:
+        """Whether the rows are consistent with a random sample, or close to one."""
+        return self.p_value >= LEVEL or self.shift < LARGE_SHIFT
+
+    @property
+    def warning(self) -> str:
+        """Warning for the user if they are not."""
+        return (
+            "The checked rows are no random sample of the labels: "
+            f"{self.shift:.0%} of the {self.n_checked:.0f} would have to carry other labels "
+            f"(chi-square test, p = {self.p_value:.1g}). A confusion matrix counted on them is "
+            "wrong if they were drawn by label, some of each, and right if they were drawn by true "
+            "class. If by label, pass confusion=unconfused.confusion.from_audit(y_true, y) besides "
+            "y_true; if they were chosen for looking suspicious, check some rows drawn at random."
+        )
+
+
+def compare_with_all(checked: FloatArray, everything: FloatArray) -> SampleTest:
+    """Compare how many checked rows carry each label with how many of all rows do, (Q,) each."""
+    n_checked, n_rows = float(checked.sum()), float(everything.sum())
+    others = np.maximum(everything - checked, 0.0)
+    if not n_checked or not others.sum():
+        return SampleTest(1.0, 0.0, n_checked)
+    shift = float(np.abs(checked / n_checked - everything / n_rows).sum() / 2)
+    table = _pooled(np.vstack([checked, others]), n_checked / n_rows)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    freedom = table.shape[1] - 1
+    p_value = float(chi2.sf(statistic, freedom)) if freedom else 1.0
+    return SampleTest(p_value, shift, n_checked)
+
+
+def _pooled(table: FloatArray, share: float) -> FloatArray:
+    """Take rare labels together, so that enough rows of each column are expected."""
+    table = table[:, np.argsort(table.sum(axis=0), kind="stable")]
+    total, needed = table.sum(axis=0), EXPECTED_AT_LEAST / min(share, 1 - share)
+    rare = int(np.count_nonzero(total < needed))
+    if rare and total[:rare].sum() < needed:
+        rare += 1  # the pool is itself too small: with the next it is not, or nothing is left
+    if not rare:
+        return table
+    return np.hstack([table[:, :rare].sum(axis=1, keepdims=True), table[:, rare:]])
+
+
+def warn_unless_random(counts: FloatArray, observed: IntArray, weight: FloatArray | None) -> None:
+    """Warn if the rows behind counts of (class, label) are no random sample of those observed."""
+    seen = observed >= 0
+    everything = np.bincount(observed[seen], None if weight is None else weight[seen], len(counts))
+    found = compare_with_all(counts.sum(axis=0), everything.astype(np.float64))
+    if not found.random:
+        warnings.warn(found.warning, ConfusionWarning, stacklevel=3)

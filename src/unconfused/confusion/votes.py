@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from unconfused._labels import encode_labels, is_missing, label_array
+from unconfused._labels import count_pairs, encode_labels, is_missing, label_array
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 
 ONE_SIDED_FROM = 20
@@ -88,10 +88,7 @@ class Votes:
     @property
     def tally(self) -> FloatArray:
         """Weight of the votes for each class on each item: (n_items, Q)."""
-        n_classes = len(self.classes)
-        cells = self.item * n_classes + self.label
-        counted = np.bincount(cells, self.weight, minlength=self.n_items * n_classes)
-        return counted.reshape(self.n_items, n_classes).astype(np.float64)
+        return count_pairs(self.item, self.label, self.n_items, self.weight, len(self.classes))
 
     @property
     def one_sided(self) -> BoolArray:
@@ -101,9 +98,7 @@ class Votes:
         other rows.
         """
         n_classes = len(self.classes)
-        cells = self.annotator * n_classes + self.label
-        counts = np.bincount(cells, minlength=self.n_annotators * n_classes)
-        table = counts.reshape(self.n_annotators, n_classes)
+        table = count_pairs(self.annotator, self.label, self.n_annotators, None, n_classes)
         return np.asarray(
             ((table > 0).sum(axis=1) == 1) & (table.sum(axis=1) >= ONE_SIDED_FROM) & (n_classes > 1)
         )
@@ -115,9 +110,10 @@ class Votes:
         the items they do not vote on.
         """
         weight = np.ones(len(self)) if self.weight is None else self.weight
-        n_labels = len(self.classes) + bool(silent is not None and silent.any())
+        silent = np.zeros(self.n_annotators, bool) if silent is None else silent
+        n_labels = len(self.classes) + bool(silent.any())
         item, columns = self.item, self.annotator * n_labels + self.label
-        if silent is not None and silent.any():
+        if silent.any():
             spoken = np.zeros((self.n_items, self.n_annotators), dtype=bool)
             spoken[self.item, self.annotator] = True
             still, who = np.nonzero(~spoken & silent)

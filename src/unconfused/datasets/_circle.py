@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unconfused._random import random_state as make_random_state
+from unconfused._arguments import check_count
+from unconfused._arguments import random_state as make_random_state
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Seed
 
 SMALLEST_SHARE = 0.1
@@ -76,7 +76,11 @@ def make_circle(
 
     >>> X_test, y_test = make_circle(500, weights=weights, random_state=1)
     """
-    _check_arguments(n_samples, n_classes, margin)
+    check_count(n_samples, "n_samples", 1)
+    if n_classes is not None:
+        check_count(n_classes, "n_classes", 2)
+    if not np.isfinite(margin) or margin < 0:
+        raise ValueError(f"margin must be a finite number, 0 or more; got {margin!r}.")
     if margin_of not in ("distance", "score"):
         raise ValueError(f"margin_of must be 'distance' or 'score'; got {margin_of!r}.")
     rng = make_random_state(random_state)
@@ -135,15 +139,6 @@ def _draw_weights(n_classes: int, label: Label, rng: np.random.RandomState) -> F
         f"None of {MOST_PROBLEMS} random problems had room for {n_classes} classes at this margin; "
         "use a smaller margin or fewer classes, or pass `weights`."
     )
-
-
-def _check_arguments(n_samples: int, n_classes: int | None, margin: float) -> None:
-    if not isinstance(n_samples, Integral) or n_samples < 1:
-        raise ValueError(f"n_samples must be a whole number from 1 on; got {n_samples!r}.")
-    if n_classes is not None and (not isinstance(n_classes, Integral) or n_classes < 2):
-        raise ValueError(f"n_classes must be a whole number from 2 on; got {n_classes!r}.")
-    if not np.isfinite(margin) or margin < 0:
-        raise ValueError(f"margin must be a finite number, 0 or more; got {margin!r}.")
 
 
 def _check_weights(weights: ArrayLike, n_classes: int | None) -> FloatArray:

@@ -89,11 +89,7 @@ def fetch_reuters(
     target = np.concatenate([parts[part][1] for part in wanted])
     kept = np.isin(target, classes)
     return hand_over(
-        fetch_reuters,
-        data[kept],
-        target[kept],
-        target_names=classes,
-        return_X_y=return_X_y,
+        fetch_reuters, data[kept], target[kept], target_names=classes, return_X_y=return_X_y
     )
 
 
@@ -121,13 +117,6 @@ def one_topic_per_document(topics: Rows, names: Sequence[str]) -> tuple[IntArray
     ----------
     topics : (n_documents, n_topics), nonzero where a document has a topic
     names : codes of the topics
-
-    Examples
-    --------
-    >>> from unconfused.datasets._reuters import one_topic_per_document
-    >>> topics = [[1, 1, 1, 0], [1, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
-    >>> one_topic_per_document(topics, ["CCAT", "C15", "C151", "GSPO"])
-    (array([0, 3]), array(['C15', 'GSPO'], dtype='<U4'))
     """
     ancestors = [second_level_topic(str(name)) for name in names]
     classes = np.array(sorted({ancestor for ancestor in ancestors if ancestor is not None}))

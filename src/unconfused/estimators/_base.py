@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import cpu_count
@@ -18,9 +19,12 @@ from unconfused.engines.array_api.namespace import ArraySpace, logarithms, poste
 from unconfused.engines.base import Engine
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.threads import thread_pools
-from unconfused.estimators._array_input import (
+from unconfused.estimators._arrays import (
     array_space,
+    class_scores,
+    fits_into,
     float_types,
+    is_dask,
     like,
     namespace,
     refuse_other_namespace,
@@ -30,6 +34,7 @@ from unconfused.estimators._array_input import (
     without_duplicates,
 )
 from unconfused.estimators._card import with_card
+from unconfused.estimators._classifier import checked_labels, one_column, score_by_truth
 from unconfused.estimators._noisy import (
     NoisyData,
     checked_weight,
@@ -37,9 +42,7 @@ from unconfused.estimators._noisy import (
     refuse_extreme_weights,
     without_label,
 )
-from unconfused.estimators._scores import class_scores, fits_into
-from unconfused.estimators._truth_score import checked_labels, one_column, score_by_truth
-from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
+from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.solvers.costs import class_costs
 
 
@@ -56,6 +59,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     confusion_: FloatArray
     class_prior_: FloatArray
     labels_: Labels
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "fit_intercept": ["boolean"],
+        "classes": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    """Of the parameters that several learners have; they add their own."""
+
     _check_dask: Any = None
     """`estimators.dask.data.check_dask` in classifiers that can be fitted to Dask collections."""
 

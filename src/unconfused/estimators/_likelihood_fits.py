@@ -14,7 +14,6 @@ from unconfused._matrix import (
     warn_if_impossible,
     warn_if_singular,
 )
-from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.pooled import (
@@ -24,16 +23,12 @@ from unconfused.confusion.estimation.pooled import (
 )
 from unconfused.engines.base import Engine
 from unconfused.engines.local.threads import n_entries
-from unconfused.estimators._array_input import rows_at
+from unconfused.estimators._arrays import rows_at
 from unconfused.estimators._base import SoftmaxClassifier
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators._used_columns import UsedColumns
-from unconfused.estimators.annotators.crowd import (
-    log_vote_chances,
-)
-from unconfused.estimators.automatic.held_out import (
-    fold_seed,
-)
+from unconfused.estimators.annotators.crowd import log_vote_chances
+from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.search import (
     FEWEST_LABELS,
     USUAL_PENALTY,
@@ -41,7 +36,6 @@ from unconfused.estimators.automatic.search import (
     Search,
     penalty_unit,
 )
-from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.pseudo_labels import FitWithout, PseudoLabels, Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
@@ -270,17 +264,3 @@ def _all_shown(codes: IntArray, weight: FloatArray | None, n_classes: int) -> bo
     """Whether codes of trusted rows that count show every class."""
     shown = codes if weight is None else codes[weight > 0]
     return len(np.unique(shown)) == n_classes
-
-
-def refuse_relabelling(n_rounds: int | str, X: Any, confusion: Any = None) -> None:
-    """Refuse rounds where there are none: "auto" means none there."""
-    asked = not isinstance(n_rounds, str) and n_rounds > 0
-    if asked and is_rectangular(confusion):
-        raise ValueError(
-            "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
-        )
-    if asked and is_dask(X):
-        raise ValueError(
-            "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
-            "to 0."
-        )

@@ -9,20 +9,21 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from unconfused._labels import MISSING, EncodedLabels, encode_labels, split_missing
+from unconfused._labels import MISSING, EncodedLabels, count_pairs, encode_labels, split_missing
 from unconfused._matrix import ConfusionWarning, Unmixing, make_unmixing
 from unconfused._matrix_labels import (
     align_confusion,
     aligned_counts,
     confusion_classes,
     confusion_labels,
+    is_guess,
     is_rectangular,
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
-from unconfused.confusion._random_sample import warn_unless_random
-from unconfused.confusion.estimate import ConfusionEstimate, count_pairs, is_guess, name_classes
+from unconfused.confusion.estimate import ConfusionEstimate, name_classes
 from unconfused.confusion.estimation.pooled import drawn_counts, usual_mistakes
-from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.confusion.trusted import warn_unless_random
+from unconfused.estimators._arrays import is_dask, rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 
 LARGEST_TOTAL = 1e100
@@ -241,10 +242,7 @@ def checked_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
 
 
 def confusion_for(
-    data: NoisyData,
-    confusion: Any,
-    order: ArrayLike | None,
-    counts: FloatArray | None = None,
+    data: NoisyData, confusion: Any, order: ArrayLike | None, counts: FloatArray | None = None
 ) -> KnownConfusion:
     """Return C: the matrix passed, or else counted on the trusted rows, or else the identity.
 
@@ -313,3 +311,17 @@ def is_open(confusion: Any) -> bool:
             f"confusion must be a matrix, an estimate, None or 'auto'; got {confusion!r}."
         )
     return confusion is None or isinstance(confusion, str)
+
+
+def refuse_relabelling(n_rounds: int | str, X: Any, confusion: Any = None) -> None:
+    """Refuse rounds where there are none: "auto" means none there."""
+    asked = not isinstance(n_rounds, str) and n_rounds > 0
+    if asked and is_rectangular(confusion):
+        raise ValueError(
+            "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
+        )
+    if asked and is_dask(X):
+        raise ValueError(
+            "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
+            "to 0."
+        )

@@ -20,17 +20,7 @@ WORTH_LEAVING_OUT = 0.25
 
 @dataclass(frozen=True)
 class UsedColumns:
-    """Which columns of sparse rows are in use.
-
-    Examples
-    --------
-    >>> X = sparse.csr_matrix([[0.0, 2.0, 0.0], [0.0, 1.0, 0.0]])
-    >>> used = UsedColumns.of(X)
-    >>> used.take(X).toarray().tolist()
-    [[2.0], [1.0]]
-    >>> used.widen(np.array([[5.0, 7.0]])).tolist()  # the last weight is the intercept's
-    [[0.0, 5.0, 0.0, 7.0]]
-    """
+    """Which columns of sparse rows are in use."""
 
     columns: IntArray
     n_columns: int

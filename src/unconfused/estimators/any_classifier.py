@@ -14,16 +14,20 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unconfused._labels import encode_labels
+from unconfused._pipelines import seeded
 from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion.cross_validated import given_splits
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
+from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.confusion.estimation.class_probabilities import evidence_of
 from unconfused.confusion.estimation.pooled import FEW_COUNTS
-from unconfused.confusion.estimation.sharpness import posterior_given
 from unconfused.confusion.noisy import CAVEAT
-from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._parts import seeded
-from unconfused.estimators._truth_score import one_column, score_by_truth
+from unconfused.estimators._classifier import (
+    FitInterrupted,
+    all_at_once,
+    one_column,
+    score_by_truth,
+)
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     are_votes,
@@ -33,7 +37,7 @@ from unconfused.estimators.annotators.crowd import (
 )
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.search import FEWEST_LABELS
-from unconfused.estimators.wrapping.average import Average, Component, average_candidates
+from unconfused.estimators.wrapping.average import Average, average_candidates
 from unconfused.estimators.wrapping.base import BaseClassifier
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, RoundError, SoftRounds
 from unconfused.estimators.wrapping.task import Task, open_task
@@ -149,31 +153,13 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit"])],
-        "confusion": "no_validation",
         "cv": ["cv_object"],
         "max_rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "classes": ["array-like", None],
-        "missing_label": "no_validation",
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    classes_: Labels
-    estimator_: Any
-    confusion_: FloatArray
-    class_prior_: FloatArray
-    n_rounds_: int
-    n_fits_: int
-    estimators_: list[Any]
-    shares_: dict[str, float]
-    trained_on_: str
-    history_: dict[str, FloatArray]
-    annotators_: Labels
-    annotator_confusion_: FloatArray
-    annotator_silence_: FloatArray
-    guessed_confusion_: ConfusionEstimate
-    _components: list[Component] | None
 
     def __init__(
         self,

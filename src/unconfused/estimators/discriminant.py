@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import make_unmixing
-from unconfused._typing import ArrayLike, FloatArray
-from unconfused.estimators._all_at_once import all_at_once
-from unconfused.estimators._array_input import like
+from unconfused._typing import ArrayLike
+from unconfused.estimators._arrays import like
 from unconfused.estimators._base import SoftmaxClassifier
+from unconfused.estimators._classifier import all_at_once
 from unconfused.estimators._noisy import confusion_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
@@ -79,17 +79,9 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
 
     _check_dask = check_dask
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "confusion": "no_validation",
+        **SoftmaxClassifier._parameter_constraints,
         "shrinkage": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
-        "fit_intercept": ["boolean"],
-        "classes": ["array-like", None],
-        "missing_label": "no_validation",
-        "n_jobs": [Integral, None],
     }
-
-    class_prior_: FloatArray
-    means_: FloatArray
-    shrinkage_: float
 
     def __init__(
         self,

@@ -11,17 +11,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._typing import ArrayLike, FloatArray, Labels, Rows
+from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.local.threads import blas_threads_for
-from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._likelihood_fits import LikelihoodFits, refuse_relabelling
-from unconfused.estimators._noisy import NoisyData, confusion_for, is_open
+from unconfused.estimators._arrays import is_dask
+from unconfused.estimators._classifier import FitInterrupted, all_at_once
+from unconfused.estimators._likelihood_fits import LikelihoodFits
+from unconfused.estimators._noisy import NoisyData, confusion_for, is_open, refuse_relabelling
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
 from unconfused.estimators.dask.data import check_dask
-from unconfused.estimators.dask.lazy import is_dask
 from unconfused.solvers.likelihood import LikelihoodState
 
 
@@ -164,36 +164,17 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     _check_dask = check_dask
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "confusion": "no_validation",
+        **LikelihoodFits._parameter_constraints,
         "refine": [StrOptions({"auto"}), "boolean"],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "noisy_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "relabel": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
-        "classes": ["array-like", None],
-        "missing_label": "no_validation",
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
-
-    confusion_: FloatArray
-    class_prior_: FloatArray
-    noisy_weight_: float
-    noise_depends_on_rows_: bool
-    relabel_: int
-    choice_: dict[str, FloatArray]
-    history_: dict[str, FloatArray]
-    n_iter_: int
-    annotators_: Labels
-    annotator_confusion_: FloatArray
-    annotator_silence_: FloatArray
-    _state: LikelihoodState
 
     def __init__(
         self,

@@ -11,9 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, IntArray, Rows
-from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
-from unconfused.estimators._truth_score import checked_labels
+from unconfused.estimators._classifier import FitInterrupted, all_at_once, checked_labels
 from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
 from unconfused.steps import STEPS, StepRule
 
@@ -68,18 +67,12 @@ class UltraconservativeClassifier(LinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LinearClassifier._parameter_constraints,
         "step": [StrOptions(set(STEPS)), callable],
         "average": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
-        "fit_intercept": ["boolean"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
-
-    n_iter_: int
-    n_mistakes_: int
-    _state: OnlineState
 
     def __init__(
         self,

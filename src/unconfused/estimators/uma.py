@@ -14,10 +14,9 @@ from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.threads import quiet_blas
-from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
 from unconfused.estimators._base import LinearClassifier
-from unconfused.estimators._likelihood_fits import refuse_relabelling
-from unconfused.estimators._noisy import NoisyData, unmixing_for
+from unconfused.estimators._classifier import FitInterrupted, all_at_once
+from unconfused.estimators._noisy import NoisyData, refuse_relabelling, unmixing_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.estimators.relabel.uma_rounds import relabel_rows, usual_rounds
 from unconfused.selection import SELECTIONS, Selection
@@ -151,7 +150,7 @@ class UMAClassifier(LinearClassifier):
 
     _check_dask = check_dask
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "confusion": "no_validation",
+        **LinearClassifier._parameter_constraints,
         "selection": [StrOptions(set(SELECTIONS)), callable],
         "step": [StrOptions(set(STEPS)), callable],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -162,26 +161,10 @@ class UMAClassifier(LinearClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "relabel": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "fit_intercept": ["boolean"],
         "keep_updates": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), "array-like", None],
-        "classes": ["array-like", None],
-        "missing_label": "no_validation",
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
-
-    confusion_: FloatArray
-    class_prior_: FloatArray
-    history_: dict[str, FloatArray]
-    n_iter_: int
-    updates_: FloatArray
-    stopped_: str
-    _state: UMAState
-    _pair_counts: FloatArray
-    _order: ArrayLike | None
 
     def __init__(
         self,
@@ -351,20 +334,13 @@ class UMAClassifier(LinearClassifier):
         if self.keep_updates and not state.records:
             state.vectors = []
         prior = unmixing.prior(engine.code_counts, warn=False)
-        costs = class_costs(self.class_weight, data.labels.classes, prior, self._order)
-        algorithm = UMA.with_costs(
-            costs,
-            selection=named(self.selection, SELECTIONS),
-            step=named(self.step, STEPS),
-            tol=None if isinstance(self.tol, str) else float(self.tol),
+        algorithm = algorithm_of(
+            self,
+            class_costs(self.class_weight, data.labels.classes, prior, self._order),
             max_iter=max_iter,
-            average=self.average,
-            init=self.init,
-            rng=check_random_state(self.random_state),
             whiten=whiten,
             stream=stream,
             error_margin=float(self.alpha if self.error_margin == "alpha" else self.error_margin),
-            verbose=int(self.verbose),
         )
         with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
@@ -387,6 +363,17 @@ class UMAClassifier(LinearClassifier):
             raise FitInterrupted
 
 
-def named(choice: Any, table: Any) -> Any:
-    """Return the built-in object with this name, or a custom one unchanged."""
-    return table[choice] if isinstance(choice, str) else choice
+def algorithm_of(model: Any, costs: FloatArray | None, **settings: Any) -> UMA:
+    """Return UMA with the settings of a classifier, and those that are its own."""
+    selection, step = model.selection, model.step  # names, or custom ones
+    return UMA.with_costs(
+        costs,
+        selection=SELECTIONS[selection] if isinstance(selection, str) else selection,
+        step=STEPS[step] if isinstance(step, str) else step,
+        tol=None if isinstance(model.tol, str) else float(model.tol),
+        average=model.average,
+        init=model.init,
+        rng=check_random_state(model.random_state),
+        verbose=int(model.verbose),
+        **settings,
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unconfused._labels import MISSING, check_weight, encode_labels, sorted_classes
+from unconfused._arguments import check_weight
+from unconfused._labels import MISSING, count_pairs, encode_labels, sorted_classes
 from unconfused._matrix import check_confusion
 from unconfused._typing import ArrayLike, Labels
 
@@ -53,7 +54,7 @@ def confusion_rate(
     if np.any(truth == MISSING) or np.any(predicted == MISSING):
         raise ValueError("y_true and y_pred must not hold missing labels (None or NaN).")
     weight = check_weight(sample_weight, len(truth))
-    counts = np.bincount(truth * size + predicted, weight, size * size).reshape(size, size)
+    counts = count_pairs(truth, predicted, size, weight)
     totals = counts.sum(axis=1)
     if not np.any(totals > 0):
         raise ValueError("There are no rows (of positive weight) to compute a rate from.")

@@ -7,14 +7,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from unconfused._labels import MISSING
+from unconfused._labels import MISSING, count_pairs
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.metrics._corrected import encode_predictions, read_predictions, refuse_other_length
 from unconfused.metrics._joint import JointTable
-from unconfused.metrics._labels_and_predictions import (
-    encode_predictions,
-    read_predictions,
-    refuse_other_length,
-)
 
 T = TypeVar("T", float, FloatArray)
 
@@ -156,15 +152,14 @@ class NoisyEvaluation:
     def _table(self, columns: IntArray, n_columns: int) -> JointTable:
         """Count labels and truths by column; a row with both is a trusted row."""
         trusted = self._truth != MISSING
-        noisy = ~trusted & (self._observed != MISSING) & (self._unmixing is not None)
-        shape = (len(self.classes), n_columns)
-
-        def count(codes: IntArray, rows: Any) -> FloatArray:
-            cells = codes[rows] * n_columns + columns[rows]
-            flat = np.bincount(cells, self._weight[rows], shape[0] * shape[1])
-            return np.asarray(flat.reshape(shape), dtype=np.float64)
-
-        return JointTable(count(self._observed, noisy), count(self._truth, trusted), self._unmixing)
+        noisy = ~trusted & (self._unmixing is not None)
+        by_label, by_truth = (
+            count_pairs(
+                codes[rows], columns[rows], len(self.classes), self._weight[rows], n_columns
+            )
+            for codes, rows in ((self._observed, noisy), (self._truth, trusted))
+        )
+        return JointTable(by_label, by_truth, self._unmixing)
 
     def _scores(self) -> dict[str, ScoreInterval[Any]]:
         table = self._joint.estimate

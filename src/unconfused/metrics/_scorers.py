@@ -14,9 +14,9 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from unconfused._arguments import check_weight
 from unconfused._labels import (
     MISSING,
-    check_weight,
     encode_labels,
     has_columns,
     known_truth,
@@ -24,10 +24,9 @@ from unconfused._labels import (
     sorted_classes,
 )
 from unconfused._matrix_labels import align_confusion, confusion_classes
-from unconfused._pipelines import last_step
+from unconfused._pipelines import aligned_columns, last_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
-from unconfused.metrics._corrected import corrected_accuracy
-from unconfused.metrics._labels_and_predictions import refuse_other_length
+from unconfused.metrics._corrected import corrected_accuracy, refuse_other_length
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 """Smaller ones are clipped in logarithms, as in scikit-learn: one row must not decide alone."""
@@ -268,10 +267,8 @@ def _probabilities(estimator: Any, X: Rows, classes: Labels, n_labels: int) -> F
         )
     own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
     refuse_other_length(own, n_labels, "X")
-    columns = encode_labels(_classes_of(estimator), classes=classes, missing_label=None).observed
-    table = np.zeros((len(own), len(classes)))
-    table[:, columns] = own
-    return table
+    _classes_of(estimator)  # refuses what is not fitted
+    return aligned_columns(own, estimator, classes)
 
 
 def _log(probability: FloatArray) -> FloatArray:

@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._arguments import own_stream
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
 from unconfused._matrix_labels import align_confusion, confusion_classes, confusion_labels
-from unconfused._random import own_stream
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Seed
 
 
 def corrupt_labels(
-    y: ArrayLike,
-    confusion: Any,
-    random_state: Seed = None,
-    *,
-    classes: ArrayLike | None = None,
+    y: ArrayLike, confusion: Any, random_state: Seed = None, *, classes: ArrayLike | None = None
 ) -> Labels:
     """Replace each true label by one drawn from its row of the confusion matrix.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from unconfused._arguments import check_count, check_share
+from unconfused._arguments import random_state as make_random_state
 from unconfused._matrix import check_confusion
-from unconfused._random import random_state as make_random_state
 from unconfused._text import import_extra
 from unconfused._typing import ArrayLike, FloatArray, Seed
 
@@ -32,8 +33,8 @@ def symmetric(n_classes: int, rate: float) -> FloatArray:
            [0.1, 0.8, 0.1],
            [0.1, 0.1, 0.8]])
     """
-    n_classes = _check_n_classes(n_classes)
-    rate = _check_share(rate, "rate")
+    n_classes = check_count(n_classes, "n_classes", 2)
+    rate = check_share(rate, "rate")
     matrix = np.full((n_classes, n_classes), rate / (n_classes - 1))
     np.fill_diagonal(matrix, 1.0 - rate)
     return matrix
@@ -64,8 +65,8 @@ def pairwise(n_classes: int, rate: float, *, pairs: Mapping[int, int] | None = N
            [0.  , 1.  , 0.  ],
            [0.25, 0.  , 0.75]])
     """
-    n_classes = _check_n_classes(n_classes)
-    rate = _check_share(rate, "rate")
+    n_classes = check_count(n_classes, "n_classes", 2)
+    rate = check_share(rate, "rate")
     if pairs is None:
         pairs = {k: (k + 1) % n_classes for k in range(n_classes)}
     matrix = np.eye(n_classes)
@@ -148,8 +149,8 @@ def random_confusion(
            [0.1 , 0.78, 0.12],
            [0.06, 0.12, 0.83]])
     """
-    n_classes = _check_n_classes(n_classes)
-    strength = _check_share(strength, "strength")
+    n_classes = check_count(n_classes, "n_classes", 2)
+    strength = check_share(strength, "strength")
     rng = make_random_state(random_state)
     while True:
         entries = rng.random_sample((n_classes, n_classes))
@@ -203,8 +204,7 @@ def drift_family(
             [1.  , 0.  ]]])
     """
     for name, value in (("n_steps", n_steps), ("reference_step", reference_step)):
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on; got {value!r}.")
+        check_count(value, name, 1)
     if isinstance(reference, Integral):
         matrix = random_confusion(int(reference), random_state=random_state)
     else:
@@ -217,15 +217,3 @@ def _mix(matrix: FloatArray, strength: float) -> FloatArray:
     identity = np.eye(len(matrix))
     clipped = np.maximum(identity + strength * (matrix - identity), 0.0)
     return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))
-
-
-def _check_n_classes(n_classes: int) -> int:
-    if not isinstance(n_classes, Integral) or n_classes < 2:
-        raise ValueError(f"n_classes must be a whole number from 2 on; got {n_classes!r}.")
-    return int(n_classes)
-
-
-def _check_share(value: float, name: str) -> float:
-    if not isinstance(value, Real) or not 0 <= value <= 1:
-        raise ValueError(f"{name} must be a number from 0 to 1; got {value!r}.")
-    return float(value)

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.estimators.dask.lazy import is_dask
+from unconfused.estimators._arrays import is_dask
 
 BLOCK = 2**15
 """Rows looked at together."""

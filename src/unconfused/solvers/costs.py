@@ -32,13 +32,6 @@ def class_costs(
     classes : the sorted classes
     prior : (Q,), estimated share of each true class, for "balanced"
     order : classes in the order of a plain cost matrix; None if sorted
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class_costs("balanced", np.array(["ham", "spam"]), np.array([0.8, 0.2])).round(3)
-    array([[0.   , 0.625],
-           [2.5  , 0.   ]])
     """
     if class_weight is None:
         return None

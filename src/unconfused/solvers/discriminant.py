@@ -184,9 +184,8 @@ def _weights(
     """
     solved = covariance.solve(classes.offsets, ridge)
     freedom = spectrum.freedom(ridge)
-    explained, axes = np.linalg.eigh(
-        _symmetric(classes.offsets @ solved.T - freedom * classes.noise)
-    )
+    shares = classes.offsets @ solved.T - freedom * classes.noise
+    explained, axes = np.linalg.eigh((shares + shares.T) / 2)
     explained = np.clip(explained, 0.0, 1.0)
     noise = np.maximum(np.einsum("qk,qr,rk->k", axes, classes.noise, axes), 0.0)
     error = 2 * np.sqrt(noise * explained) + np.sqrt(2 * freedom) * noise
@@ -197,7 +196,3 @@ def _weights(
     intercepts = np.log(classes.prior) - lengths / 2 - features @ classes.centre
     weights = np.column_stack([features, intercepts])
     return np.asarray(weights - weights.mean(axis=0))
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    return np.asarray((matrix + matrix.T) / 2)

@@ -15,9 +15,10 @@ Deliberate differences from the paper:
 - The exponent in the uniform deviation bound is negative, and all constants are explicit.
 """
 
-from unconfused.theory._margin import margin, radius
-from unconfused.theory._mistakes import (
+from unconfused.theory._bounds import (
+    margin,
     mistake_bound,
+    radius,
     uma_mistake_bound,
     whitened_mistake_bound,
 )

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from unconfused._arguments import check_count, check_positive
 from unconfused._matrix import SINGULAR_BEYOND, Unmixing, check_confusion
 from unconfused._typing import ArrayLike
-from unconfused.theory._arguments import check_count, check_positive
 
 
 def inflation(confusion: ArrayLike) -> float:

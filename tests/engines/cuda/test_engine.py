@@ -18,7 +18,7 @@ from sklearn import set_config
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.engines.cuda import cells, engine, likelihood
-from unconfused.estimators._array_input import array_space
+from unconfused.estimators._arrays import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma.solver import UMA
 from unconfused.solvers.uma.state import UMAState

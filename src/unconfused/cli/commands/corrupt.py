@@ -136,7 +136,7 @@ def _add_noise(
     """Return the table with noisy columns, and the share of wrong labels."""
     import numpy as np
 
-    from unconfused._random import own_stream
+    from unconfused._arguments import own_stream
     from unconfused.cli.input import label_columns
     from unconfused.cli.input.matrix_file import labelled, read_matrix
     from unconfused.cli.input.task import narrow

@@ -155,8 +155,9 @@ def _own_matrix(model: Any, saved: dict[str, Any], label: str) -> Any:
     """Return the matrix given to `fit`, or a function that makes one of the counts it made."""
     import numpy as np
 
+    from unconfused._matrix_labels import is_guess
     from unconfused._pipelines import final_step
-    from unconfused.confusion.estimate import ConfusionEstimate, is_guess
+    from unconfused.confusion.estimate import ConfusionEstimate
 
     fitted = saved.get("label", label)
     if fitted != label:

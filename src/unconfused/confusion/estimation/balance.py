@@ -30,49 +30,6 @@ HELD_BY_COUNTS = (
 )
 """Message for users after that."""
 
-BEYOND_CHANCE = 6.0
-"""Counts further than this from what C says, in standard deviations, were not made by C alone."""
-
-SHARE_OF_MISTAKES = 0.25
-"""The difference matters only if it concerns this share of the mistakes that C predicts."""
-
-
-def differs_from(counts: FloatArray, matrix: FloatArray, counted: FloatArray | None = None) -> bool:
-    """Return whether counts of (class, label) are far from what C says, and beyond chance.
-
-    `counted` says from how many labels of each class C was counted, (Q,); None if it is exact.
-
-    Examples
-    --------
-    >>> C = np.array([[0.7, 0.3], [0.2, 0.8]])
-    >>> differs_from(np.array([[72.0, 28.0], [19.0, 81.0]]), C)
-    False
-    >>> differs_from(np.array([[99.0, 1.0], [1.0, 99.0]]), C)
-    True
-    >>> differs_from(np.array([[99.0, 1.0], [1.0, 99.0]]), C, np.array([10, 10]))
-    False
-    """
-    # A label that C calls impossible says that C is wrong, not that mistakes depend on rows.
-    counts = np.where(matrix.sum(axis=0) > 0, counts, 0.0)
-    expected = counts.sum(axis=1, keepdims=True) * matrix
-    gaps, variance = counts - expected, expected * (1.0 - matrix)
-    if counted is not None:
-        # A pair that was never counted may still occur.
-        rows, of_row = counts.sum(axis=1)[:, np.newaxis], np.maximum(counted, 1.0)[:, np.newaxis]
-        share = (of_row * matrix + 0.5) / (of_row + 0.5 * len(matrix))
-        variance = share * (1.0 - share) * rows * (1.0 + rows / of_row)
-    enough = SHARE_OF_MISTAKES * float(expected.sum() - np.trace(expected))
-    # With many classes the total may be significant where no cell is: fewer mistakes than C says.
-    too_few = float(np.trace(gaps))
-    if too_few > max(enough, BEYOND_CHANCE * float(np.trace(variance)) ** 0.5):
-        return True
-    size = np.maximum(expected, 1.0)
-    excess = float(((gaps**2 - variance) / size).sum())
-    deviation = float(((2.0 * variance**2 + variance) / size**2).sum()) ** 0.5
-    by_chance = np.minimum(np.sqrt(2.0 * variance / np.pi), 2.0 * variance)
-    moved = float((np.abs(gaps) - by_chance).sum()) / 2
-    return excess > BEYOND_CHANCE * deviation and moved > enough
-
 
 def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
     """Return the class shares that best explain the label frequencies.
@@ -100,15 +57,6 @@ def balance(logs: FloatArray, codes: IntArray, joint: FloatArray, weight: FloatA
 
     Among the rows of each label, every class gets its own factor. `logs` are by models that had not
     seen the row, (n, Q), `joint` says how frequent each class is with each label, (Q, Q).
-
-    Examples
-    --------
-    Two of five rows with label 0 are of class 1; the model finds none:
-
-    >>> logs = np.log([[0.99, 0.01], [0.95, 0.05], [0.8, 0.2], [0.7, 0.3], [0.9, 0.1]])
-    >>> joint = np.array([[0.6, 0.0], [0.4, 0.0]])
-    >>> balance(logs, np.zeros(5, dtype=int), joint, np.ones(5))[:, 1].round(2)
-    array([0.06, 0.24, 0.6 , 0.72, 0.4 ])
     """
     posterior = np.empty_like(logs)
     for label in np.unique(codes):

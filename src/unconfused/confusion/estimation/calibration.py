@@ -1,15 +1,25 @@
-"""Calibrate probabilities on labels, votes or truths: a floor, an exponent and class shifts."""
+"""Bayes' rule, and probabilities that suit labels, votes or truths: calibrated, and averaged.
+
+Calibration is an exponent (sharpening), class shifts and a floor; averages weigh models by their
+log-probabilities (stacking).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import logsumexp, softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimation.sharpness import LARGEST_POWER, ROWS_FOR_THE_POWER, best_power
+from unconfused.engines.array_api.namespace import logarithms, posterior
+
+LARGEST_POWER = 20.0
+"""Probabilities are raised to at most this power, and at least to its inverse."""
+
+ROWS_FOR_THE_POWER = 20_000
+"""Rows used to estimate the exponent."""
 
 PRECISION_OF_SHARES = 10.0
 """Precision of the normal prior on the log shifts of class shares: about a third either way."""
@@ -19,6 +29,84 @@ LARGEST_SHIFT = 5.0
 
 FLOORS = (1e-4, 0.01, 0.5)
 """The smallest share of a uniform distribution to mix in, the first tried, and the largest."""
+
+PRECISION_OF_WEIGHTS = 10.0
+"""Precision of the normal prior on the weights, around even ones: without it a dozen truths choose
+by chance. (Digits, Music and generated problems; 3 does as well.)"""
+
+NEGLIGIBLE = 0.01
+"""A model with a smaller share is left out, and need not be fitted."""
+
+
+def posterior_given(probability: FloatArray, evidence: FloatArray) -> FloatArray:
+    """Return the posterior by Bayes' rule; evidence is P(observation | true class), (n, Q)."""
+    # Evidence that no class of the row allows says nothing: keep the row's own probabilities.
+    allowed = ((probability > 0) & (evidence > 0)).any(axis=1, keepdims=True)
+    log_evidence = logarithms(np.where(allowed, evidence, 1.0))
+    found: FloatArray = posterior(np, logarithms(probability), log_evidence)[2]
+    return found
+
+
+def log_chances(
+    probability: FloatArray, evidence: FloatArray, smallest: float = 1e-300
+) -> FloatArray:
+    """Return the log-likelihood of the evidence on each row."""
+    return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), smallest)))
+
+
+def sharpen(probability: FloatArray, power: float) -> FloatArray:
+    """Raise probabilities to a power: above 1 makes them surer, below 1 less sure.
+
+    Examples
+    --------
+    >>> sharpen(np.array([[0.8, 0.2]]), 2.0).round(2)
+    array([[0.94, 0.06]])
+    """
+    return np.asarray(softmax(power * np.log(np.maximum(probability, 1e-12)), axis=1))
+
+
+def best_power(
+    probability: FloatArray, evidence: FloatArray, weight: FloatArray | None = None
+) -> float:
+    """Return the exponent (inverse temperature) that maximizes the likelihood of the evidence.
+
+    A regularized model is underconfident, so that too few labels would seem wrong. Probabilities
+    should be out-of-fold: otherwise labels only confirm the fit.
+    """
+    # Rows are in no order that matters here, or their numbers spread over all of it.
+    step = max(1, len(probability) // ROWS_FOR_THE_POWER)
+    logs, seen = np.log(np.maximum(probability[::step], 1e-12)), evidence[::step]
+    counted = None if weight is None else weight[::step]
+    if counted is not None and not counted.any():
+        return 1.0
+
+    def loss(log_power: float) -> float:
+        shares = softmax(np.exp(log_power) * logs, axis=1)
+        return -float(np.average(log_chances(shares, seen), weights=counted))
+
+    limit = float(np.log(LARGEST_POWER))
+    found = minimize_scalar(loss, bounds=(-limit, limit), method="bounded", options={"xatol": 0.01})
+    # Evidence that says nothing must not choose a power by rounding.
+    return float(np.exp(found.x)) if found.fun < loss(0.0) - 1e-9 else 1.0
+
+
+def sharpened_losses(
+    margins: FloatArray, powers: FloatArray, weight: FloatArray | None = None
+) -> FloatArray:
+    """Return every row's log-loss under that of some powers which makes their mean smallest.
+
+    How sure a model is can be mended by one number; which classes it tells apart cannot. Models
+    that differ in how sure they are should be compared by the latter. `margins` are scores less
+    that of the true class, (n, Q).
+
+    Examples
+    --------
+    >>> margins = np.array([[0.0, -1.0], [0.0, -2.0], [0.5, 0.0]])
+    >>> sharpened_losses(margins, np.array([0.5, 1.0, 2.0])).round(2)
+    array([0.31, 0.13, 0.97])
+    """
+    losses = [np.asarray(logsumexp(power * margins, axis=1)) for power in powers]
+    return min(losses, key=lambda of_rows: float(np.average(of_rows, weights=weight)))
 
 
 @dataclass(frozen=True)
@@ -80,16 +168,6 @@ def calibrate(
     class that no neighbour voted for occurs nevertheless: `zeros` finds a floor, too.
 
     `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q).
-
-    Examples
-    --------
-    A model that never predicts the rare class, although it recognises it:
-
-    >>> logs = np.log([[0.9, 0.1]] * 80 + [[0.6, 0.4]] * 20)
-    >>> seen = np.repeat([[1.0, 0.0], [0.0, 1.0]], [80, 20], axis=0)
-    >>> fair = calibrate(logs, seen, np.ones(100)).apply(logs)
-    >>> bool(fair[-1].argmax() == 1)
-    True
     """
     # Rows are in no order that matters here, or their numbers spread over all of it.
     step = max(1, len(logs) // ROWS_FOR_THE_POWER)
@@ -123,3 +201,37 @@ def calibrate(
     shift = shift + (1 - power) * shares
     floor = float(np.exp(found[-1])) if zeros else 0.0
     return Calibration(power, shift - shift.mean(), floor)
+
+
+def stacked(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return weights of models, (M,), that make the evidence likeliest.
+
+    The average is of logarithms of probabilities, (M, n, Q); models should be calibrated, each on
+    its own. `evidence` is P(observation | true class), (n, Q), `weight` what each row counts. Even
+    weights do as well where mistakes depend on the class alone, but not where they depend on the
+    row (error 0.34 against 0.26 with trusted rows, ten cells of two tables).
+    """
+    even = np.full(len(logs), 1.0 / len(logs))
+    # Weights of any scale mean the same: as many rows as there are.
+    weight = weight / max(float(weight.mean()), 1e-12)
+
+    def loss(at: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = evidence_loss(np.tensordot(at, logs, 1), evidence, weight)
+        away = PRECISION_OF_WEIGHTS * (at - even)
+        return value + float(away @ (at - even)) / 2, np.tensordot(logs, slope, 2) + away
+
+    limits = [(0.0, LARGEST_POWER)] * len(logs)
+    found = minimize(loss, even, jac=True, method="L-BFGS-B", bounds=limits).x
+    # Where all models mislead, the least misleading must do.
+    return np.asarray(found if found.any() else min(np.eye(len(logs)), key=lambda w: loss(w)[0]))
+
+
+def shares_of(weights: FloatArray, logs: FloatArray) -> FloatArray:
+    """Return the share of each model in an average with these weights; 0 if it is negligible.
+
+    It is how far the model moves the scores of the classes apart: one that is sure of nothing adds
+    nothing.
+    """
+    parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), 1e-12)
+    parts[parts < NEGLIGIBLE * parts.sum()] = 0.0
+    return np.asarray(parts / parts.sum())

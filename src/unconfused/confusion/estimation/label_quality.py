@@ -1,4 +1,4 @@
-"""Which labels look wrong, from probabilities of models that have not seen the rows.
+"""Whether held-out labels are noisy, and which look wrong: from models that have not seen the rows.
 
 Bayes' rule through a guessed confusion matrix finds far more wrong labels than plain confidence
 where the guess is right, and fewer where mistakes depend on the features or classes overlap. The
@@ -8,18 +8,21 @@ held-out labels better than without it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from unconfused._typing import FloatArray, IntArray
-from unconfused.confusion.estimation.calibration import calibrate
+from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion.estimation.calibration import best_power, calibrate, log_chances, sharpen
 from unconfused.confusion.estimation.class_probabilities import (
     ClassProbabilities,
     estimate_counts,
     evidence_of,
+    guess_counts,
+    unmix_probabilities,
 )
-from unconfused.confusion.estimation.sharpness import best_power, sharpen
+from unconfused.confusion.estimation.pooled import drawn_together
 
 Criterion = Literal["posterior", "self_confidence"]
 
@@ -28,6 +31,8 @@ CLEARLY = 2.0
 
 SMALLEST = 1e-6
 """Smallest chance of a label where models are compared: one label must not decide."""
+
+TINY = 1e-12
 
 
 class LabelScores(NamedTuple):
@@ -82,7 +87,7 @@ def model_helps(model: ClassProbabilities, probability: FloatArray, observed: In
     fair, evidence = model.apply(probability), evidence_of(model.matrix, observed)
     believed, logs = np.eye(probability.shape[1])[observed], np.log(np.maximum(probability, 1e-12))
     plain = calibrate(logs, believed, np.ones(len(observed))).apply(logs)
-    return _clearly_likelier(_log_chances(fair, evidence), _log_chances(plain, believed))
+    return _clearly_likelier(fair, evidence, plain, believed)
 
 
 def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
@@ -99,15 +104,74 @@ def matrix_helps(
     class, and `plain` P(label | x) of a model without the matrix. Rows `counted` are compared.
     """
     believed = np.eye(plain.shape[1])[observed]
-    chances = _log_chances(sharpened(plain, believed, counted), believed)
-    return _clearly_likelier(_log_chances(fair, evidence)[counted], chances[counted])
+    plain = sharpened(plain, believed, counted)
+    return _clearly_likelier(fair[counted], evidence[counted], plain[counted], believed[counted])
 
 
-def _log_chances(probability: FloatArray, evidence: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.maximum((probability * evidence).sum(axis=1), SMALLEST)))
-
-
-def _clearly_likelier(one: FloatArray, other: FloatArray) -> bool:
-    """Return whether the first log-chances are higher by `CLEARLY` paired standard errors."""
-    gain = one - other
+def _clearly_likelier(
+    fair: FloatArray, evidence: FloatArray, plain: FloatArray, believed: FloatArray
+) -> bool:
+    """Return whether labels are likelier through a matrix by `CLEARLY` paired standard errors."""
+    gain = log_chances(fair, evidence, SMALLEST) - log_chances(plain, believed, SMALLEST)
     return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(max(1, len(gain))))
+
+
+@dataclass(frozen=True)
+class NoiseEvidence:
+    """How much better held-out labels are predicted through a guessed confusion matrix."""
+
+    gain: float
+    """Mean gain in log-likelihood per row."""
+
+    error: float
+    """Its standard error."""
+
+    rate: float
+    """Share of the labels that is wrong according to the guess."""
+
+    def is_clear(self, n_errors: float) -> bool:
+        """Return whether the gain exceeds this number of its standard errors."""
+        return self.gain > n_errors * self.error
+
+
+def noise_evidence(
+    probability: FloatArray, observed: IntArray, half: BoolArray, weight: FloatArray
+) -> NoiseEvidence:
+    """Test whether a confusion matrix explains labels that a model has not seen.
+
+    Under label noise the probability of a label is a mixture of the rows of C: it never reaches 1,
+    however typical the row. Overlapping classes do not look like that, as their probabilities do
+    reach 1 away from the boundary. So the matrix is guessed on one half of the rows, and the
+    probabilities of the other half are projected onto the mixtures it allows: with noise the labels
+    become likelier, without it they become less likely.
+    `half` is a mask of rows that splits no fold, `weight` how many rows each row stands for.
+
+    Examples
+    --------
+    >>> rng = np.random.RandomState(0)
+    >>> truth = rng.randint(2, size=600)
+    >>> flipped = np.where(rng.uniform(size=600) < 0.3, 1 - truth, truth)
+    >>> says = np.where(truth[:, np.newaxis] == [0, 1], 0.7, 0.3)
+    >>> says += rng.uniform(-0.25, 0.25, 600)[:, np.newaxis] * [1, -1]
+    >>> found = noise_evidence(says, flipped, np.arange(600) < 300, np.ones(600))
+    >>> found.is_clear(3.0), 0.2 < found.rate < 0.4
+    (True, True)
+    """
+    gains, wrong, total = np.zeros(len(observed)), 0.0, 0.0
+    for tested in (half, ~half):
+        fitted = ~tested
+        counts = guess_counts(probability[fitted], observed[fitted])
+        # A class that no row of this half is typical of is taken to err as the others do.
+        matrix = drawn_together(counts, 0.0 if (counts.sum(axis=1) > 0).all() else 1.0)
+        evidence = np.maximum(matrix.T[observed], TINY)
+        classes = unmix_probabilities(probability, matrix)
+        power = best_power(classes[fitted], evidence[fitted], weight[fitted])
+        through = (sharpen(classes[tested], power) * evidence[tested]).sum(axis=1)
+        plain = probability[np.flatnonzero(tested), observed[tested]]
+        gains[tested] = np.log(np.maximum(through, TINY) / np.maximum(plain, TINY))
+        wrong += float(counts.sum() - np.trace(counts))
+        total += float(counts.sum())
+    share = weight / max(float(weight.sum()), TINY)
+    gain = float(share @ gains)
+    error = float(np.sqrt(share**2 @ (gains - gain) ** 2))
+    return NoiseEvidence(gain, error, wrong / max(total, TINY))

@@ -19,8 +19,8 @@ from sklearn.neighbors import NearestNeighbors
 from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.confusion._dawid_skene import Crowd, maximise
+from unconfused.confusion.estimation.calibration import best_power, log_chances, sharpen
 from unconfused.confusion.estimation.pooled import drawn_together
-from unconfused.confusion.estimation.sharpness import best_power, sharpen
 
 TRIPLE = 3
 """A row and two neighbours: the least from which a matrix can be found."""
@@ -88,7 +88,7 @@ def label_log_likelihood(probability: FloatArray, matrix: FloatArray, codes: Int
     """
     evidence = np.maximum(matrix[:, codes].T, SMALLEST)
     sure = sharpen(probability, best_power(probability, evidence))
-    return float(np.log(np.maximum((sure * evidence).sum(axis=1), SMALLEST)).mean())
+    return float(log_chances(sure, evidence, SMALLEST).mean())
 
 
 def nearest(X: Rows, rows: IntArray, n_neighbours: int) -> IntArray:
@@ -104,9 +104,9 @@ def _crowd(answers: IntArray, n_classes: int) -> Crowd:
     """Take labels by column for answers of as many annotators."""
     n_rows, n_voters = answers.shape
     columns = np.arange(n_voters) * n_classes + answers
-    shape = (n_rows, n_voters * n_classes)
-    item = np.repeat(np.arange(n_rows), n_voters)
-    indicators = sparse.csr_matrix((np.ones(answers.size), (item, columns.ravel())), shape=shape)
+    ends = n_voters * np.arange(n_rows + 1)
+    parts = (np.ones(answers.size), columns.ravel(), ends)
+    indicators = sparse.csr_matrix(parts, shape=(n_rows, n_voters * n_classes))
     return Crowd(indicators, np.full(n_rows, -1), n_voters, n_classes)
 
 

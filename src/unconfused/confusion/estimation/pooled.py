@@ -71,13 +71,6 @@ def steadied_counts(counts: FloatArray, most: float = np.inf) -> FloatArray:
     """Shrink counts towards those of all classes together, by at most `most` rows per class.
 
     These are `usual_mistakes`.
-
-    Examples
-    --------
-    >>> steadied_counts(np.array([[80.0, 9, 11], [12, 78, 10], [2, 1, 7]]), most=10.0).round(1)
-    array([[87.8,  9.7, 12.4],
-           [12.9, 85.8, 11.3],
-           [ 3.3,  1.9, 14.8]])
     """
     target = usual_mistakes(counts)
     return np.asarray(counts + min(most, _strength(counts, target)) * target)

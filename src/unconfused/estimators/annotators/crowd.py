@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unconfused._labels import has_columns
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
-from unconfused.confusion._columns_as_votes import columns_as_votes, with_truth
-from unconfused.confusion._dawid_skene import Crowd, CrowdFit, fit_crowd, shrink
+from unconfused.confusion._dawid_skene import Crowd, shrink
+from unconfused.confusion.annotators import columns_as_votes, with_truth
 from unconfused.confusion.votes import Votes
-from unconfused.estimators._array_input import like, to_numpy
+from unconfused.estimators._arrays import like, to_numpy
 
 ROUNDS = 50
 """Maximum number of iterations over the annotators' matrices."""
@@ -77,22 +77,12 @@ def annotator_matrices(
     return np.maximum(shrink(counts, pooled, strength), SMALLEST)
 
 
-def fit_votes_alone(crowd: Crowd, strength: float = ANSWERS_OF_ALL) -> CrowdFit:
-    """Fit Dawid and Skene's model, which needs no features, from the majority vote on."""
-    return fit_crowd(crowd, crowd.summed(crowd.majority()), strength, ROUNDS, 1e-6)
-
-
 def training_crowd(votes: Votes, truth: IntArray) -> Crowd:
     """Return votes as indicators, where the silence of rules is an answer; refuse none at all."""
-    crowd = crowd_of(votes, truth, votes.one_sided)
+    crowd = Crowd.of(votes, truth, votes.one_sided)
     if not crowd.informed.any():
         raise ValueError("No row has a vote or a known truth, so there is nothing to learn from.")
     return crowd
-
-
-def crowd_of(votes: Votes, truth: IntArray, silent: BoolArray | None = None) -> Crowd:
-    """Return votes as indicators; the silence of annotators marked in `silent` is an answer."""
-    return Crowd(votes.indicators(silent), truth, votes.n_annotators, len(votes.classes))
 
 
 def split_silence(
@@ -122,7 +112,7 @@ def answers_of(model: Any, votes: Votes, truth: IntArray) -> tuple[Crowd, FloatA
     """Return votes as a fitted model sees them, and the annotators' matrices, with silence."""
     silence = getattr(model, "annotator_silence_", None)
     silent = None if silence is None else ~np.isnan(silence[:, 0])
-    return crowd_of(votes, truth, silent), join_silence(model.annotator_confusion_, silence)
+    return Crowd.of(votes, truth, silent), join_silence(model.annotator_confusion_, silence)
 
 
 def known_votes(model: Any, y: Any, y_true: ArrayLike | None = None) -> tuple[Votes, IntArray]:

@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import refuse_other_order
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.confusion._dawid_skene import Crowd
+from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.votes import Votes
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.local.engine import LocalEngine
+from unconfused.estimators._arrays import is_dask
 from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators.annotators.crowd import (
     ANSWERS_OF_ALL,
@@ -22,7 +23,6 @@ from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     collect_votes,
     evidence_of,
-    fit_votes_alone,
     refuse_nothing_to_learn,
     split_silence,
     training_crowd,
@@ -36,7 +36,6 @@ from unconfused.estimators.automatic.search import (
     Search,
     penalty_unit,
 )
-from unconfused.estimators.dask.lazy import is_dask
 from unconfused.estimators.relabel.evidence import evidence_of_votes
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
@@ -94,7 +93,7 @@ def fit_model_to_votes(
         rows.crowd, indicators=rows.crowd.indicators[counted], truth=rows.crowd.truth[counted]
     )
     strength, search = model.prior_strength * ANSWERS_OF_ALL, None
-    matrices = np.maximum(fit_votes_alone(crowd, strength).matrices, SMALLEST)
+    matrices = np.maximum(fit_crowd(crowd, strength, ROUNDS, 1e-6).matrices, SMALLEST)
     if not isinstance(model.l2, str):
         model.l2_ = float(model.l2)
     else:

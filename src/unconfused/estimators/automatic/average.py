@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimation.stacking import shares_of, stacked
+from unconfused.confusion.estimation.calibration import shares_of, stacked
 from unconfused.estimators.automatic.calibrated import calibration_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimation.calibration import Calibration
-from unconfused.confusion.estimation.sharpness import LARGEST_POWER, log_chances
+from unconfused.confusion.estimation.calibration import LARGEST_POWER, Calibration, log_chances
 
 if TYPE_CHECKING:
     from unconfused.estimators.automatic.held_out import HeldOutRows

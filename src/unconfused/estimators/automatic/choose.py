@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._labels import count_pairs
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.confusion.estimate import count_pairs
-from unconfused.confusion.estimation.label_noise import noise_evidence
+from unconfused.confusion.estimation.label_quality import noise_evidence
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
 from unconfused.estimators.annotators.crowd import refuse_nothing_to_learn

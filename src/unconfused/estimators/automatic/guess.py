@@ -10,11 +10,11 @@ from scipy.special import softmax
 from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
 from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.estimation.label_noise import NoiseEvidence
+from unconfused.confusion.estimation.calibration import best_power, sharpen
+from unconfused.confusion.estimation.label_quality import NoiseEvidence
 from unconfused.confusion.estimation.neighbours import from_neighbours
-from unconfused.confusion.estimation.sharpness import best_power, sharpen
 from unconfused.confusion.noisy import estimate_from
-from unconfused.estimators._array_input import to_numpy
+from unconfused.estimators._arrays import to_numpy
 
 if TYPE_CHECKING:
     from unconfused.estimators.automatic.held_out import HeldOutRows

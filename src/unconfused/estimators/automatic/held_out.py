@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion.estimation.sharpness import best_power, log_chances
-from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.confusion.estimation.calibration import best_power, log_chances
+from unconfused.estimators._arrays import rows_at, to_numpy
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData

@@ -16,18 +16,12 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
-from unconfused._labels import (
-    EncodedLabels,
-    check_weight,
-    encode_labels,
-    is_missing,
-    label_array,
-    split_missing,
-)
+from unconfused._arguments import check_weight
+from unconfused._labels import EncodedLabels, encode_labels, is_missing, label_array, split_missing
 from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRows
-from unconfused.estimators._array_input import without_duplicates
+from unconfused.estimators._arrays import without_duplicates
 from unconfused.estimators._noisy import (
     NoisyData,
     encode_noisy,

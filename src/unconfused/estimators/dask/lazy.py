@@ -1,4 +1,4 @@
-"""Dask collections: what they are, how labels are cut like rows, lazy predictions by block."""
+"""Dask collections: labels cut like rows, lazy predictions by block."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unconfused._labels import label_array
 from unconfused._typing import FloatArray, Labels
+from unconfused.estimators._arrays import is_dask
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 NOT_FOR_PREDICTING = ("feature_names_in_", "history_", "_state")
 """Attributes that are not sent to the blocks (names are checked before)."""
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask collection, without importing Dask."""
-    return hasattr(X, "__dask_graph__")
 
 
 def lazy_on_dask(method: Method) -> Method:

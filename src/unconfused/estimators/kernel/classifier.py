@@ -16,25 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
-from unconfused.estimators._all_at_once import FitInterrupted, all_at_once
-from unconfused.estimators._array_input import array_space
+from unconfused.estimators._arrays import array_space, is_dask
 from unconfused.estimators._base import LinearClassifier
+from unconfused.estimators._classifier import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, unmixing_for
-from unconfused.estimators.dask.lazy import is_dask, lazy_on_dask
-from unconfused.estimators.uma import UMAClassifier, named
+from unconfused.estimators.dask.lazy import lazy_on_dask
+from unconfused.estimators.uma import UMAClassifier, algorithm_of
 from unconfused.kernels import median_gamma
-from unconfused.selection import SELECTIONS, Selection
+from unconfused.selection import Selection
 from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma.solver import UMA
 from unconfused.solvers.uma.state import INTERRUPTED, UMAState
-from unconfused.steps import STEPS, StepRule
+from unconfused.steps import StepRule
 
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
 
-AS_IN_UMA = (
-    "confusion", "selection", "step", "alpha", "init", "average", "tol", "fit_intercept",
-    "class_weight", "classes", "missing_label", "random_state", "verbose",
-)  # fmt: skip
+AS_IN_UMA = ("selection", "step", "alpha", "init", "average", "tol", "class_weight")
 
 
 class KernelUMAClassifier(LinearClassifier):
@@ -105,6 +101,7 @@ class KernelUMAClassifier(LinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LinearClassifier._parameter_constraints,
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [StrOptions({"scale", "median"}), Interval(Real, 0, None, closed="neither"), None],
         "degree": [Interval(Real, 0, None, closed="left")],
@@ -112,13 +109,6 @@ class KernelUMAClassifier(LinearClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         **{name: UMAClassifier._parameter_constraints[name] for name in AS_IN_UMA},
     }
-
-    dual_coef_: FloatArray
-    X_fit_: Rows | None
-    gamma_: float | None
-    history_: dict[str, FloatArray]
-    n_iter_: int
-    stopped_: str
 
     def __init__(
         self,
@@ -199,17 +189,8 @@ class KernelUMAClassifier(LinearClassifier):
         engine = self._kernel_engine(data)
         self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
         state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
-        algorithm = UMA.with_costs(
-            class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes),
-            selection=named(self.selection, SELECTIONS),
-            step=named(self.step, STEPS),
-            tol=None if isinstance(self.tol, str) else float(self.tol),
-            max_iter=self.max_iter,
-            average=self.average,
-            init=self.init,
-            rng=check_random_state(self.random_state),
-            verbose=int(self.verbose),
-        )
+        costs = class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes)
+        algorithm = algorithm_of(self, costs, max_iter=self.max_iter)
         # UMA asks for cells alone; what else an engine does with rows has no dual form here.
         state = algorithm.run(cast(Engine, engine), unmixing, float(self.alpha), state)
         self._publish_dual(engine, state)

@@ -9,7 +9,7 @@ import numpy as np
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.confusion.estimation.sharpness import posterior_given
+from unconfused.confusion.estimation.calibration import posterior_given
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.estimators._array_input import rows_at, to_numpy
+from unconfused.estimators._arrays import rows_at, to_numpy
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
 from unconfused.estimators.relabel.out_of_fold import OutOfFold, power_matching
 from unconfused.estimators.relabel.rounds import Rounds, sure_classes

@@ -22,11 +22,16 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from unconfused._matrix import loses_a_class
+from unconfused._matrix_labels import differs_from
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion.cross_validated import stratified_folds
-from unconfused.confusion.estimation.balance import balance_until_sure, class_shares, differs_from
-from unconfused.confusion.estimation.calibration import Calibration, calibrate, only_power
-from unconfused.confusion.estimation.sharpness import log_chances
+from unconfused.confusion.estimation.balance import balance_until_sure, class_shares
+from unconfused.confusion.estimation.calibration import (
+    Calibration,
+    calibrate,
+    log_chances,
+    only_power,
+)
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
 from unconfused.estimators.relabel.out_of_fold import OutOfFold, power_matching
 from unconfused.solvers.progress import Progress

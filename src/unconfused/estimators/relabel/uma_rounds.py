@@ -10,13 +10,12 @@ import numpy as np
 from scipy.special import log_softmax
 
 from unconfused._matrix import Unmixing
+from unconfused._matrix_labels import differs_from
 from unconfused._typing import FloatArray, IntArray, Rows
-from unconfused.confusion.estimation.balance import differs_from
 from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.engines.base import Engine
-from unconfused.estimators._array_input import array_space, like, to_numpy
+from unconfused.estimators._arrays import array_space, class_scores, like, to_numpy
 from unconfused.estimators._noisy import NoisyData
-from unconfused.estimators._scores import class_scores
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.rounds import COUNTS
 from unconfused.solvers.uma.state import INTERRUPTED, UMAState

@@ -15,14 +15,12 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unconfused._arguments import random_state as make_random_state
 from unconfused._labels import encode_labels
-from unconfused._random import random_state as make_random_state
+from unconfused._pipelines import seeded
 from unconfused._typing import ArrayLike, FloatArray, Labels
-from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.estimators._all_at_once import all_at_once
+from unconfused.estimators._classifier import accuracy_where_known, all_at_once, checked_labels
 from unconfused.estimators._noisy import checked_weight
-from unconfused.estimators._parts import seeded
-from unconfused.estimators._truth_score import accuracy_where_known, checked_labels
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 from unconfused.estimators.self_labeling.rounds import Labeler, Learner, Round, Rounds
@@ -139,18 +137,9 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         ],
         "use_known_labels": ["boolean"],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "missing_label": "no_validation",
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
-
-    classes_: Labels
-    labeler_: Any
-    learner_: Any
-    confusion_: ConfusionEstimate
-    labels_: Labels
-    n_rounds_: int
-    history_: dict[str, FloatArray]
 
     def __init__(
         self,

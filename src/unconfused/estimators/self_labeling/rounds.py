@@ -19,20 +19,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils import _safe_indexing
 
+from unconfused._labels import count_pairs
 from unconfused._matrix import ConfusionWarning
-from unconfused._pipelines import final_step
-from unconfused._typing import FloatArray, IntArray, Labels, Rows
-from unconfused.confusion.cross_validated import Split, aligned_columns
-from unconfused.confusion.estimate import ConfusionEstimate, count_pairs
-from unconfused.confusion.estimation.pooled import pooled_matrix
-from unconfused.confusion.estimation.sharpness import sharpened_losses
-from unconfused.estimators._parts import (
+from unconfused._pipelines import (
+    aligned_columns,
+    final_step,
     fit_with,
     parameters,
     predicted_codes,
     takes_in_fit,
     with_parameters,
 )
+from unconfused._typing import FloatArray, IntArray, Labels, Rows
+from unconfused.confusion.cross_validated import Split
+from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimation.calibration import sharpened_losses
+from unconfused.confusion.estimation.pooled import pooled_matrix
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 

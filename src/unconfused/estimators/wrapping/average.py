@@ -16,10 +16,14 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimation.calibration import Calibration, calibrate
+from unconfused.confusion.estimation.calibration import (
+    Calibration,
+    calibrate,
+    log_chances,
+    shares_of,
+    stacked,
+)
 from unconfused.confusion.estimation.label_quality import CLEARLY
-from unconfused.confusion.estimation.sharpness import log_chances
-from unconfused.confusion.estimation.stacking import shares_of, stacked
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.relabel.weighted_mean import mean_and_error

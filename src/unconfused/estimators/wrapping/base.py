@@ -10,9 +10,8 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from unconfused._labels import encode_labels
+from unconfused._pipelines import aligned_columns, fit_with, predicted_codes, takes_in_fit
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
-from unconfused.estimators._parts import fit_with, takes_in_fit
 from unconfused.estimators.relabel.evidence import SMALLEST
 
 LEAST = 0.05
@@ -95,10 +94,7 @@ class BaseClassifier:
         if len(rows) != len(training.classes) or np.any(rows != np.arange(len(rows))):
             X = _safe_indexing(X, rows)
         return fit_with(
-            clone(self.estimator),
-            X,
-            self.classes[codes],
-            sample_weight=None if even else weight,
+            clone(self.estimator), X, self.classes[codes], sample_weight=None if even else weight
         )
 
     def log_probabilities(self, fitted: Any, X: Any) -> FloatArray:
@@ -112,10 +108,7 @@ class BaseClassifier:
             logs = np.log(np.maximum(np.asarray(fitted.predict_proba(X), np.float64), SMALLEST))
         else:
             logs = _log_scores(fitted, X, met)
-        places = encode_labels(met, classes=self.classes, missing_label=None).observed
-        full = np.full((len(logs), len(self.classes)), np.log(SMALLEST))
-        full[:, places] = logs
-        return full
+        return aligned_columns(logs, fitted, self.classes, float(np.log(SMALLEST)))
 
 
 def _log_scores(fitted: Any, X: Any, met: Labels) -> FloatArray:
@@ -125,5 +118,4 @@ def _log_scores(fitted: Any, X: Any, met: Labels) -> FloatArray:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         if scores.shape[1] == len(met):
             return np.asarray(log_softmax(scores, axis=1))
-    codes = encode_labels(fitted.predict(X), classes=met, missing_label=None).observed
-    return np.log(np.maximum(np.eye(len(met))[codes], SMALLEST))
+    return np.log(np.maximum(np.eye(len(met))[predicted_codes(fitted, X, met)], SMALLEST))

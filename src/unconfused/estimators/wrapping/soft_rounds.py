@@ -14,7 +14,7 @@ from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.balance import class_shares
 from unconfused.confusion.estimation.calibration import Calibration, calibrate
-from unconfused.confusion.estimation.confident_counts import guess_counts, unmix_probabilities
+from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
@@ -130,7 +130,7 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         logs, noisy = _assembled(folds, self._first_models), ~self.evidence.known
         codes, n_classes = self.evidence.codes[noisy], logs.shape[1]
         chances = self._calibration_of_labels(logs).apply(logs)
-        counts = guess_counts(chances[noisy], codes, n_rounds=3)
+        counts = guess_counts(chances[noisy], codes)
         matrix = drawn_together(counts, 1.0 / n_classes)
         self.label_likelihood = self.likelihood_of_labels(logs)
         self.evidence, self.mixing = self.evidence.through(matrix), matrix

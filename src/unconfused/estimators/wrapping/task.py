@@ -13,13 +13,14 @@ from unconfused._labels import refuse_other_order
 from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import BoolArray, FloatArray, Labels
-from unconfused.confusion._dawid_skene import Crowd
+from unconfused.confusion._dawid_skene import Crowd, fit_crowd
+from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.confusion.estimation.pooled import (
     FEW_COUNTS,
     MOST_FROM_OTHER_CLASSES,
     steadied_counts,
 )
-from unconfused.confusion.estimation.sharpness import posterior_given
+from unconfused.estimators._classifier import checked_labels
 from unconfused.estimators._noisy import (
     NoisyData,
     checked_weight,
@@ -28,13 +29,13 @@ from unconfused.estimators._noisy import (
     is_open,
     refuse_rows_without_label,
 )
-from unconfused.estimators._truth_score import checked_labels
 from unconfused.estimators.annotators.crowd import (
+    ANSWERS_OF_ALL,
+    ROUNDS,
     SMALLEST,
     annotator_matrices,
     are_votes,
     collect_votes,
-    fit_votes_alone,
     training_crowd,
 )
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels, evidence_of_votes
@@ -164,7 +165,7 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
         matrices = annotator_matrices(crowd, majority)
         prior = majority[crowd.informed].mean(axis=0)
     else:
-        found = fit_votes_alone(crowd)
+        found = fit_crowd(crowd, ANSWERS_OF_ALL, ROUNDS, 1e-6)
         matrices, prior = np.maximum(found.matrices, SMALLEST), found.prior
     evidence = evidence_of_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
     evidence = replace(evidence, trust=np.where(crowd.informed, 1.0, 0.0))

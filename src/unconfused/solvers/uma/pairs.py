@@ -112,11 +112,5 @@ def pair_noise(
 
 
 def significance_threshold(n_classes: int) -> float:
-    """Return the critical value of the significance, Bonferroni-corrected for all pairs.
-
-    Examples
-    --------
-    >>> round(significance_threshold(2), 2), round(significance_threshold(10), 2)
-    (1.96, 3.26)
-    """
+    """Return the critical value of the significance, Bonferroni-corrected for all pairs."""
     return float(-ndtri(LEVEL / (n_classes * (n_classes - 1))))

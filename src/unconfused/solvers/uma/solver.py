@@ -21,9 +21,14 @@ from unconfused.solvers.progress import Progress
 from unconfused.solvers.uma.means import OVERFLOW, start_at_means
 from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
 from unconfused.solvers.uma.regions import MOST_CLASSES
-from unconfused.solvers.uma.start import unmixed_discriminant, update_all_pairs, with_costs
 from unconfused.solvers.uma.state import CONVERGED, EXHAUSTED, INTERRUPTED, UMAState
-from unconfused.solvers.uma.whitening import RunningMoments, Whitening
+from unconfused.solvers.uma.whitening import (
+    RunningMoments,
+    Whitening,
+    unmixed_discriminant,
+    update_all_pairs,
+    with_costs,
+)
 from unconfused.steps import StepRule, check_steps, snap_ties
 
 

@@ -1,9 +1,11 @@
-"""Labels as one column, and scores against the truth where it is known."""
+"""What all classifiers here share: fits as a whole, labels as one column, scores by the truth."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
@@ -13,8 +15,35 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import known_truth, label_array, refuse_other_order, split_missing
 from unconfused._typing import ArrayLike, Labels
-from unconfused.estimators._array_input import to_numpy
-from unconfused.estimators.dask.lazy import is_dask
+from unconfused.estimators._arrays import is_dask, to_numpy
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class FitInterrupted(KeyboardInterrupt):
+    """Raised by a fit that Ctrl-C has ended early, once the model so far is complete."""
+
+
+def all_at_once(fit: Method) -> Method:
+    """Let `fit` or `partial_fit` work on a draft, whose attributes the estimator takes on together.
+
+    An interrupt or an error, at whatever moment, leaves the estimator as it was: not fitted, or
+    fitted as before. (The draft is a shallow copy: what is to be changed in place is copied.)
+    """
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        draft = object.__new__(type(self))
+        vars(draft).update(vars(self))
+        try:
+            fit(draft, *args, **kwargs)
+        except FitInterrupted:
+            self.__dict__ = vars(draft)
+            raise KeyboardInterrupt from None
+        self.__dict__ = vars(draft)
+        return self
+
+    return cast(Method, whole)
 
 
 def one_column(labels: Any) -> Labels:
