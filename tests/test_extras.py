@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from unconfused._text import extras, pip_install
+from unconfused import _text
+from unconfused._text import pip_install
 
 
 @pytest.fixture
@@ -20,9 +21,8 @@ def installed(tmp_path, monkeypatch):
             def read_text(self, name):
                 return told
 
-        monkeypatch.setattr(
-            extras, "__file__", str(tmp_path / "site" / "pkg" / "_text" / "extras.py")
-        )
+        place = tmp_path / "site" / "pkg" / "_text" / "__init__.py"
+        monkeypatch.setattr(_text, "__file__", str(place))
         monkeypatch.setattr(metadata, "distribution", lambda name: Distribution())
 
     return install
@@ -56,8 +56,8 @@ def test_a_clone_is_asked_by_its_place(installed, tmp_path, monkeypatch):
 
 def test_an_editable_installation_stays_one(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
-    place = tmp_path / "src" / "unconfused" / "_text" / "extras.py"
-    monkeypatch.setattr(extras, "__file__", str(place))
+    place = tmp_path / "src" / "unconfused" / "_text" / "__init__.py"
+    monkeypatch.setattr(_text, "__file__", str(place))
     monkeypatch.chdir(tmp_path)
     assert pip_install("onnx") == 'pip install -e ".[onnx]"'
     monkeypatch.chdir(Path(tmp_path.anchor))

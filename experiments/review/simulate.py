@@ -267,7 +267,8 @@ class Review:
     def _keep(self, rows: IntArray, how: Any, probability: FloatArray) -> None:
         self.y_true[rows] = self.truth[rows]
         self.drawn_by[rows], self.probability[rows] = how, probability
-        del self.left_out, self.model  # to be made again with the verdicts
+        for stale in ("left_out", "model"):  # to be made again with the verdicts
+            self.__dict__.pop(stale, None)
 
     def _quality(self, strategy: str) -> FloatArray:
         """Return scores of labels, the lowest to be checked first."""

@@ -82,7 +82,7 @@ def test_answers_on_strangers_are_named():
     with open("answers.csv", "a") as stream:
         stream.write("q1,w0,cat\nq2,w1,dog\n")
     said = refused("fit", "songs.csv", *LONG)
-    assert "2 items" in said and "'q1', 'q2'" in said and "'song' of songs.csv" in said
+    assert "'q1', 'q2' (2 in all)" in said and "'song' of songs.csv" in said
 
 
 def test_items_that_cannot_be_found_ask_for_the_column():

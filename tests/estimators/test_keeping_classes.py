@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from problems import make_problem
 
 from unconfused import UnconfusedLogisticRegression, confusion, noise
-from unconfused.confusion.estimation import confident_counts
+from unconfused.confusion.estimation import class_probabilities
 from unconfused.confusion.estimation.class_probabilities import guess_counts
 from unconfused.confusion.estimation.pooled import drawn_together, steadied_counts
 from unconfused.estimators.relabel import rounds as _relabel
@@ -67,7 +67,7 @@ def test_a_round_that_takes_most_rows_from_a_class_is_not_taken(monkeypatch, n_l
     first = guess_counts(probability, observed, 0)
     classes = np.r_[np.full(n_left, 2), np.arange(300 - n_left) % 2]
     certain = 0.01 + 0.97 * np.eye(3)[classes]
-    monkeypatch.setattr(confident_counts, "unmix_probabilities", lambda *_: certain)
+    monkeypatch.setattr(class_probabilities, "unmix_probabilities", lambda *_: certain)
     assert np.array_equal(guess_counts(probability, observed, 3), first) != taken
 
 

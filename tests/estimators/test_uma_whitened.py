@@ -16,7 +16,7 @@ from unconfused._matrix import Unmixing
 from unconfused.confusion import from_trusted
 from unconfused.engines import LocalEngine
 from unconfused.estimators._noisy import unmixing_for
-from unconfused.solvers.uma import start
+from unconfused.solvers.uma import whitening
 from unconfused.solvers.uma.regions import adapt_to_regions, refine_confusion
 from unconfused.solvers.uma.whitening import RunningMoments, Whitening
 
@@ -120,8 +120,8 @@ def test_an_update_of_all_pairs_is_the_shrunken_sum_of_single_ones(monkeypatch):
     problem = make_problem(3, n=120)
     engine, unmixing = LocalEngine(problem.X, problem.y, 4), Unmixing(problem.C)
     weights = np.random.RandomState(1).randn(4, engine.n_features)
-    monkeypatch.setattr(start, "ALL_PAIRS_ROUNDS", 1)
-    found = start.update_all_pairs(engine, unmixing, weights, None)
+    monkeypatch.setattr(whitening, "ALL_PAIRS_ROUNDS", 1)
+    found = whitening.update_all_pairs(engine, unmixing, weights, None)
     rows = np.column_stack([problem.X, np.ones(120)])
     predicted = (rows @ weights.T).argmax(axis=1)
     counts = np.zeros((4, 4))
@@ -144,7 +144,7 @@ def test_an_update_of_all_pairs_is_the_shrunken_sum_of_single_ones(monkeypatch):
 def test_errors_of_an_estimated_matrix_are_not_chased(blobs, monkeypatch):
     X, true, y, C = blobs
     calls = []
-    update = start.update_all_pairs
+    update = whitening.update_all_pairs
     monkeypatch.setattr(
         "unconfused.solvers.uma.solver.update_all_pairs",
         lambda *args: calls.append(1) or update(*args),

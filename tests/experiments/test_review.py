@@ -62,7 +62,7 @@ def test_a_review_learns_truths(strategy):
     assert review.n_checked == 60
     wrong = (y != truth).mean()
     assert review.n_mended > (0.3 if strategy == "random" else 1.5) * 60 * wrong
-    assert review.fit().score(X, truth) > 0.9
+    assert review.model.score(X, truth) > 0.9
     covered, width, error = np.moveaxis(review.intervals(), -1, 0)
     assert np.all(covered > 0.9) and np.all(width[1] < width[0]) and np.all(abs(error) < 0.05)
     own, without = review.confusion_errors()

@@ -116,9 +116,8 @@ def _kept(fitted: Any, prefix: str) -> dict[str, Any]:
     matrix = np.asarray(fitted.confusion_)
     counts = getattr(fitted.confusion, "counts", None)
     scale = np.ones(len(matrix)) if counts is None else np.asarray(counts).sum(axis=1)
-    chosen = getattr(fitted, "choice_", {})
-    believed = chosen.get("believed", np.zeros(1))[np.argmax(chosen.get("chosen", np.zeros(1)))]
-    if believed:
+    tried = getattr(fitted, "choice_", {})
+    if tried and tried["share"] @ tried["believed"] > 0.5:  # mostly a model of labels as they are
         matrix = np.eye(len(matrix))
     kept: dict[str, Any] = {
         "confusion": ConfusionEstimate(
