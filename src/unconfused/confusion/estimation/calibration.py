@@ -127,29 +127,25 @@ class Calibration:
 
     def scores(self, logs: FloatArray) -> FloatArray:
         """Return logarithms of calibrated probabilities, each row up to a constant."""
-        return np.asarray(self.power * raise_to(self.floor, logs) + self.shift)
+        if self.floor:
+            logs = np.log((1 - self.floor) * np.exp(logs) + self.floor / logs.shape[1])
+        return np.asarray(self.power * logs + self.shift)
 
     def apply(self, logs: FloatArray) -> FloatArray:
         """Return calibrated probabilities, given log-probabilities."""
         return np.asarray(softmax(self.scores(logs), axis=1))
 
 
-def raise_to(floor: float, logs: FloatArray) -> FloatArray:
-    """Mix a uniform distribution into probabilities, both as logarithms."""
-    if not floor:
-        return logs
-    return np.asarray(np.logaddexp(np.log1p(-floor) + logs, np.log(floor / logs.shape[1])))
-
-
 def evidence_loss(
     scores: FloatArray, evidence: FloatArray, weight: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return minus the log-likelihood of the evidence, and its gradient by the scores, (n, Q)."""
-    probability = softmax(scores, axis=1)
-    joint = probability * evidence
-    chance = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-    slope = weight[:, np.newaxis] * (probability - joint / chance)
-    return -float(weight @ np.log(chance[:, 0])), slope
+    # softmax, without the cost of checks: optimisers call this hundreds of times
+    probability = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probability /= probability.sum(axis=1, keepdims=True)
+    chance = np.maximum(np.einsum("iq,iq->i", probability, evidence), 1e-300)
+    slope = probability * (weight[:, np.newaxis] - evidence * (weight / chance)[:, np.newaxis])
+    return -float(weight @ np.log(chance)), slope
 
 
 def only_power(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Calibration:
@@ -158,7 +154,11 @@ def only_power(logs: FloatArray, evidence: FloatArray, weight: FloatArray) -> Ca
 
 
 def calibrate(
-    logs: FloatArray, evidence: FloatArray, weight: FloatArray, zeros: bool = False
+    logs: FloatArray,
+    evidence: FloatArray,
+    weight: FloatArray,
+    zeros: bool = False,
+    start: Calibration | None = None,
 ) -> Calibration:
     """Return the exponent and class shifts that maximize the likelihood of the evidence.
 
@@ -167,7 +167,8 @@ def calibrate(
     through C, correct the class shares. Probabilities may be too sure where they are zeros, as a
     class that no neighbour voted for occurs nevertheless: `zeros` finds a floor, too.
 
-    `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q).
+    `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q); `start` is a
+    calibration near the one sought.
     """
     # Rows are in no order that matters here, or their numbers spread over all of it.
     step = max(1, len(logs) // ROWS_FOR_THE_POWER)
@@ -175,27 +176,34 @@ def calibrate(
     total, n_classes = float(weight.sum()), logs.shape[1]
     if total <= 0:
         return Calibration(1.0, np.zeros(n_classes))
+    # Sums over the classes of a row are several times faster where classes are contiguous columns.
+    logs, evidence = np.asfortranarray(logs), np.asfortranarray(evidence)
     # A power on the probabilities would be one on the classes' shares, too: these are kept apart.
-    shares = np.log(np.maximum(np.average(np.exp(logs), axis=0, weights=weight), 1e-12))
+    probability = np.exp(logs)
+    shares = np.log(np.maximum(weight @ probability / total, 1e-12))
 
     def loss(at: FloatArray) -> tuple[float, FloatArray]:
         power, moved = np.exp(at[0]), at[1 : n_classes + 1]
         floor = float(np.exp(at[-1])) if zeros else 0.0
-        raised = raise_to(floor, logs)
-        around = raised - shares
-        value, slope = evidence_loss(power * around + shares + moved, evidence, weight)
+        mixed = (1 - floor) * probability + floor / n_classes
+        around = (np.log(mixed) if zeros else logs) - shares
+        value, slope = evidence_loss(power * around + (shares + moved), evidence, weight)
         value += PRECISION_OF_SHARES * float(moved @ moved) / 2
-        by_power = power * float(np.vdot(slope, around))
+        by_power = power * float(np.einsum("iq,iq", slope, around))
         slopes = [by_power, *(slope.sum(axis=0) + PRECISION_OF_SHARES * moved)]
         if zeros:
-            by_floor = np.vdot(slope, np.exp(-raised) / n_classes - 1)
-            slopes.append(power * floor / (1 - floor) * by_floor)
+            by_floor = np.einsum("iq,iq", slope, (1 / n_classes - probability) / mixed)
+            slopes.append(power * floor * by_floor)
         return value / total, np.array(slopes) / total
 
     smallest, first, largest = np.log(FLOORS)
     limits = [(-np.log(LARGEST_POWER), np.log(LARGEST_POWER))]
     limits += [(-LARGEST_SHIFT, LARGEST_SHIFT)] * n_classes + [(smallest, largest)] * zeros
     begin = np.array([0.0] * (n_classes + 1) + [first] * zeros)
+    if start is not None:
+        moved = start.shift - (1 - start.power) * shares
+        begin = np.array([np.log(start.power), *(moved - moved.mean())])
+        begin = np.append(begin, np.log(start.floor)) if zeros else begin
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
     power, shift = float(np.exp(found[0])), found[1 : n_classes + 1]
     shift = shift + (1 - power) * shares

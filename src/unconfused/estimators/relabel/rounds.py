@@ -243,7 +243,9 @@ class Rounds(ABC, Generic[Model, Target]):
         evidence = current.evidence
         for _ in range(COUNTS):
             matrix = evidence.count(current.posterior, self.prior_counts)
-            counted = self._given_evidence(current.logs, evidence.through(matrix), calibration)
+            counted = self._given_evidence(
+                current.logs, evidence.through(matrix), calibration, current.calibration
+            )
             if loses_a_class(first_rows, evidence.noisy_rows_by_class(counted.posterior)):
                 break
             last, current = current.evidence.matrix, counted
@@ -305,12 +307,18 @@ class Rounds(ABC, Generic[Model, Target]):
         )
 
     def _given_evidence(
-        self, logs: FloatArray, evidence: Evidence, calibration: Calibration | None = None
+        self,
+        logs: FloatArray,
+        evidence: Evidence,
+        calibration: Calibration | None = None,
+        start: Calibration | None = None,
     ) -> OutOfFold:
         """Calibrate log-probabilities, unless that is done, and combine them with the evidence."""
         if calibration is None:
             if self.fits_shares:
-                calibration = calibrate(logs, evidence.chances, evidence.row_counts, self.zeros)
+                calibration = calibrate(
+                    logs, evidence.chances, evidence.row_counts, self.zeros, start
+                )
             else:
                 calibration = only_power(logs, evidence.chances, evidence.row_counts)
         probability = calibration.apply(logs)

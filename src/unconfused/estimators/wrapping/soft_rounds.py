@@ -147,7 +147,7 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
             weight = current.evidence.sample_weight[:, np.newaxis]
             matrices = annotator_matrices(self.crowd, weight * current.posterior)
             evidence = through_votes(current.evidence, self.crowd, matrices)
-            current = self._given_evidence(current.logs, evidence, calibration)
+            current = self._given_evidence(current.logs, evidence, calibration, current.calibration)
         return current
 
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[FoldPredictions]:
