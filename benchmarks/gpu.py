@@ -27,8 +27,7 @@ from unconfused.engines import LocalEngine
 from unconfused.estimators._arrays import array_space
 from unconfused.estimators._base import make_engine
 from unconfused.selection import SELECTIONS
-from unconfused.solvers.uma.solver import UMA
-from unconfused.solvers.uma.state import UMAState
+from unconfused.solvers.uma.solver import UMA, UMAState
 from unconfused.steps import STEPS
 
 

@@ -17,8 +17,7 @@ from unconfused import metrics
 from unconfused._matrix import ConfusionWarning, make_unmixing
 from unconfused.engines import LocalEngine
 from unconfused.selection import SELECTIONS
-from unconfused.solvers.uma.solver import UMA
-from unconfused.solvers.uma.state import UMAState
+from unconfused.solvers.uma.solver import UMA, UMAState
 from unconfused.steps import STEPS
 
 NAME = "figure5"

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
         steps,
         theory,
     )
-    from unconfused._matrix import (
-        ConfusionWarning,
-        GuessedConfusionWarning,
-        LabelNoiseWarning,
-    )
+    from unconfused._matrix import ConfusionWarning, GuessedConfusionWarning, LabelNoiseWarning
     from unconfused._report.write import write_report
     from unconfused.estimators.any_classifier import UnconfusedClassifier
     from unconfused.estimators.discriminant import UnconfusedDiscriminantAnalysis

@@ -20,7 +20,7 @@ from unconfused._matrix_labels import (
     is_rectangular,
 )
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.engines.array_api.namespace import logarithms, posterior
+from unconfused.engines.base import logarithms, posterior
 
 __all__ = ["ConfusedObjective"]
 

@@ -14,7 +14,7 @@ from sklearn import config_context
 from unconfused import UnconfusedLogisticRegression
 from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.engines import ArrayEngine, LocalEngine
-from unconfused.engines.array_api.namespace import logarithms, posterior
+from unconfused.engines.base import logarithms, posterior
 from unconfused.estimators._arrays import array_space
 
 N_CLASSES = 4

@@ -20,9 +20,13 @@ from unconfused import (
 )
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.solvers import _covariance
-from unconfused.solvers._covariance import NarrowCovariance, WideCovariance
-from unconfused.solvers.discriminant import fit_discriminant, shrunken_prior
+from unconfused.solvers import discriminant as solver
+from unconfused.solvers.discriminant import (
+    NarrowCovariance,
+    WideCovariance,
+    fit_discriminant,
+    shrunken_prior,
+)
 
 STORAGE = [np.asarray, sparse.csr_matrix]
 
@@ -127,8 +131,8 @@ def test_many_features_are_solved_as_few_are(monkeypatch, storage, fit_intercept
     problem = make_problem(3, n=300, d=12)
     clf = UnconfusedDiscriminantAnalysis(problem.C, shrinkage=0.1, fit_intercept=fit_intercept)
     narrow = shown(clf.fit(storage(problem.X), problem.y))
-    monkeypatch.setattr(_covariance, "WIDE", 5)
-    monkeypatch.setattr(_covariance, "PROBES", 2000)  # enough for the trace to be known
+    monkeypatch.setattr(solver, "WIDE", 5)
+    monkeypatch.setattr(solver, "PROBES", 2000)  # enough for the trace to be known
     wide = shown(clf.fit(storage(problem.X), problem.y))
     np.testing.assert_allclose(wide, narrow, rtol=2e-3, atol=2e-3 * np.abs(narrow).max())
 
@@ -141,7 +145,7 @@ def test_a_wide_covariance_answers_as_a_narrow_one(monkeypatch):
     narrow, wide = NarrowCovariance(engine, centre), WideCovariance(engine, centre)
     assert wide.mean_variance == pytest.approx(narrow.mean_variance)
     np.testing.assert_allclose(wide.solve(vectors, 0.3), narrow.solve(vectors, 0.3), atol=1e-7)
-    monkeypatch.setattr(_covariance, "PROBES", 3000)
+    monkeypatch.setattr(solver, "PROBES", 3000)
     exact, near = narrow.spectrum(vectors), wide.spectrum(vectors)
     for ridge in (0.01, 1.0):
         forms = [one.vectors @ (1 / (one.values + ridge)) for one in (exact, near)]

@@ -15,10 +15,10 @@ from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
 from unconfused.confusion import from_trusted
 from unconfused.engines import LocalEngine
+from unconfused.engines.base import RunningMoments
 from unconfused.estimators._noisy import unmixing_for
 from unconfused.solvers.uma import whitening
-from unconfused.solvers.uma.regions import adapt_to_regions, refine_confusion
-from unconfused.solvers.uma.whitening import RunningMoments, Whitening
+from unconfused.solvers.uma.whitening import Whitening, adapt_to_regions, refine_confusion
 
 FROM_ZERO = {"init": "zero", "whiten": True, "tol": 1e-3, "max_iter": 20}
 
@@ -72,7 +72,7 @@ def test_without_a_ridge_linear_maps_of_the_features_change_nothing(blobs, monke
 def test_moments_of_chunks_add_up(blobs):
     X, _, y, C = blobs
     whole, first, second = (
-        RunningMoments.of(LocalEngine(X[s], y[s], 4), 4)
+        RunningMoments.of(LocalEngine(X[s], y[s], 4), 4, 1000)
         for s in (slice(None), slice(200), slice(200, None))
     )
     both, unmixing = first + second, Unmixing(C, trusted=True)

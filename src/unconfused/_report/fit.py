@@ -15,7 +15,7 @@ from unconfused._text.words import shorten
 from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier
-from unconfused.solvers.uma.state import CONVERGED
+from unconfused.solvers.uma.solver import CONVERGED
 
 if TYPE_CHECKING:
     from unconfused._report.case import Case

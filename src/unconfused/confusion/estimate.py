@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from unconfused._matrix import ILL_CONDITIONED_BEYOND, SINGULAR_BEYOND, Unmixing, dependent_classes
+from unconfused._matrix import (
+    ILL_CONDITIONED_BEYOND,
+    SINGULAR_BEYOND,
+    Unmixing,
+    dependent_classes,
+)
 from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
 

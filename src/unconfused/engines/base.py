@@ -12,7 +12,7 @@ and update only what changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -108,6 +108,31 @@ class RowMap:
 
 def _times(rows: Any, matrix: FloatArray) -> Any:
     return rows * matrix if matrix.ndim == 1 else rows @ matrix
+
+
+def posterior(xp: Any, scores: Any, log_chances: Any) -> tuple[Any, Any, Any]:
+    """Return -log P(label), P(class) and P(class | label) of every row, by log-sum-exp.
+
+    `log_chances` are log P(label | class), -inf for 0; at least one per row must be finite.
+    """
+    scores = scores - xp.max(scores, axis=1, keepdims=True)  # less cancellation in the loss
+    log_total, shares = softmax(xp, scores)
+    log_seen, responsible = softmax(xp, scores + log_chances)
+    return log_total - log_seen, shares, responsible
+
+
+def softmax(xp: Any, levels: Any) -> tuple[Any, Any]:
+    """Return the log-sum-exp and the softmax of every row."""
+    highest = xp.max(levels, axis=1, keepdims=True)
+    shares = xp.exp(levels - highest)
+    total = xp.sum(shares, axis=1, keepdims=True)
+    return (highest + xp.log(total))[:, 0], shares / total
+
+
+def logarithms(chances: FloatArray) -> FloatArray:
+    """Return logarithms, with log 0 = -inf."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(chances))
 
 
 class Partition(Protocol):
@@ -213,6 +238,62 @@ class Engine(Moments, Protocol):
         mixing : (S, Q), P(label code | true class), with a positive entry in every row
         code_weights : (S,), factor on the weight of rows with each label code
         """
+
+
+@dataclass(frozen=True)
+class RunningMoments:
+    """Moments of all rows so far, with the part of an engine's interface that needs no rows.
+
+    There are always 2 Q label codes, the second half for trusted labels.
+    """
+
+    intercept: bool
+    code_counts: FloatArray
+    code_squares: FloatArray
+    sums: FloatArray
+    """(2 Q, features)."""
+
+    second: FloatArray
+    """(features, features), or its diagonal, (features,), if there are too many."""
+
+    density: float
+
+    @classmethod
+    def of(cls, engine: Engine, n_classes: int, wide: int) -> RunningMoments:
+        """Return the moments of the rows of an engine; beyond `wide` features the diagonal only."""
+        missing = 2 * n_classes - len(engine.code_counts)
+        narrow = engine.n_features - engine.intercept <= wide
+        return cls(
+            intercept=engine.intercept,
+            code_counts=np.pad(engine.code_counts, (0, missing)),
+            code_squares=np.pad(engine.code_squares, (0, missing)),
+            sums=np.pad(engine.code_sums(), ((0, missing), (0, 0))),
+            second=engine.second_moment() if narrow else engine.feature_squares(),
+            density=engine.density,
+        )
+
+    def __add__(self, other: RunningMoments) -> RunningMoments:
+        """Add the moments of two blocks of rows."""
+        added = ("code_counts", "code_squares", "sums", "second")
+        totals = {name: getattr(self, name) + getattr(other, name) for name in added}
+        return replace(self, **totals, density=min(self.density, other.density))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, including the intercept."""
+        return int(self.sums.shape[1])
+
+    def code_sums(self) -> FloatArray:
+        """Return the weighted sum of the rows with each label code, (2 Q, features)."""
+        return self.sums
+
+    def second_moment(self) -> FloatArray:
+        """Return the weighted sum of x x' over the rows, (features, features)."""
+        return self.second
+
+    def feature_squares(self) -> FloatArray:
+        """Return the weighted sum of the rows' squared entries, (features,)."""
+        return np.diagonal(self.second).copy() if self.second.ndim == 2 else self.second
 
 
 @runtime_checkable

@@ -15,8 +15,8 @@ from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
-from unconfused.engines.array_api.namespace import ArraySpace, logarithms, posterior, softmax
-from unconfused.engines.base import Engine
+from unconfused.engines.array_api.namespace import ArraySpace
+from unconfused.engines.base import Engine, logarithms, posterior, softmax
 from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.threads import thread_pools
 from unconfused.estimators._arrays import (
@@ -34,6 +34,7 @@ from unconfused.estimators._arrays import (
     without_duplicates,
 )
 from unconfused.estimators._card import with_card
+from unconfused.estimators._class_costs import class_costs
 from unconfused.estimators._classifier import checked_labels, one_column, score_by_truth
 from unconfused.estimators._noisy import (
     NoisyData,
@@ -43,7 +44,6 @@ from unconfused.estimators._noisy import (
     without_label,
 )
 from unconfused.estimators.dask.lazy import lazy_on_dask
-from unconfused.solvers.costs import class_costs
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -236,8 +236,9 @@ class SoftmaxClassifier(LinearClassifier):
 
     def _publish_labels(self, labels: EncodedLabels) -> None:
         """Set `classes_`; refuse a `class_weight` that `predict` could not use."""
-        uniform = np.full(len(labels.classes), 1 / len(labels.classes))
-        class_costs(self.class_weight, labels.classes, uniform, self.classes)
+        if self.class_weight is not None:
+            uniform = np.full(len(labels.classes), 1 / len(labels.classes))
+            class_costs(self.class_weight, labels.classes, uniform, self.classes)
         super()._publish_labels(labels)
 
     @lazy_on_dask

@@ -15,14 +15,13 @@ from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.threads import quiet_blas
 from unconfused.estimators._base import LinearClassifier
+from unconfused.estimators._class_costs import class_costs
 from unconfused.estimators._classifier import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, refuse_relabelling, unmixing_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.estimators.relabel.uma_rounds import relabel_rows, usual_rounds
 from unconfused.selection import SELECTIONS, Selection
-from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma.solver import UMA
-from unconfused.solvers.uma.state import INTERRUPTED, UMAState
+from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
 from unconfused.steps import STEPS, StepRule
 
 LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
@@ -336,7 +335,8 @@ class UMAClassifier(LinearClassifier):
         prior = unmixing.prior(engine.code_counts, warn=False)
         algorithm = algorithm_of(
             self,
-            class_costs(self.class_weight, data.labels.classes, prior, self._order),
+            prior,
+            self._order,
             max_iter=max_iter,
             whiten=whiten,
             stream=stream,
@@ -363,11 +363,15 @@ class UMAClassifier(LinearClassifier):
             raise FitInterrupted
 
 
-def algorithm_of(model: Any, costs: FloatArray | None, **settings: Any) -> UMA:
-    """Return UMA with the settings of a classifier, and those that are its own."""
-    selection, step = model.selection, model.step  # names, or custom ones
-    return UMA.with_costs(
-        costs,
+def algorithm_of(model: Any, prior: FloatArray, order: ArrayLike | None, **settings: Any) -> UMA:
+    """Return UMA with the settings of a classifier, and those that are its own.
+
+    `prior` and `order` are for `class_weight`: the shares of the classes, and how they are listed.
+    """
+    selection, step, costs = model.selection, model.step, None
+    if model.class_weight is not None:
+        costs = class_costs(model.class_weight, model.classes_, prior, order).T.copy()
+    return UMA(
         selection=SELECTIONS[selection] if isinstance(selection, str) else selection,
         step=STEPS[step] if isinstance(step, str) else step,
         tol=None if isinstance(model.tol, str) else float(model.tol),
@@ -375,5 +379,6 @@ def algorithm_of(model: Any, costs: FloatArray | None, **settings: Any) -> UMA:
         init=model.init,
         rng=check_random_state(model.random_state),
         verbose=int(model.verbose),
+        costs=costs,
         **settings,
     )

@@ -18,6 +18,7 @@ from unconfused._columns.steps import DateParts, Named
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
+from unconfused.engines.base import RunningMoments
 from unconfused.estimators import all_estimators
 from unconfused.estimators.wrapping.average import Component
 from unconfused.estimators.wrapping.soft_rounds import LabelUnmixing
@@ -27,8 +28,7 @@ from unconfused.persistence.checks import Checks, Kind, Types, full_name
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
-from unconfused.solvers.uma.state import UMAState
-from unconfused.solvers.uma.whitening import RunningMoments
+from unconfused.solvers.uma.solver import UMAState
 
 STEP_LOOPS = [rule.loop for rule in steps.STEPS.values()]
 

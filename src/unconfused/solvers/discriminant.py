@@ -3,18 +3,24 @@
 The total covariance needs no labels; the class means are unmixed through C. The within-class
 covariance is the total covariance less the between-class part, corrected for what label noise
 adds to it.
+
+With few features the covariance matrix is computed and diagonalized. With many it is never formed:
+conjugate gradients and the Lanczos method need only its products with blocks of vectors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+from scipy.linalg import eigh
 
 from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Moments
-from unconfused.solvers._covariance import Covariance, Spectrum, covariance_of
+from unconfused.solvers._krylov import conjugate_gradients, quadrature
 
 RIDGES = np.logspace(-6, 3, 91)
 """Candidate ridges, relative to the mean variance of a feature."""
@@ -24,6 +30,21 @@ STANDARD_ERRORS = 2.0
 
 LEAST_UNEXPLAINED = 1e-6
 """Lower limit of the unexplained share of variance in any direction."""
+
+
+WIDE = 1000
+"""Number of features above which the covariance matrix is not formed."""
+
+PROBES = 8
+"""Random vectors of the stochastic trace estimate for a wide covariance."""
+
+LANCZOS_STEPS = 40
+SOLVE_TOLERANCE = 1e-9
+
+FEW_LANCZOS_STEPS = 10
+ROUGH_TOLERANCE = 0.1
+"""Accuracy of a start. The vectors are means of noisy rows, and to stop conjugate gradients early
+regularizes as a ridge does."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +90,8 @@ def fit_discriminant(
     intercept, the second moment replaces the covariance and the class intercepts are dropped.
     """
     classes = unmix_classes(engine, unmixing)
-    covariance = covariance_of(engine, classes.centre)
+    wide = len(classes.centre) > WIDE
+    covariance = (WideCovariance if wide else NarrowCovariance)(engine, classes.centre)
     within = _variance_within(covariance.mean_variance, classes)
     if shrinkage is None:
         n_rows = float(engine.code_counts.sum())
@@ -196,3 +218,122 @@ def _weights(
     intercepts = np.log(classes.prior) - lengths / 2 - features @ classes.centre
     weights = np.column_stack([features, intercepts])
     return np.asarray(weights - weights.mean(axis=0))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Spectral measures of the covariance S and of given vectors.
+
+    The trace of f(S) is ``sum(trace * f(values))`` and the sum of ``v' f(S) v`` over the vectors is
+    ``sum(vectors * f(values))``; exact, or approximated by the Lanczos method.
+    """
+
+    values: FloatArray
+    trace: FloatArray
+    vectors: FloatArray
+
+    def freedom(self, ridge: float) -> float:
+        """Return the degrees of freedom of a ridge regression, the trace of S / (S + ridge)."""
+        return float(self.trace @ (self.values / (self.values + ridge + 1e-300)))
+
+
+class NarrowCovariance:
+    """Covariance matrix, computed in one pass over the rows and diagonalized."""
+
+    def __init__(self, rows: Moments, centre: FloatArray) -> None:
+        d = len(centre)
+        moment = rows.second_moment()[:d, :d] / rows.code_counts.sum()
+        values, self._axes = eigh(moment - np.outer(centre, centre), overwrite_a=True)
+        self._values = np.maximum(values, 0.0)
+        self.mean_variance = float(self._values.mean())
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return the spectral measures of S and of the vectors."""
+        squares = (vectors @ self._axes) ** 2
+        return Spectrum(self._values, np.ones_like(self._values), squares.sum(axis=0))
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors."""
+        values = self._values + ridge
+        # Directions without variance are ignored (pseudo-inverse).
+        void = values <= len(values) * np.finfo(np.float64).eps * values.max()
+        scale = np.where(void, 0.0, 1 / np.where(void, 1.0, values))
+        return np.asarray((vectors @ self._axes * scale) @ self._axes.T)
+
+    def root(self, ridge: float) -> tuple[FloatArray, FloatArray]:
+        """Return L with ``L L' = (S + ridge I)^-1``, and the inverse of L."""
+        roots = np.sqrt(self._values + ridge)
+        return self._axes / roots, (self._axes * roots).T
+
+
+class DiagonalCovariance:
+    """Variances of the features alone, where the matrix would be too large to keep."""
+
+    def __init__(self, rows: Moments, centre: FloatArray) -> None:
+        squares = rows.feature_squares()[: len(centre)] / rows.code_counts.sum()
+        self._values = np.maximum(squares - centre**2, 0.0)
+        self.mean_variance = float(self._values.mean())
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return the spectral measures of S and of the vectors."""
+        return Spectrum(self._values, np.ones_like(self._values), (vectors**2).sum(axis=0))
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors."""
+        return np.asarray(vectors / (self._values + ridge))
+
+    def root(self, ridge: float) -> tuple[FloatArray, FloatArray]:
+        """Return the square roots of the diagonal of ``(S + ridge I)^-1``, and their inverses."""
+        roots = np.sqrt(self._values + ridge)
+        return 1 / roots, roots
+
+
+class WideCovariance:
+    """Covariance as an operator: each product is a pass over the rows."""
+
+    def __init__(self, engine: Engine, centre: FloatArray, precise: bool = True) -> None:
+        self._engine, self._centre = engine, centre
+        self._n_steps = LANCZOS_STEPS if precise else FEW_LANCZOS_STEPS
+        self._tolerance = SOLVE_TOLERANCE if precise else ROUGH_TOLERANCE
+        self._total = float(engine.code_counts.sum())
+        squares = engine.code_squares.sum() / self._total - engine.intercept
+        self.mean_variance = float(squares - centre @ centre) / len(centre)
+
+    def _times(self, vectors: FloatArray) -> FloatArray:
+        """Return S times the columns of `vectors`, (d, k)."""
+        d, k = vectors.shape
+        padded = vectors
+        if self._engine.n_features > d:
+            padded = np.vstack([vectors, np.zeros((1, k))])
+        product = self._engine.second_moment_product(padded)[:d] / self._total
+        product -= np.outer(self._centre, self._centre @ vectors)
+        return product
+
+    @cached_property
+    def _trace(self) -> tuple[FloatArray, FloatArray]:
+        """Nodes and weights of the trace, from random vectors."""
+        # Fixed seed: repeated fits must agree.
+        shape = len(self._centre), PROBES
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], size=shape)
+        values, shares = quadrature(self._times, probes, self._n_steps)
+        return values.ravel(), shares.ravel() / PROBES
+
+    def spectrum(self, vectors: FloatArray) -> Spectrum:
+        """Return the spectral measures of S and of the vectors, by the Lanczos method."""
+        values, shares = quadrature(self._times, vectors.T, self._n_steps)
+        nodes, trace = self._trace
+        return Spectrum(
+            np.append(nodes, values),
+            np.append(trace, np.zeros(values.size)),
+            np.append(np.zeros(nodes.size), shares),
+        )
+
+    def solve(self, vectors: FloatArray, ridge: float) -> FloatArray:
+        """Return ``(S + ridge I)^-1`` times each of the vectors, by conjugate gradients."""
+        return conjugate_gradients(
+            lambda v: self._times(v) + ridge * v, vectors.T, self._tolerance
+        ).T
+
+
+Covariance: TypeAlias = NarrowCovariance | DiagonalCovariance | WideCovariance
+"""Covariance S of the features, without the intercept."""

@@ -21,7 +21,7 @@ from unconfused.engines.cuda import cells, engine, likelihood
 from unconfused.estimators._arrays import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma.solver import UMA
-from unconfused.solvers.uma.state import UMAState
+from unconfused.solvers.uma.solver import UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)

@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp, softmax
 
 from unconfused._typing import FloatArray
-from unconfused.engines.array_api.namespace import logarithms, posterior
+from unconfused.engines.base import logarithms, posterior
 
 LARGEST_POWER = 20.0
 """Probabilities are raised to at most this power, and at least to its inverse."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.array_api.cells import ArrayPartition
-from unconfused.engines.array_api.namespace import ArraySpace, blocks, logarithms, posterior
-from unconfused.engines.base import LikelihoodPass, RowMap
+from unconfused.engines.array_api.namespace import ArraySpace, blocks
+from unconfused.engines.base import LikelihoodPass, RowMap, logarithms, posterior
 
 if TYPE_CHECKING:
     from unconfused._matrix import Unmixing

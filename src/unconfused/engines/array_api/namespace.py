@@ -1,4 +1,4 @@
-"""Array API namespaces; sums over rows and posteriors with standard functions only."""
+"""Array API namespaces, and sums over rows with standard functions only."""
 
 from __future__ import annotations
 
@@ -81,28 +81,3 @@ def blocks(n_rows: int, width: int) -> Iterator[tuple[int, int]]:
     size = max(1, BLOCK_BYTES // (8 * max(1, width)))
     for start in range(0, n_rows, size):
         yield start, min(start + size, n_rows)
-
-
-def posterior(xp: Any, scores: Any, log_chances: Any) -> tuple[Any, Any, Any]:
-    """Return -log P(label), P(class) and P(class | label) of every row, by log-sum-exp.
-
-    `log_chances` are log P(label | class), -inf for 0; at least one per row must be finite.
-    """
-    scores = scores - xp.max(scores, axis=1, keepdims=True)  # less cancellation in the loss
-    log_total, shares = softmax(xp, scores)
-    log_seen, responsible = softmax(xp, scores + log_chances)
-    return log_total - log_seen, shares, responsible
-
-
-def softmax(xp: Any, levels: Any) -> tuple[Any, Any]:
-    """Return the log-sum-exp and the softmax of every row."""
-    highest = xp.max(levels, axis=1, keepdims=True)
-    shares = xp.exp(levels - highest)
-    total = xp.sum(shares, axis=1, keepdims=True)
-    return (highest + xp.log(total))[:, 0], shares / total
-
-
-def logarithms(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return logarithms, with log 0 = -inf."""
-    with np.errstate(divide="ignore"):
-        return np.log(chances)

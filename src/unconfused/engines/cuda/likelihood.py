@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from unconfused._typing import FloatArray
-from unconfused.engines.array_api.namespace import logarithms
-from unconfused.engines.base import LikelihoodPass
+from unconfused.engines.base import LikelihoodPass, logarithms
 from unconfused.engines.cuda import triton_kernels as kernels
 
 if TYPE_CHECKING:

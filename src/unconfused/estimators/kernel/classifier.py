@@ -24,8 +24,7 @@ from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.estimators.uma import UMAClassifier, algorithm_of
 from unconfused.kernels import median_gamma
 from unconfused.selection import Selection
-from unconfused.solvers.costs import class_costs
-from unconfused.solvers.uma.state import INTERRUPTED, UMAState
+from unconfused.solvers.uma.solver import INTERRUPTED, UMAState
 from unconfused.steps import StepRule
 
 KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
@@ -189,8 +188,7 @@ class KernelUMAClassifier(LinearClassifier):
         engine = self._kernel_engine(data)
         self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
         state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
-        costs = class_costs(self.class_weight, self.classes_, self.class_prior_, self.classes)
-        algorithm = algorithm_of(self, costs, max_iter=self.max_iter)
+        algorithm = algorithm_of(self, self.class_prior_, self.classes, max_iter=self.max_iter)
         # UMA asks for cells alone; what else an engine does with rows has no dual form here.
         state = algorithm.run(cast(Engine, engine), unmixing, float(self.alpha), state)
         self._publish_dual(engine, state)

@@ -18,7 +18,7 @@ from unconfused.estimators._arrays import array_space, class_scores, like, to_nu
 from unconfused.estimators._noisy import NoisyData
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.rounds import COUNTS
-from unconfused.solvers.uma.state import INTERRUPTED, UMAState
+from unconfused.solvers.uma.solver import INTERRUPTED, UMAState
 
 if TYPE_CHECKING:
     from unconfused.solvers.uma.solver import UMA

@@ -39,8 +39,11 @@ def sufficient_norms(
     prior: FloatArray,
     selectable: BoolArray,
     floor: float,
+    costs: FloatArray | None = None,
 ) -> FloatArray:
     """Return norms, (Q, Q), by which `selection` makes the same choice as by the exact ones.
+
+    The selection is made by the norms times `costs`, (predicted, true).
 
     The norms of the highest pair and all pairs tied with it are exact, and above `floor` if any
     selectable pair's norm is. Other norms may be upper bounds below these.
@@ -48,7 +51,9 @@ def sufficient_norms(
     scale = getattr(selection, "scale", None)
     if scale is None:
         return exact_norms(partition)
-    factors, n_measured = np.atleast_2d(scale(prior)), 1  # per true class, or per pair
+    factors = np.atleast_2d(scale(prior))  # per true class
+    factors = factors if costs is None else factors * costs
+    n_measured = 1
     while True:
         lower, upper = partition.norm_bounds()
         offered = selectable & (upper > floor)

@@ -7,29 +7,123 @@ predicted p that are truly q, tau the step sizes. The data are accessed only thr
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import Engine, Partition
+from unconfused.engines.base import Engine, Partition, RunningMoments
 from unconfused.selection import Selection
-from unconfused.solvers.costs import CostSelection, CostStep
+from unconfused.solvers.discriminant import WIDE, DiagonalCovariance
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.uma.means import OVERFLOW, start_at_means
 from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
-from unconfused.solvers.uma.regions import MOST_CLASSES
-from unconfused.solvers.uma.state import CONVERGED, EXHAUSTED, INTERRUPTED, UMAState
 from unconfused.solvers.uma.whitening import (
-    RunningMoments,
+    MOST_CLASSES,
     Whitening,
     unmixed_discriminant,
     update_all_pairs,
     with_costs,
 )
 from unconfused.steps import StepRule, check_steps, snap_ties
+
+CONVERGED = "no pair left to unconfuse"
+EXHAUSTED = "max_iter reached"
+INTERRUPTED = "interrupted"
+
+RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
+"""Columns of the update history."""
+
+
+@dataclass
+class UMAState:
+    """State of a run of UMA, sufficient to resume it."""
+
+    weights: FloatArray
+    """W, (Q, features)."""
+
+    n_updates: int = 0
+    n_averaged: int = 0
+    lag: FloatArray | None = None
+    """Sum of (t - 1) times the t-th update, from which the average of W follows."""
+
+    records: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
+    stopped: str = EXHAUSTED
+    rng: np.random.RandomState | None = None
+    """Random state of the selection, kept so that a resumed run continues its sequence."""
+
+    ridge: float | None = None
+    """Ridge of the whitened geometry; None before the first run in it."""
+
+    freedom: float | None = None
+    """Degrees of freedom of the discriminant that a whitened run started from."""
+
+    matrix: FloatArray | None = None
+    """C as refined by the start; None if it is used as it was given or counted."""
+
+    refined_from: FloatArray | None = None
+    """The counts that it was refined from: with others, a resumed run has no use for it."""
+
+    moments: RunningMoments | None = None
+    """Moments of all rows of a stream so far."""
+
+    vectors: list[FloatArray] | None = None
+    """The update vectors so far, one per record; None if they are not kept."""
+
+    def copy(self) -> UMAState:
+        """Return an independent, writable copy to continue from."""
+        return replace(
+            self,
+            weights=np.array(self.weights),
+            lag=None if self.lag is None else np.array(self.lag),
+            records=[*self.records],
+            vectors=None if self.vectors is None else [*self.vectors],
+            rng=deepcopy(self.rng),
+        )
+
+    def averaged(self) -> FloatArray:
+        """Return the mean of W over all updates so far."""
+        if self.lag is None or self.n_averaged == 0:
+            return self.weights
+        return self.weights - self.lag / self.n_averaged
+
+    def start_again(self, weights: FloatArray) -> None:
+        """Replace the weights and restart the average."""
+        self.weights[:] = weights
+        self.n_averaged = 0
+        if self.lag is not None:
+            self.lag.fill(0.0)
+
+    def change(self, change: Callable[[FloatArray], FloatArray]) -> None:
+        """Change the coordinates of the weights and of their running average."""
+        self.weights = change(self.weights)
+        if self.lag is not None:
+            self.lag = change(self.lag)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle, with the records as one array."""
+        table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
+        vectors = None if self.vectors is None else np.reshape(self.vectors, (len(table), -1))
+        return vars(self) | {"records": table, "vectors": vectors}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what `__getstate__` returned."""
+        records = [(int(p), int(q), *rest) for p, q, *rest in state["records"].tolist()]
+        vectors = state.get("vectors")
+        kept = {"records": records, "vectors": None if vectors is None else list(vectors)}
+        vars(self).update(state | kept)
+
+    def history(self) -> dict[str, FloatArray]:
+        """Return the records as arrays with one entry per update."""
+        table = np.array(self.records, dtype=np.float64).reshape(-1, len(RECORD))
+        columns = dict(zip(RECORD, table.T.copy(), strict=True))
+        for name in ("predicted", "true"):
+            columns[name] = columns[name].astype(np.intp)
+        return columns
 
 
 @dataclass(frozen=True)
@@ -49,8 +143,8 @@ class UMA:
     error_margin : by how much a class must outscore the target to be in the error set
     rng : random state of the selection
     verbose : verbosity of progress messages
-    costs : (predicted, true), what each mistake costs (see `unconfused.solvers.costs`); None if all
-        cost the same
+    costs : (predicted, true), what each mistake costs; None if all cost the same. Update vectors
+        are multiplied by the cost of their mistake
     """
 
     selection: Selection
@@ -65,21 +159,6 @@ class UMA:
     error_margin: float = 0.0
     verbose: int = 0
     costs: FloatArray | None = None
-
-    @classmethod
-    def with_costs(
-        cls, costs: FloatArray | None, *, selection: Selection, step: StepRule, **settings: Any
-    ) -> UMA:
-        """Return UMA in which mistakes cost what `class_costs` returned."""
-        if costs is None:
-            return cls(selection=selection, step=step, **settings)
-        pairs = costs.T.copy()
-        return cls(
-            selection=CostSelection(selection, pairs),
-            step=CostStep(step, pairs),
-            costs=pairs,
-            **settings,
-        )
 
     def run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
         """Update `state` in place until converged; Ctrl-C ends a run cleanly.
@@ -134,9 +213,9 @@ class UMA:
     def _whitening(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> Whitening | None:
         if not self.stream:
             return Whitening.of(engine, unmixing)
-        chunk = RunningMoments.of(engine, unmixing.n_classes)
+        chunk = RunningMoments.of(engine, unmixing.n_classes, WIDE)
         state.moments = chunk if state.moments is None else state.moments + chunk
-        return Whitening.of(state.moments, replace(unmixing, trusted=True))
+        return Whitening.of(state.moments, replace(unmixing, trusted=True), DiagonalCovariance)
 
     def _run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
         prior = unmixing.prior(engine.code_counts)
@@ -186,7 +265,9 @@ class UMA:
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
-            norms = sufficient_norms(partition, self.selection, prior, selectable, floor)
+            norms = sufficient_norms(
+                partition, self.selection, prior, selectable, floor, self.costs
+            )
             if not np.all(np.isfinite(norms)):
                 raise ValueError(OVERFLOW)
             selectable &= norms > floor
@@ -201,7 +282,9 @@ class UMA:
             if snap_ties(scores, q, largest_norm * squared_norm**0.5):
                 break
             selectable[p, q] = False  # satisfied: its error set is empty
-        steps = check_steps(self.step(scores, q, p, squared_norm), len(scores), q)
+        cost = 1.0 if self.costs is None else float(self.costs[p, q])
+        steps = cost * np.asarray(self.step(cost * scores, q, p, cost * cost * squared_norm))
+        steps = check_steps(steps, len(scores), q)
         _add(state, steps, z)
         if state.vectors is not None:
             state.vectors.append(z)
@@ -220,7 +303,8 @@ class UMA:
     ) -> tuple[int, int]:
         """Return the pair chosen by the strategy; raise an error if it is not selectable."""
         assert state.rng is not None
-        chosen = self.selection(norms, prior, selectable, state.rng)
+        worth = norms if self.costs is None else norms * self.costs
+        chosen = self.selection(worth, prior, selectable, state.rng)
         inside = isinstance(chosen, tuple) and all(0 <= r < len(norms) for r in chosen)
         if not inside or len(chosen) != 2 or not selectable[chosen]:
             raise ValueError(

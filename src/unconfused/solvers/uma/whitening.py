@@ -9,22 +9,26 @@ only, which keeps them sparse.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from unconfused._matrix import Unmixing
+from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine, Partition, RowMap
-from unconfused.solvers._covariance import (
+from unconfused.engines.base import Engine, Moments, Partition, RowMap
+from unconfused.solvers.discriminant import (
     WIDE,
+    ClassStatistics,
     Covariance,
     DiagonalCovariance,
     NarrowCovariance,
-    covariance_of,
+    WideCovariance,
+    regularized_weights,
+    unmix_classes,
 )
-from unconfused.solvers.discriminant import ClassStatistics, regularized_weights, unmix_classes
-from unconfused.solvers.uma.regions import refine_confusion, restart_adapted
 
 SMALLEST, LARGEST = 1e-60, 1e60
 """Range of the mean variance in which weights and their inverses fit single precision."""
@@ -38,64 +42,29 @@ DISCRIMINANT_ROUNDS = 2
 ALL_PAIRS_ROUNDS = 10
 """Rounds of updates of all pairs; their weights are averaged."""
 
+MOST_CLASSES = 128
+"""Number of classes above which all regions use the inverse: coefficients take 8 Q^3 bytes."""
+
+EM_STEPS = 100
+
+MOST_ROWS = 1e6
+"""Rows of a region beyond which its coefficients no longer change."""
+
+PSEUDO_COUNT = 0.5
+"""Rows of every class added to the composition of a region: none is ruled out."""
+
+STANDARD_ERRORS = 4.0
+"""Standard errors beyond which there are fewer mistakes than were counted."""
+
 COSTS_NOTHING = 1e-6
 """Relative cost of mistakes on a class below which it is as good as free."""
 
 
-@dataclass(frozen=True)
-class RunningMoments:
-    """Moments of all rows so far, with the part of an engine's interface that needs no rows.
+MakeCovariance = Callable[[Any, FloatArray], Covariance]
+"""From rows or their moments, and their centre."""
 
-    There are always 2 Q label codes, the second half for trusted labels.
-    """
-
-    intercept: bool
-    code_counts: FloatArray
-    code_squares: FloatArray
-    sums: FloatArray
-    """(2 Q, features)."""
-
-    second: FloatArray
-    """(features, features), or its diagonal, (features,), if there are too many."""
-
-    density: float
-
-    @classmethod
-    def of(cls, engine: Engine, n_classes: int) -> RunningMoments:
-        """Return the moments of the rows of an engine."""
-        missing = 2 * n_classes - len(engine.code_counts)
-        wide = engine.n_features - engine.intercept > WIDE
-        return cls(
-            intercept=engine.intercept,
-            code_counts=np.pad(engine.code_counts, (0, missing)),
-            code_squares=np.pad(engine.code_squares, (0, missing)),
-            sums=np.pad(engine.code_sums(), ((0, missing), (0, 0))),
-            second=engine.feature_squares() if wide else engine.second_moment(),
-            density=engine.density,
-        )
-
-    def __add__(self, other: RunningMoments) -> RunningMoments:
-        """Add the moments of two blocks of rows."""
-        added = ("code_counts", "code_squares", "sums", "second")
-        totals = {name: getattr(self, name) + getattr(other, name) for name in added}
-        return replace(self, **totals, density=min(self.density, other.density))
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, including the intercept."""
-        return int(self.sums.shape[1])
-
-    def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (2 Q, features)."""
-        return self.sums
-
-    def second_moment(self) -> FloatArray:
-        """Return the weighted sum of x x' over the rows, (features, features)."""
-        return self.second
-
-    def feature_squares(self) -> FloatArray:
-        """Return the weighted sum of the rows' squared entries, (features,)."""
-        return np.diagonal(self.second).copy() if self.second.ndim == 2 else self.second
+rough_covariance: MakeCovariance = partial(WideCovariance, precise=False)
+"""Covariance of wide rows to start with."""
 
 
 class Whitening:
@@ -105,26 +74,29 @@ class Whitening:
     ----------
     rows : engine, or the moments of all rows of a stream so far
     unmixing : of the labels of these rows
+    wide : covariance of rows with more than `WIDE` features
     """
 
-    def __init__(self, rows: Engine | RunningMoments, unmixing: Unmixing) -> None:
+    def __init__(
+        self, rows: Moments, unmixing: Unmixing, wide: MakeCovariance = rough_covariance
+    ) -> None:
         self.classes = unmix_classes(rows, unmixing)
         self._rows = rows
         self._total = float(rows.code_counts.sum())
-        self.covariance: Covariance
-        if isinstance(rows, RunningMoments):
-            kind = NarrowCovariance if len(self.classes.centre) <= WIDE else DiagonalCovariance
-            self.covariance = kind(rows, self.classes.centre)
-        else:
-            self.covariance = covariance_of(rows, self.classes.centre, precise=False)
+        centre = self.classes.centre
+        full = NarrowCovariance(rows, centre) if len(centre) <= WIDE else None
+        self.covariance = full or wide(rows, centre)
+        self._full = full if rows.density >= DENSE else None
 
     @classmethod
-    def of(cls, rows: Engine | RunningMoments, unmixing: Unmixing) -> Whitening | None:
+    def of(
+        cls, rows: Moments, unmixing: Unmixing, wide: MakeCovariance = rough_covariance
+    ) -> Whitening | None:
         """Return the whitening of these rows; None if they vary too little or too much."""
         with np.errstate(over="ignore", invalid="ignore"):
             if not 0.0 < rows.code_squares.sum() < np.inf or rows.n_features == rows.intercept:
                 return None
-        found = cls(rows, unmixing)
+        found = cls(rows, unmixing, wide)
         return found if SMALLEST < found.covariance.mean_variance < LARGEST else None
 
     def ridge(self) -> float:
@@ -134,11 +106,10 @@ class Whitening:
     def row_map(self, ridge: float) -> RowMap:
         """Return the map to whitened rows."""
         centre = self.classes.centre
-        if isinstance(self.covariance, NarrowCovariance) and self._rows.density >= DENSE:
-            return RowMap(*self.covariance.root(ridge), centre)
-        squares = self._rows.feature_squares()[: len(centre)] / self._total
-        roots = np.sqrt(np.maximum(squares - centre**2, 0.0) + ridge)
-        return RowMap(1 / roots, roots, np.zeros_like(centre))
+        if self._full is not None:
+            return RowMap(*self._full.root(ridge), centre)
+        scales = DiagonalCovariance(self._rows, centre).root(ridge)
+        return RowMap(*scales, np.zeros_like(centre))
 
 
 def with_costs(weights: FloatArray, costs: FloatArray | None, intercept: bool) -> FloatArray:
@@ -148,6 +119,14 @@ def with_costs(weights: FloatArray, costs: FloatArray | None, intercept: bool) -
     cost = np.maximum(costs.sum(axis=0), COSTS_NOTHING * costs.max())
     weights[:, -1] += np.log(cost) - np.log(cost).mean()
     return weights
+
+
+def restart_adapted(partition: Partition, unmixing: Unmixing, weights: FloatArray) -> Unmixing:
+    """Restart a partition from these weights; return the unmixing adapted to its regions."""
+    partition.restart(weights)
+    adapted = adapt_to_regions(unmixing, partition.tables().counts)
+    partition.set_unmixing(adapted)
+    return adapted
 
 
 def unmixed_discriminant(
@@ -240,3 +219,113 @@ def _shrunken_step(
         step[p] -= kept @ z
     assert step is not None
     return step
+
+
+@dataclass(frozen=True)
+class RegionUnmixing(Unmixing):
+    """Unmixing with coefficients of its own in every region."""
+
+    by_region: FloatArray | None = None
+    """(Q, S, Q): region, label code, true class."""
+
+    @property
+    def coefficients_by_region(self) -> FloatArray:
+        """Coefficients of every region, (Q, S, Q)."""
+        assert self.by_region is not None
+        return self.by_region
+
+    def of_region(self, predicted: int) -> Unmixing:
+        """Return the unmixing of the rows predicted to be of this class."""
+        region = Unmixing(self.matrix, self.classes, self.trusted, self.counts)
+        vars(region)["coefficients"] = self.coefficients_by_region[predicted]  # not the inverse
+        return region
+
+
+def refine_confusion(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
+    """Return the unmixing with C estimated anew from the regions, if it came from trusted rows.
+
+    Given the true class, the region of a row and its label are independent, so that regions
+    are like a second annotator: the joint counts, (Q, S), say more of C than the trusted rows
+    alone. C stays what it was if it would have far fewer mistakes than were counted: mistakes then
+    depend on the rows, and regions repeat them.
+    """
+    behind = unmixing.counts
+    if behind is None or not unmixing.trusted or unmixing.n_classes > MOST_CLASSES:
+        return unmixing
+    matrix = composition(unmixing.matrix, counts, behind)[1]
+    right, rows = np.diag(matrix), behind.sum(axis=1)
+    more = rows @ right - np.trace(behind)
+    worst = max(ILL_CONDITIONED_BEYOND, unmixing.condition_number)
+    if more > STANDARD_ERRORS * np.sqrt(rows @ (right - right**2)) or condition_of(matrix) > worst:
+        return unmixing
+    return replace(unmixing, matrix=matrix, counts=None)
+
+
+def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
+    """Return an unmixing adapted to regions with these counts, (Q, S)."""
+    if unmixing.n_classes > MOST_CLASSES:
+        return unmixing
+    noisy = least_squares_coefficients(unmixing.matrix, composition(unmixing.matrix, counts)[0])
+    if unmixing.trusted:
+        shape = len(noisy), unmixing.n_classes, unmixing.n_classes
+        identity = np.broadcast_to(np.eye(unmixing.n_classes), shape)
+        noisy = np.concatenate([noisy, identity], axis=1)
+    return RegionUnmixing(
+        unmixing.matrix, unmixing.classes, unmixing.trusted, unmixing.counts, noisy
+    )
+
+
+def composition(
+    matrix: FloatArray, counts: FloatArray, behind: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the number of noisy rows of each true class in each region, (Q, Q), and C.
+
+    Maximum likelihood by the EM algorithm, from the counts per label code; those of trusted
+    classes follow those of labels. C is estimated too if the counts `behind` it are passed.
+
+    Examples
+    --------
+    >>> composition(np.array([[0.8, 0.2], [0.4, 0.6]]), np.array([[8.0, 2.0]]))[0].round()
+    array([[10.,  0.]])
+    """
+    n_classes, n_labels = matrix.shape
+    noisy, trusted = counts[:, :n_labels], counts[:, n_labels:]
+    tiny = np.finfo(np.float64).tiny
+    shares = np.full((len(counts), n_classes), 1.0 / n_classes)
+    matrix = matrix.copy()
+    for _ in range(EM_STEPS):
+        ratio = noisy / np.maximum(shares @ matrix, tiny)
+        found = shares * (ratio @ matrix.T)
+        if behind is not None:
+            counted = behind.any(axis=1)  # a row of C without counts was assumed, and stays
+            labels = (behind + matrix * (shares.T @ ratio))[counted]
+            matrix[counted] = labels / labels.sum(axis=1, keepdims=True)
+        shares = found + trusted if trusted.shape[1] else found
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), tiny)
+    return shares * noisy.sum(axis=1, keepdims=True), matrix
+
+
+def least_squares_coefficients(matrix: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the coefficients of the noisy labels in each region, (Q, Q, Q).
+
+    With n_t rows of class t in a region, the coefficients b of a class q minimize the squared bias
+    plus the variance of its mass, ``sum_t n_t^2 (E[b | t] - 1[t = q])^2 + sum_t n_t Var[b | t]``.
+
+    Examples
+    --------
+    Class 2 is absent; so label 2 must be a mistake, and is counted as a row of class 1:
+
+    >>> C = np.array([[1.0, 0.0, 0.0], [0.0, 0.7, 0.3], [0.0, 0.3, 0.7]])
+    >>> least_squares_coefficients(C, np.array([[0.0, 1e6, 0.0]]))[0].round(1) + 0.0
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 1., 0.]])
+    """
+    # Beyond, only rounding would grow.
+    scale = MOST_ROWS / np.maximum(rows.sum(axis=1, keepdims=True), MOST_ROWS)
+    rows = rows * scale + PSEUDO_COUNT
+    squared_bias = (matrix.T * (rows**2)[:, np.newaxis]) @ matrix
+    variance = -(matrix.T * rows[:, np.newaxis]) @ matrix
+    np.einsum("pkk->pk", variance)[:] += rows @ matrix
+    curvature = squared_bias + variance
+    return np.asarray(np.linalg.solve(curvature, matrix.T * (rows**2)[:, np.newaxis]))

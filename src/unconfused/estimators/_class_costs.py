@@ -1,4 +1,4 @@
-"""Costs of mistakes, by true and predicted class.
+"""Costs of mistakes, by true and predicted class, from `class_weight`.
 
 The paper's confusion risk counts a mistake as one part of its true class, whatever the size of the
 class: with class weights 1 / share, the expected cost is the mean of the classes' error rates.
@@ -6,16 +6,13 @@ class: with class weights 1 / share, the expected cost is the mean of the classe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from unconfused._matrix_labels import own_labels, places_of, refuse_other_labels
-from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels
-from unconfused.selection import Selection
-from unconfused.steps import StepRule
+from unconfused._typing import ArrayLike, FloatArray, Labels
 
 SMALLEST_SHARE = 1e-6
 """A class estimated to be rarer than this gets no larger a balanced weight."""
@@ -23,18 +20,16 @@ SMALLEST_SHARE = 1e-6
 
 def class_costs(
     class_weight: Any, classes: Labels, prior: FloatArray, order: ArrayLike | None = None
-) -> FloatArray | None:
-    """Return what each mistake costs, (true class, predicted class); None if all cost the same.
+) -> FloatArray:
+    """Return what each mistake costs, (true class, predicted class).
 
     Parameters
     ----------
-    class_weight : None, "balanced", a mapping from class to weight, or a (Q, Q) cost matrix
+    class_weight : "balanced", a mapping from class to weight, or a (Q, Q) cost matrix
     classes : the sorted classes
     prior : (Q,), estimated share of each true class, for "balanced"
     order : classes in the order of a plain cost matrix; None if sorted
     """
-    if class_weight is None:
-        return None
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f'class_weight must be "balanced", not {class_weight!r}.')
@@ -84,45 +79,3 @@ def _weights_of(class_weight: Mapping[Any, float], classes: Labels) -> FloatArra
 def _check_numbers(values: FloatArray) -> None:
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError("class_weight must hold finite numbers from 0 on.")
-
-
-@dataclass(frozen=True)
-class CostSelection:
-    """A selection strategy applied to norms times costs."""
-
-    selection: Selection
-    costs: FloatArray
-    """(predicted, true): the transpose of what `class_costs` returns."""
-
-    def __call__(
-        self,
-        norms: FloatArray,
-        prior: FloatArray,
-        selectable: BoolArray,
-        rng: np.random.RandomState,
-    ) -> tuple[int, int]:
-        """Return the pair that the strategy selects by these norms."""
-        return self.selection(norms * self.costs, prior, selectable, rng)
-
-    @property
-    def scale(self) -> Callable[[FloatArray], FloatArray] | None:
-        """Factors of the strategy times the costs; None if it has none."""
-        scale = getattr(self.selection, "scale", None)
-        return None if scale is None else lambda prior: scale(prior) * self.costs
-
-
-@dataclass(frozen=True)
-class CostStep:
-    """A step rule applied to the update vector times the cost of its pair."""
-
-    step: StepRule
-    costs: FloatArray
-    """(predicted, true)."""
-
-    def __call__(
-        self, scores: FloatArray, target: int, predicted: int, squared_norm: float
-    ) -> FloatArray:
-        """Return the steps, as multiples of the update vector itself."""
-        cost = float(self.costs[predicted, target])
-        steps = self.step(cost * scores, target, predicted, cost * cost * squared_norm)
-        return cost * np.asarray(steps, dtype=np.float64)
