@@ -24,7 +24,6 @@ from torch.profiler import ProfilerActivity, profile
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.estimators._arrays import array_space
 from unconfused.estimators._base import make_engine
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma.solver import UMA, UMAState
@@ -96,7 +95,7 @@ def measure_device(
     X: torch.Tensor, y: np.ndarray, n_classes: int, updates: int, first_updates: int
 ) -> dict[str, Any]:
     """Time both learners on the device; the first updates, which move most, also alone."""
-    engine = make_engine(X, y, n_classes, None, intercept=True, n_threads=1, space=array_space(X))
+    engine = make_engine(X, y, n_classes, None, intercept=True, n_threads=1)
     run_uma(engine, n_classes, 3)
     with threadpool_limits(1):  # the solver's tables are small: threads would only get in the way
         each, state = run_uma(engine, n_classes, updates)

@@ -14,7 +14,6 @@ import torch
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.estimators._arrays import array_space
 from unconfused.estimators._base import make_engine
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma.solver import UMA, UMAState
@@ -49,9 +48,7 @@ def compare(n_classes: int, n_features: int, alpha: float, step: str, dtype: typ
     weight = rng.randint(1, 4, N_ROWS).astype(float)
     rows = torch.from_numpy(X).cuda()
     plain = LocalEngine(X, y, n_classes, weight)
-    other = make_engine(
-        rows, y, n_classes, weight, intercept=True, n_threads=1, space=array_space(rows)
-    )
+    other = make_engine(rows, y, n_classes, weight, intercept=True, n_threads=1)
     states = []
     for engine in (plain, other):
         state = UMAState(np.zeros((n_classes, n_features + 1)))
@@ -97,7 +94,6 @@ def likelihoods_with_truths(
                 weight,
                 intercept=True,
                 n_threads=1,
-                space=array_space(rows),
             ),
         )
     ]

@@ -223,7 +223,7 @@ def test_rounds_that_were_not_made_are_told_of(monkeypatch):
     fit = ["fit", *KNOWN, "--l2", "0.001", "--relabel", "2"]
     assert "No round" not in invoke(*fit).stderr
     monkeypatch.setattr(
-        "unconfused.estimators.relabel.out_of_fold.OutOfFold.is_less_likely_than",
+        "unconfused.estimators.relabel.evidence.OutOfFold.is_less_likely_than",
         lambda *args: True,
     )
     assert "No round of relabelling was made" in invoke(*fit, "--force").stderr

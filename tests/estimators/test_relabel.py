@@ -17,8 +17,7 @@ from unconfused.confusion import rank_label_errors
 from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.estimators.relabel import pseudo_labels
 from unconfused.estimators.relabel import rounds as _relabel
-from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.out_of_fold import OutOfFold
+from unconfused.estimators.relabel.evidence import Evidence, OutOfFold
 from unconfused.estimators.relabel.pseudo_labels import AMBIGUOUS, LEAST_PENALTY, Relabelling
 from unconfused.solvers.likelihood import LikelihoodState
 

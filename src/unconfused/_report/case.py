@@ -19,8 +19,8 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.votes import Votes
+from unconfused.estimators._arrays import one_column
 from unconfused.estimators._card import passed_confusion
-from unconfused.estimators._classifier import one_column
 from unconfused.estimators.annotators.crowd import answers_of, are_votes, known_votes
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.logistic import UnconfusedLogisticRegression

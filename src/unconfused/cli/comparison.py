@@ -15,7 +15,7 @@ from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
 from unconfused.cli.input.label_columns import present_labels
 from unconfused.confusion.estimation.calibration import best_power, sharpen
-from unconfused.estimators.relabel.weighted_mean import mean_and_error
+from unconfused.estimators.relabel.evidence import mean_and_error
 
 if TYPE_CHECKING:
     from unconfused.cli.input.task import Plan, Task

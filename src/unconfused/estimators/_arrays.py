@@ -6,6 +6,7 @@ are converted to NumPy.
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._array_api import (
     _convert_to_numpy,
     _is_numpy_namespace,
@@ -20,7 +22,8 @@ from sklearn.utils._array_api import (
 )
 from sklearn.utils.extmath import safe_sparse_dot
 
-from unconfused._typing import FloatArray
+from unconfused._labels import label_array
+from unconfused._typing import FloatArray, Labels
 from unconfused.engines.array_api.namespace import ArraySpace
 
 
@@ -116,6 +119,20 @@ def to_numpy(array: Any) -> Any:
     """Return an array of another library as a NumPy array, and everything else as it is."""
     space = array_space(array)
     return array if space is None else space.to_host(array)
+
+
+def one_column(labels: Any) -> Labels:
+    """Return labels as an array; a column vector as one of one dimension, with a warning."""
+    array = label_array(to_numpy(labels))
+    if array.ndim != 2 or array.shape[1] != 1:
+        return array
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
+        "to (n_samples,), for example using ravel().",
+        DataConversionWarning,
+        stacklevel=3,
+    )
+    return np.asarray(array[:, 0])
 
 
 def like(array: NDArray[Any], X: Any, dtype: Any = None) -> Any:

@@ -1,13 +1,14 @@
-"""Bases of the linear classifiers: input checks, engines, predictions, probabilities."""
+"""Bases of the classifiers: fits as a whole; linear ones with their engine; probabilities."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from joblib import cpu_count
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -15,10 +16,10 @@ from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
-from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import Engine, logarithms, posterior, softmax
 from unconfused.engines.local.engine import LocalEngine
-from unconfused.engines.local.threads import thread_pools
+from unconfused.engines.local.threads import thread_count
+from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import (
     array_space,
     class_scores,
@@ -27,6 +28,7 @@ from unconfused.estimators._arrays import (
     is_dask,
     like,
     namespace,
+    one_column,
     refuse_other_namespace,
     refuse_other_than_numbers,
     refuse_unusable,
@@ -35,15 +37,43 @@ from unconfused.estimators._arrays import (
 )
 from unconfused.estimators._card import with_card
 from unconfused.estimators._class_costs import class_costs
-from unconfused.estimators._classifier import checked_labels, one_column, score_by_truth
 from unconfused.estimators._noisy import (
     NoisyData,
+    checked_labels,
     checked_weight,
     encode_noisy,
     refuse_extreme_weights,
     without_label,
 )
 from unconfused.estimators.dask.lazy import lazy_on_dask
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class FitInterrupted(KeyboardInterrupt):
+    """Raised by a fit that Ctrl-C has ended early, once the model so far is complete."""
+
+
+def all_at_once(fit: Method) -> Method:
+    """Let `fit` or `partial_fit` work on a draft, whose attributes the estimator takes on together.
+
+    An interrupt or an error, at whatever moment, leaves the estimator as it was: not fitted, or
+    fitted as before. (The draft is a shallow copy: what is to be changed in place is copied.)
+    """
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        draft = object.__new__(type(self))
+        vars(draft).update(vars(self))
+        try:
+            fit(draft, *args, **kwargs)
+        except FitInterrupted:
+            self.__dict__ = vars(draft)
+            raise KeyboardInterrupt from None
+        self.__dict__ = vars(draft)
+        return self
+
+    return cast(Method, whole)
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -148,21 +178,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(X, "engine"):  # rows on Dask workers bring their codes and weights
             engine: Engine = X.engine(n_codes, intercept=self.fit_intercept)
             return engine
-        return self._local_engine(X, codes, n_codes, weight)
-
-    def _local_engine(
-        self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None
-    ) -> LocalEngine | ArrayEngine:
-        """Wrap rows, label codes and weights for the solvers."""
-        return make_engine(
-            X,
-            codes,
-            n_codes,
-            weight,
-            intercept=self.fit_intercept,
-            n_threads=thread_count(self.n_jobs),
-            space=array_space(X),
-        )
+        n_threads, intercept = thread_count(self.n_jobs), self.fit_intercept
+        return make_engine(X, codes, n_codes, weight, intercept=intercept, n_threads=n_threads)
 
     def _refuse_another_problem(self, data: NoisyData, weights: FloatArray) -> None:
         """Raise if the last weights do not suit these classes and features."""
@@ -290,22 +307,6 @@ class SoftmaxClassifier(LinearClassifier):
         return found
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Return how many threads `n_jobs` asks for: all cores this process may use if -1.
-
-    None asks for as many, up to the current limit of OpenMP, which threadpoolctl, the environment
-    and joblib's workers set where several processes share the cores.
-    """
-    available = cpu_count()
-    if n_jobs is None:
-        pools = thread_pools().info()
-        loops = [pool["num_threads"] for pool in pools if pool["user_api"] == "openmp"]
-        return int(max(1, min([available, *loops])))
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning: use 1 for one thread, -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, int(available) + 1 + n_jobs)
-
-
 def make_engine(
     X: Rows,
     codes: IntArray,
@@ -314,10 +315,10 @@ def make_engine(
     *,
     intercept: bool,
     n_threads: int,
-    space: ArraySpace | None,
 ) -> LocalEngine | ArrayEngine:
-    """Return the engine for these rows; `space` is None for NumPy arrays and CSR matrices."""
-    if space is None:
+    """Return the engine for these rows."""
+    space = array_space(X)
+    if space is None:  # NumPy arrays and CSR matrices
         return LocalEngine(
             X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
         )

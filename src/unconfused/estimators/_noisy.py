@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from unconfused._labels import MISSING, EncodedLabels, count_pairs, encode_labels, split_missing
+from unconfused._labels import (
+    MISSING,
+    EncodedLabels,
+    count_pairs,
+    encode_labels,
+    split_missing,
+)
 from unconfused._matrix import ConfusionWarning, Unmixing, make_unmixing
 from unconfused._matrix_labels import (
     align_confusion,
@@ -23,7 +30,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes
 from unconfused.confusion.estimation.pooled import drawn_counts, usual_mistakes
 from unconfused.confusion.trusted import warn_unless_random
-from unconfused.estimators._arrays import is_dask, rows_at, to_numpy
+from unconfused.estimators._arrays import is_dask, one_column, rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 
 LARGEST_TOTAL = 1e100
@@ -110,6 +117,20 @@ class KnownConfusion:
 
     source: Literal["given", "guessed", "trusted", "identity"] = "given"
     """Passed as known; estimated without any truth; counted on trusted rows; clean labels."""
+
+
+def checked_labels(estimator: Any, y: Any, X: Any) -> Labels:
+    """Return the observed labels of the rows X, one column of classes."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    labels = one_column(y)
+    check_consistent_length(X, labels)
+    present, missing = split_missing(labels, "y", getattr(estimator, "missing_label", None))
+    check_classification_targets(present[~missing])
+    return labels
 
 
 def encode_noisy(

@@ -22,12 +22,9 @@ from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.confusion.estimation.class_probabilities import evidence_of
 from unconfused.confusion.estimation.pooled import FEW_COUNTS
 from unconfused.confusion.noisy import CAVEAT
-from unconfused.estimators._classifier import (
-    FitInterrupted,
-    all_at_once,
-    one_column,
-    score_by_truth,
-)
+from unconfused.estimators._accuracy import score_by_truth
+from unconfused.estimators._arrays import one_column
+from unconfused.estimators._base import FitInterrupted, all_at_once
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     are_votes,

@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike
 from unconfused.estimators._arrays import like
-from unconfused.estimators._base import SoftmaxClassifier
-from unconfused.estimators._classifier import all_at_once
+from unconfused.estimators._base import SoftmaxClassifier, all_at_once
 from unconfused.estimators._noisy import confusion_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant

@@ -14,9 +14,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.local.threads import blas_threads_for
 from unconfused.estimators._arrays import is_dask
-from unconfused.estimators._classifier import FitInterrupted, all_at_once
+from unconfused.estimators._base import FitInterrupted, all_at_once
 from unconfused.estimators._likelihood_fits import LikelihoodFits
-from unconfused.estimators._noisy import NoisyData, confusion_for, is_open, refuse_relabelling
+from unconfused.estimators._noisy import (
+    NoisyData,
+    confusion_for,
+    is_open,
+    refuse_relabelling,
+)
 from unconfused.estimators._used_columns import UsedColumns
 from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes

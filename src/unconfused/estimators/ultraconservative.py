@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, IntArray, Rows
-from unconfused.estimators._base import LinearClassifier
-from unconfused.estimators._classifier import FitInterrupted, all_at_once, checked_labels
+from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
+from unconfused.estimators._noisy import checked_labels
 from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
 from unconfused.steps import STEPS, StepRule
 

@@ -14,9 +14,8 @@ from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.engines.local.threads import quiet_blas
-from unconfused.estimators._base import LinearClassifier
+from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
 from unconfused.estimators._class_costs import class_costs
-from unconfused.estimators._classifier import FitInterrupted, all_at_once
 from unconfused.estimators._noisy import NoisyData, refuse_relabelling, unmixing_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.estimators.relabel.uma_rounds import relabel_rows, usual_rounds

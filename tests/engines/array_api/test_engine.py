@@ -8,7 +8,6 @@ from sklearn import config_context
 from unconfused import UMAClassifier, UnconfusedDiscriminantAnalysis, UnconfusedLogisticRegression
 from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.engines.array_api import namespace
-from unconfused.estimators._arrays import array_space
 from unconfused.estimators._base import make_engine
 from unconfused.steps import STEPS
 
@@ -35,8 +34,8 @@ def engines(put, seed=1, intercept=True, n=200):
     weight = np.random.RandomState(seed).randint(1, 4, n).astype(float)
     X = put(problem.X)
     arguments = {"intercept": intercept, "n_threads": 1}
-    plain = make_engine(problem.X, problem.y, 4, weight, space=None, **arguments)
-    other = make_engine(X, problem.y, 4, weight, space=array_space(X), **arguments)
+    plain = make_engine(problem.X, problem.y, 4, weight, **arguments)
+    other = make_engine(X, problem.y, 4, weight, **arguments)
     assert type(plain) is LocalEngine and type(other) is ArrayEngine
     return problem, plain, other
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from unconfused import UnconfusedLogisticRegression
 from unconfused import _compilation as _compile
-from unconfused.estimators._base import thread_count
+from unconfused.engines.local.threads import thread_count
 
 
 def traced_peak(fit):

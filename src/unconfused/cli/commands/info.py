@@ -30,7 +30,7 @@ def info(
 def collect_info() -> dict[str, str | int | None]:
     """Return versions by package, None for those not installed, and the engine in use."""
     from unconfused.engines.local.engine import LocalEngine
-    from unconfused.estimators._base import thread_count
+    from unconfused.engines.local.threads import thread_count
 
     info: dict[str, str | int | None] = {
         "unconfused": __version__,

@@ -19,6 +19,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
@@ -98,6 +99,22 @@ class RowThreads:
 def thread_pools() -> ThreadpoolController:
     """Return the loaded thread pools; cached, since the search takes milliseconds."""
     return ThreadpoolController()
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` asks for: all cores this process may use if -1.
+
+    None asks for as many, up to the current limit of OpenMP, which threadpoolctl, the environment
+    and joblib's workers set where several processes share the cores.
+    """
+    available = cpu_count()
+    if n_jobs is None:
+        pools = thread_pools().info()
+        loops = [pool["num_threads"] for pool in pools if pool["user_api"] == "openmp"]
+        return int(max(1, min([available, *loops])))
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: use 1 for one thread, -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, int(available) + 1 + n_jobs)
 
 
 @contextmanager

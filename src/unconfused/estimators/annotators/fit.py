@@ -14,7 +14,9 @@ from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.votes import Votes
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.local.engine import LocalEngine
+from unconfused.engines.local.threads import thread_count
 from unconfused.estimators._arrays import is_dask
+from unconfused.estimators._base import make_engine
 from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators.annotators.crowd import (
     ANSWERS_OF_ALL,
@@ -193,10 +195,11 @@ def _choose_penalty(
 
 def _engine(model: Any, X: Any, weight: FloatArray) -> LocalEngine | ArrayEngine:
     """Return an engine in which every row has a label code of its own."""
-    engine: LocalEngine | ArrayEngine = model._local_engine(
-        X, np.arange(len(weight)), len(weight), weight
+    n_rows, n_threads = len(weight), thread_count(model.n_jobs)
+    intercept = model.fit_intercept
+    return make_engine(
+        X, np.arange(n_rows), n_rows, weight, intercept=intercept, n_threads=n_threads
     )
-    return engine
 
 
 def _engine_without(model: Any, rows: VotedRows, held: BoolArray) -> LocalEngine | ArrayEngine:

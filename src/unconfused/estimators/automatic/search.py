@@ -20,7 +20,7 @@ from unconfused._typing import BoolArray, FloatArray
 from unconfused.engines.base import Engine
 from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
-from unconfused.estimators.relabel.weighted_mean import NO_BETTER, mean_and_error
+from unconfused.estimators.relabel.evidence import NO_BETTER, mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
 
 PENALTIES = tuple(10.0 ** (-k / 2) for k in range(-2, 29))

@@ -17,8 +17,7 @@ from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._arrays import array_space, is_dask
-from unconfused.estimators._base import LinearClassifier
-from unconfused.estimators._classifier import FitInterrupted, all_at_once
+from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
 from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.estimators.uma import UMAClassifier, algorithm_of

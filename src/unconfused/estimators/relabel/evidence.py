@@ -1,4 +1,7 @@
-"""Evidence on every row: labels through a confusion matrix, votes, and known truths."""
+"""Evidence on every row: labels through a confusion matrix, votes, and known truths.
+
+Out-of-fold predictions are combined with the evidence by Bayes' rule, and judged by its likelihood.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.confusion.estimation.calibration import posterior_given
+from unconfused.confusion.estimation.calibration import Calibration, posterior_given
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData
 
 SMALLEST = 1e-12
+
+NO_BETTER = 1.0
+"""A gain in the log-likelihood of all held-out rows that is not worth another penalty: what one
+more parameter must gain by Akaike's criterion."""
 
 
 @dataclass(frozen=True)
@@ -118,3 +127,67 @@ def evidence_of_votes(
     trust = np.where(truth >= 0, 1.0, noisy_weight)
     weight = np.ones(len(trust)) if weight is None else weight
     return Evidence(chances, truth >= 0, trust, chances.argmax(axis=1), weight)
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Out-of-fold predictions, calibrated and combined with the evidence of each row."""
+
+    evidence: Evidence
+    """Evidence on the rows, through the matrix at that time."""
+
+    calibration: Calibration
+    """Calibration of the predictions on the evidence."""
+
+    log_likelihood: FloatArray
+    """Log-likelihood of the evidence under the calibrated predictions, (n,); 0 if mistakes depend
+    on the rows, as labels cannot tell then which model is better."""
+
+    posterior: FloatArray
+    """P(true class | row, evidence), (n, Q)."""
+
+    logs: FloatArray
+    """Log-probabilities before calibration, (n, Q)."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weight of the evidence of every row, (n,)."""
+        return self.evidence.trust * self.evidence.sample_weight
+
+    @property
+    def mean_log_likelihood(self) -> float:
+        """Mean log-likelihood of the evidence."""
+        return mean_and_error(self.log_likelihood, self.weight)[0]
+
+    def is_less_likely_than(self, other: OutOfFold) -> bool:
+        """Whether the evidence is less likely than under `other`."""
+        return self.mean_log_likelihood < other.mean_log_likelihood
+
+
+def power_matching(logs: FloatArray, target: FloatArray, weight: FloatArray) -> float:
+    """Return the exponent that makes probabilities as certain as those of a target.
+
+    Used where the evidence cannot calibrate the probabilities: a held-out truth has influenced the
+    classes of similar rows in earlier rounds, so it looks easier to predict than it is. The
+    posterior of the first round is free of this leak.
+    """
+
+    def loss(log_power: float) -> float:
+        own = log_softmax(np.exp(log_power) * logs, axis=1)
+        return -float(weight @ np.einsum("iq,iq->i", target, own))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded").x))
+
+
+def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the weighted mean of values, one per row, and its standard error.
+
+    Examples
+    --------
+    >>> mean_and_error(np.array([1.0, 2.0, 3.0, 2.0]), np.ones(4))
+    (2.0, 0.3535533905932738)
+    """
+    share = weight / max(float(weight.sum()), SMALLEST)
+    mean = float(share @ values)
+    # Of a weighted mean; with equal weights it is the usual one.
+    return mean, float(np.sqrt(share**2 @ (values - mean) ** 2))

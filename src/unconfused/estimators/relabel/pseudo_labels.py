@@ -10,10 +10,14 @@ from scipy.special import log_softmax
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.estimators._arrays import rows_at, to_numpy
-from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
-from unconfused.estimators.relabel.out_of_fold import OutOfFold, power_matching
+from unconfused.estimators.relabel.evidence import (
+    NO_BETTER,
+    SMALLEST,
+    Evidence,
+    OutOfFold,
+    power_matching,
+)
 from unconfused.estimators.relabel.rounds import Rounds, sure_classes
-from unconfused.estimators.relabel.weighted_mean import NO_BETTER
 from unconfused.solvers.likelihood import LikelihoodState
 
 AMBIGUOUS = 0.3

@@ -32,8 +32,7 @@ from unconfused.confusion.estimation.calibration import (
     log_chances,
     only_power,
 )
-from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
-from unconfused.estimators.relabel.out_of_fold import OutOfFold, power_matching
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold, power_matching
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.refine_confusion import SETTLED
 

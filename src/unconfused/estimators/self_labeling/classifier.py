@@ -19,8 +19,9 @@ from unconfused._arguments import random_state as make_random_state
 from unconfused._labels import encode_labels
 from unconfused._pipelines import seeded
 from unconfused._typing import ArrayLike, FloatArray, Labels
-from unconfused.estimators._classifier import accuracy_where_known, all_at_once, checked_labels
-from unconfused.estimators._noisy import checked_weight
+from unconfused.estimators._accuracy import accuracy_where_known
+from unconfused.estimators._base import all_at_once
+from unconfused.estimators._noisy import checked_labels, checked_weight
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
 from unconfused.estimators.self_labeling.rounds import Labeler, Learner, Round, Rounds

@@ -25,8 +25,7 @@ from unconfused.confusion.estimation.calibration import (
 )
 from unconfused.confusion.estimation.label_quality import CLEARLY
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
-from unconfused.estimators.relabel.evidence import Evidence
-from unconfused.estimators.relabel.weighted_mean import mean_and_error
+from unconfused.estimators.relabel.evidence import Evidence, mean_and_error
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
 

@@ -17,8 +17,7 @@ from unconfused.confusion.estimation.calibration import Calibration, calibrate
 from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
-from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
-from unconfused.estimators.relabel.out_of_fold import OutOfFold
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold
 from unconfused.estimators.relabel.rounds import COUNTS, Rounds
 from unconfused.estimators.wrapping.base import BaseClassifier, TrainingSet, pseudo_labels
 

@@ -20,9 +20,9 @@ from unconfused.confusion.estimation.pooled import (
     MOST_FROM_OTHER_CLASSES,
     steadied_counts,
 )
-from unconfused.estimators._classifier import checked_labels
 from unconfused.estimators._noisy import (
     NoisyData,
+    checked_labels,
     checked_weight,
     confusion_for,
     encode_noisy,
