@@ -91,7 +91,7 @@ def steps(rule, W, z, p, q):
             size = min(1.0, max((scores[r] - mean) / norm + 1 / (Q - 1), 0.0)) / norm
             tau[r], tau[q] = -size, tau[q] + size
         return tau
-    elif rule == "uniform" or (rule != "passive_aggressive" and sum(excess.values()) == 0):
+    elif rule == "uniform" or (rule in ("proportional", "mira") and not sum(excess.values())):
         for r in errors:
             tau[r] = -1.0 / len(errors)
     elif rule == "proportional":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -239,6 +239,9 @@ class Engine(Moments, Protocol):
         code_weights : (S,), factor on the weight of rows with each label code
         """
 
+    def scored(self, weights: FloatArray) -> Engine | None:
+        """Return an engine whose features are the scores of these rows, where these can be held."""
+
 
 @dataclass(frozen=True)
 class RunningMoments:
@@ -294,11 +297,3 @@ class RunningMoments:
     def feature_squares(self) -> FloatArray:
         """Return the weighted sum of the rows' squared entries, (features,)."""
         return np.diagonal(self.second).copy() if self.second.ndim == 2 else self.second
-
-
-@runtime_checkable
-class ScoringEngine(Engine, Protocol):
-    """An engine that can replace its rows by their scores."""
-
-    def scored(self, weights: FloatArray) -> Engine | None:
-        """Return an engine whose features are the scores of these rows; None if too large."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import known_truth, refuse_other_order, split_missing
 from unconfused._typing import ArrayLike, Labels
-from unconfused.estimators._arrays import is_dask, one_column, to_numpy
+from unconfused.estimators._arrays import one_column, to_numpy
 
 
 def score_by_truth(
@@ -25,7 +25,7 @@ def score_by_truth(
     Agreement with noisy labels is not accuracy: pass the truth where you know it. With `y_true`,
     only rows whose truth is known count.
     """
-    predicted = to_numpy(np.asarray(self.predict(X)) if is_dask(X) else self.predict(X))
+    predicted = np.asarray(to_numpy(self.predict(X)))  # also computes those on Dask rows
     if y_true is None:
         # Of a list, an array of objects was made, which scikit-learn does not score.
         labels, missing = split_missing(one_column(y), "y", None)

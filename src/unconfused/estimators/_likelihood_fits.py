@@ -1,4 +1,4 @@
-"""The fits that make up a logistic regression through C: from which rows, from where, how often."""
+"""The single fits behind a logistic regression through C: their rows, starts and settings."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.starts import start_at_scaled_means
 
 MOST_COPIED, FEWEST_KEPT = 2**23, 0.9
-"""Fits to at most this many entries leave out rows of weight 0, such as those of a fold, by a copy
-of the others, where these are a smaller share than `FEWEST_KEPT`: every pass is then shorter."""
+"""Rows of weight 0, such as a held-out fold, are left out by a copy of the others if these are less
+than a share of `FEWEST_KEPT`, and the rows have at most `MOST_COPIED` entries: passes get shorter.
+"""
 
 BELIEF_IN_A_GIVEN_MATRIX = 100.0
-"""Labels per row that a matrix given without counts stands for, if it is to be refined."""
+"""Pseudocounts per row of C for a matrix passed without counts that is to be refined."""
 
 
 class LikelihoodFits(SoftmaxClassifier):
-    """A softmax classifier with the settings of the likelihood, and the fits these ask for."""
+    """A softmax classifier fitted by `solvers.likelihood`; the base of the logistic regression."""
 
     refine: str | bool
     prior_strength: float
@@ -77,8 +78,8 @@ class LikelihoodFits(SoftmaxClassifier):
     ) -> LikelihoodState:
         """Start at the solution of the trusted rows; if a class has none, at the unmixed means.
 
-        Nothing bounds how far the trusted rows push the intercept of a class they do not show. From
-        there, it would never come back: it has no probability left, and so no gradient.
+        Trusted rows would push the intercept of a class without any towards minus infinity, where
+        the class has neither probability nor gradient left.
         """
         rows = data.trusted_rows(held) if data.trusted else None
         if rows is None or not _all_shown(rows[1], rows[3], len(data.labels.classes)):
@@ -96,10 +97,10 @@ class LikelihoodFits(SoftmaxClassifier):
     def _first_state(
         self, data: NoisyData, known: KnownConfusion, used: UsedColumns | None
     ) -> LikelihoodState:
-        """Go on from the last fit if asked to, and start at the trusted rows' solution if not."""
+        """Continue from the last fit with `warm_start`; else start from the trusted rows."""
         if not self._warm_started:
             return self._trusted_start(data, known)
-        # A copy: whatever happens before the end, the last fit stays as it was.
+        # A copy: an interrupted fit must leave the last one unchanged.
         state = replace(self._state, interrupted=False, objective=[*self._state.objective])
         state.noise_depends_on_rows, state.relabelled, state.row_posterior = False, [], None
         state.uncalibrate(self.fit_intercept)
@@ -123,41 +124,43 @@ class LikelihoodFits(SoftmaxClassifier):
             max_iter=max_iter,
             tol=float(self.tol),
             verbose=int(self.verbose),
-            metric=data.metric,
+            preconditioner=data.preconditioner,
         )
 
-    def _with_metric(self, data: NoisyData) -> NoisyData:
-        """Find coordinates to take steps in, once for all fits to these rows."""
+    def _with_preconditioner(self, data: NoisyData) -> NoisyData:
+        """Return the data with their preconditioner, computed once for all fits to these rows."""
         engine = self._engine_without(data, None)
-        if not isinstance(self.l2, str):
+        if self.l2 != "auto":
             self.l2_ = float(self.l2)
         elif not self._warm_started:  # or the last choice is kept
             self._unit = penalty_unit(engine)
             self.l2_ = USUAL_PENALTY * self._unit
-        return replace(data, metric=preconditioner_of(engine, len(data.labels.classes), self.l2_))
+        return replace(
+            data, preconditioner=preconditioner_of(engine, len(data.labels.classes), self.l2_)
+        )
 
     @property
     def _warm_started(self) -> bool:
         return self.warm_start and hasattr(self, "_state")
 
     def _shrunk(self, known: KnownConfusion) -> KnownConfusion:
-        """Shrink rows of a C that was counted here towards the errors of all classes."""
+        """Shrink the rows of a C counted on trusted rows towards the average error rate."""
         if known.source != "trusted" or known.counts is None:
             return known
         counts = steadied_counts(known.counts, MOST_FROM_OTHER_CLASSES)
         return replace(known, matrix=counts / counts.sum(axis=1, keepdims=True), counts=counts)
 
     def _warn_of_matrix(self, data: NoisyData, known: KnownConfusion) -> None:
-        """Warn of a C that leaves labels saying little, or nothing."""
+        """Warn if labels carry little or no information through C."""
         matrix, labels = known.matrix, data.labels
         warn_if_singular(matrix, labels.classes)
-        if not self._refines(known):  # or it is given a chance
-            if known.counts is None:  # an estimate has a verdict of its own
+        if not self._refines(known):
+            if known.counts is None:  # an estimate has its own `verdict`
                 warn_if_ill_conditioned(Unmixing(matrix), labels.classes)
             warn_if_impossible(matrix, labels.observed[~data.known], labels.labels)
 
     def _refines(self, known: KnownConfusion) -> bool:
-        if not isinstance(self.refine, str):
+        if self.refine != "auto":
             return bool(self.refine)
         return known.counts is not None and bool((known.counts.sum(axis=1) < FEW_COUNTS).any())
 
@@ -180,7 +183,7 @@ class LikelihoodFits(SoftmaxClassifier):
         given_matrix: FloatArray | None,
         search: Search | None,
     ) -> Relabelling | None:
-        """Fit again to the classes that rows probably have, if labels may be wrong (in place)."""
+        """Make rounds of relabelling, unless no label can be wrong (in place)."""
         nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
         no_classes = data.labels.other_labels is not None or data.known.all()
         if not self.relabel or not data.in_memory or nothing_to_mend or no_classes:
@@ -188,7 +191,7 @@ class LikelihoodFits(SoftmaxClassifier):
         fixed = replace(settings, prior_counts=None, verbose=0)
 
         def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
-            # Not from the weights of all rows: from there a fit may not take a single step.
+            # Not from the weights of all rows: they may already meet the stopping criterion.
             if weights is not None:
                 start = LikelihoodState(weights.copy(), state.matrix)
             else:
@@ -200,7 +203,14 @@ class LikelihoodFits(SoftmaxClassifier):
         begun = (None, ()) if search is None else search.folds_of_all(counted)
         prior_counts = settings.prior_counts
         return self._relabel(
-            data.X, evidence, state, fit_without, prior_counts, given_matrix, data.metric, *begun
+            data.X,
+            evidence,
+            state,
+            fit_without,
+            prior_counts,
+            given_matrix,
+            data.preconditioner,
+            *begun,
         )
 
     def _relabel(
@@ -211,17 +221,17 @@ class LikelihoodFits(SoftmaxClassifier):
         fit_without: FitWithout,
         prior_counts: FloatArray | None = None,
         given_matrix: FloatArray | None = None,
-        metric: Preconditioner | None = None,
+        preconditioner: Preconditioner | None = None,
         folds: list[BoolArray] | None = None,
         fold_fits: Sequence[FloatArray] = (),
     ) -> Relabelling | None:
-        """Fit again to the classes that rows probably have (in place); return the rounds."""
+        """Refit to pseudo-labels (in place); return the rounds."""
         n_rounds = self._most_rounds(evidence)
         if not n_rounds or state.interrupted:
             return None
         n_classes = len(state.matrix)
         settings = Likelihood(
-            self.l2_, 1.0, None, int(self.max_iter), float(self.tol), metric=metric
+            self.l2_, 1.0, None, int(self.max_iter), float(self.tol), preconditioner=preconditioner
         )
 
         def fit_pseudo_labels(
@@ -243,7 +253,7 @@ class LikelihoodFits(SoftmaxClassifier):
             seed=fold_seed(self.random_state),
             verbose=int(self.verbose),
             given_matrix=given_matrix,
-            may_relax=isinstance(self.l2, str),
+            may_relax=self.l2 == "auto",
             splits=folds,
             fold_fits=fold_fits,
         )
@@ -251,8 +261,8 @@ class LikelihoodFits(SoftmaxClassifier):
         return rounds
 
     def _most_rounds(self, evidence: Evidence) -> int:
-        """Return how many rounds of relabelling there may be."""
-        if not isinstance(self.relabel, str):
+        """Return the maximum number of rounds of relabelling."""
+        if self.relabel != "auto":
             return int(self.relabel)
         enough = (
             np.count_nonzero(evidence.sample_weight) >= FEWEST_LABELS * evidence.chances.shape[1]
@@ -261,6 +271,6 @@ class LikelihoodFits(SoftmaxClassifier):
 
 
 def _all_shown(codes: IntArray, weight: FloatArray | None, n_classes: int) -> bool:
-    """Whether codes of trusted rows that count show every class."""
+    """Return whether there is a trusted row of positive weight of every class."""
     shown = codes if weight is None else codes[weight > 0]
     return len(np.unique(shown)) == n_classes

@@ -30,7 +30,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Label
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes
 from unconfused.confusion.estimation.pooled import drawn_counts, usual_mistakes
 from unconfused.confusion.trusted import warn_unless_random
-from unconfused.estimators._arrays import is_dask, one_column, rows_at, to_numpy
+from unconfused.estimators._arrays import one_column, rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
 
 LARGEST_TOTAL = 1e100
@@ -44,7 +44,7 @@ class NoisyData:
     X: Rows
     labels: EncodedLabels
     sample_weight: FloatArray | None
-    metric: Preconditioner | None = field(default=None, kw_only=True)
+    preconditioner: Preconditioner | None = field(default=None, kw_only=True)
     """Preconditioner of the likelihood, once computed."""
 
     unlabelled: FloatArray | None = field(default=None, kw_only=True)
@@ -57,14 +57,14 @@ class NoisyData:
 
     @property
     def trusted(self) -> bool:
-        """Whether the truth of any row is known."""
+        """Whether there is a row whose truth is known."""
         return bool(self.known.any())
 
     @property
     def codes(self) -> IntArray:
         """Label codes: the observed label, or S + the true class where it is known.
 
-        Rows with neither have an arbitrary code and weight 0.
+        Rows with neither have weight 0, and any code.
         """
         observed = np.maximum(self.labels.observed, 0)
         if not self.trusted:
@@ -78,11 +78,11 @@ class NoisyData:
 
     @property
     def in_memory(self) -> bool:
-        """Whether rows whose truth is not known can be held out, too."""
+        """Whether all rows are in memory, so that any of them can be held out."""
         return True
 
     def pair_counts(self) -> FloatArray:
-        """Count how the trusted rows were labelled."""
+        """Count (true class, observed label) over the trusted rows, (Q, S)."""
         labels, n_classes = self.labels, len(self.labels.classes)
         return count_pairs(
             labels.truth, labels.observed, n_classes, self.sample_weight, len(labels.labels)
@@ -90,7 +90,7 @@ class NoisyData:
 
     @property
     def eligible(self) -> NoisyData:
-        """The rows that can be held out: masks of held-out rows are over these."""
+        """The rows that can be held out; masks of held-out rows refer to these."""
         return self
 
     def trusted_rows(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
@@ -116,7 +116,7 @@ class KnownConfusion:
     """The (true, observed) counts behind it; None if it was given as known."""
 
     source: Literal["given", "guessed", "trusted", "identity"] = "given"
-    """Passed as known; estimated without any truth; counted on trusted rows; clean labels."""
+    """Passed as known; estimated from noisy labels alone; counted on trusted rows; no noise."""
 
 
 def checked_labels(estimator: Any, y: Any, X: Any) -> Labels:
@@ -226,7 +226,7 @@ def _refuse_no_label(labels: EncodedLabels) -> None:
 
 
 def _warn_of_minus_one(y: Labels, labels: EncodedLabels, n_rows: FloatArray) -> None:
-    """Warn if rows count as unlabelled only because of a -1, which may have been a class."""
+    """Warn if rows are unlabelled only by a -1 that could also be a class."""
     bare = without_label(labels)
     if not bare.any():
         return
@@ -276,7 +276,7 @@ def confusion_for(
         matrix = align_confusion(confusion, classes, order, data.labels.other_labels)
         counts = aligned_counts(confusion, classes)
         if counts is not None:
-            # The matrix of an estimate may be shrunk: as many rows, distributed as by the matrix.
+            # An estimate may have shrunk its matrix: keep its row totals, distributed by C.
             counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
         return KnownConfusion(matrix, counts, "guessed" if is_guess(confusion) else "given")
     identity = KnownConfusion(np.eye(len(classes)), source="identity")
@@ -284,7 +284,7 @@ def confusion_for(
         counts = data.pair_counts()
         unlabelled = (data.labels.observed < 0).all()
         if unlabelled or data.known.all() or not data.trusted:
-            # Either no label goes through C, or all are taken as clean.
+            # C has no effect, or all labels are taken as right.
             return identity
         warn_unless_random(counts, data.labels.observed, data.sample_weight)
         uncounted = ~counts.any(axis=1)
@@ -310,7 +310,7 @@ def _warn_of_uncounted(classes: Labels) -> None:
 def unmixing_for(
     data: NoisyData, confusion: Any, order: ArrayLike | None, counts: FloatArray | None = None
 ) -> Unmixing:
-    """Return the unmixing of `confusion_for`.
+    """Return the unmixing by the matrix of `confusion_for`.
 
     The inverse magnifies errors of a matrix counted on few rows per class, so its rows are shrunk
     towards a common error rate as far as the counts allow.
@@ -326,7 +326,7 @@ def unmixing_for(
 
 
 def is_open(confusion: Any) -> bool:
-    """Whether a user passed no matrix: None, or "auto"."""
+    """Return whether no matrix was passed: None or "auto"."""
     if isinstance(confusion, str) and confusion != "auto":
         raise ValueError(
             f"confusion must be a matrix, an estimate, None or 'auto'; got {confusion!r}."
@@ -334,14 +334,15 @@ def is_open(confusion: Any) -> bool:
     return confusion is None or isinstance(confusion, str)
 
 
-def refuse_relabelling(n_rounds: int | str, X: Any, confusion: Any = None) -> None:
-    """Refuse rounds where there are none: "auto" means none there."""
-    asked = not isinstance(n_rounds, str) and n_rounds > 0
-    if asked and is_rectangular(confusion):
+def refuse_relabelling(n_rounds: int | str, data: NoisyData) -> None:
+    """Raise if a user asks for rounds of relabelling where there are none."""
+    if n_rounds in ("auto", 0):
+        return
+    if data.labels.other_labels is not None:
         raise ValueError(
             "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
         )
-    if asked and is_dask(X):
+    if not data.in_memory:
         raise ValueError(
             "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
             "to 0."

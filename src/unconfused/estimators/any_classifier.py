@@ -263,7 +263,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         return None if rounds.initial is None else average_candidates(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:
-        if not isinstance(self.max_rounds, str):
+        if self.max_rounds != "auto":
             return int(self.max_rounds)
         counted = np.count_nonzero(task.evidence.sample_weight)
         if counted < FEWEST_LABELS * len(task.classes):

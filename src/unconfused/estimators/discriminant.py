@@ -128,7 +128,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         )
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         unmixing.prior(engine.code_counts)  # warns about labels that do not match the matrix
-        shrinkage = None if isinstance(self.shrinkage, str) else float(self.shrinkage)
+        shrinkage = None if self.shrinkage == "auto" else float(self.shrinkage)
         found = fit_discriminant(engine, unmixing, shrinkage)
         self._publish_labels(data.labels)
         self.confusion_ = unmixing.matrix

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.local.threads import blas_threads_for
-from unconfused.estimators._arrays import is_dask
 from unconfused.estimators._base import FitInterrupted, all_at_once
 from unconfused.estimators._likelihood_fits import LikelihoodFits
 from unconfused.estimators._noisy import (
@@ -27,6 +26,7 @@ from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
 from unconfused.estimators.dask.data import check_dask
+from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.solvers.likelihood import LikelihoodState
 
 
@@ -247,10 +247,10 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         stale += [] if self._warm_started else ["choice_", "guessed_confusion_"]
         for name in stale:
             self.__dict__.pop(name, None)
-        refuse_relabelling(self.relabel, X, self.confusion)
         if are_votes(y):
             return self._fit_votes(X, y, y_true, sample_weight)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+        refuse_relabelling(self.relabel, data)
         with blas_threads_for(data.X):
             return self._fit_labels(data)
 
@@ -266,7 +266,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             self._refuse_another_problem(data, self._state.weights)
         if used is not None:
             data = replace(data, X=used.take(whole))
-        data = self._with_metric(data)
+        data = self._with_preconditioner(data)
         last = self._state.calibration if self._warm_started else None
         state = self._first_state(data, known, used)
         self._publish_labels(data.labels)
@@ -344,12 +344,13 @@ class UnconfusedLogisticRegression(LikelihoodFits):
             )
         return state.row_posterior
 
+    @lazy_on_dask
     def label_posterior(self, X: Any, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong. `y`
         may be votes of the annotators the model was fitted with. Lazy on Dask collections.
         """
-        if not are_votes(y) or is_dask(X):
-            return super().label_posterior(X, y)
-        return posterior_of_votes(self, X, y)
+        if are_votes(y):
+            return posterior_of_votes(self, X, y)
+        return super().label_posterior(X, y)

@@ -232,15 +232,15 @@ class UMAClassifier(LinearClassifier):
         ``warm_start=True`` the next call continues from there.
         """
         self._validate_params()
-        refuse_relabelling(self.relabel, X, self.confusion)
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+        refuse_relabelling(self.relabel, data)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
         unmixing = unmixing_for(data, self.confusion, self.classes)
         self._publish_labels(data.labels)
         self._order = self.classes
         most = max(LEAST_UPDATES, UPDATES_PER_PAIR * unmixing.n_classes * (unmixing.n_classes - 1))
-        max_iter = most if isinstance(self.max_iter, str) else int(self.max_iter)
+        max_iter = most if self.max_iter == "auto" else int(self.max_iter)
         try:
             self._run(data, unmixing, state, max_iter)
         finally:
@@ -308,7 +308,7 @@ class UMAClassifier(LinearClassifier):
         return self._state.copy()
 
     def _n_rounds(self, data: NoisyData, state: UMAState) -> int:
-        if not isinstance(self.relabel, str):
+        if self.relabel != "auto":
             return int(self.relabel)
         automatic = self.init == self.tol == self.max_iter == "auto" and not self.alpha
         return usual_rounds(data, state) if automatic else 0
@@ -373,7 +373,7 @@ def algorithm_of(model: Any, prior: FloatArray, order: ArrayLike | None, **setti
     return UMA(
         selection=SELECTIONS[selection] if isinstance(selection, str) else selection,
         step=STEPS[step] if isinstance(step, str) else step,
-        tol=None if isinstance(model.tol, str) else float(model.tol),
+        tol=None if model.tol == "auto" else float(model.tol),
         average=model.average,
         init=model.init,
         rng=check_random_state(model.random_state),

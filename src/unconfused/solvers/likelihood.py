@@ -1,8 +1,8 @@
-"""Maximum likelihood of the labels we saw: logistic regression through C.
+"""Maximum likelihood of the observed labels: logistic regression through C.
 
-A label is drawn from the row of C of its true class, and the true class from the softmax of the
-scores; the truth itself is never seen, so it is summed over. A row whose truth is known counts
-with its truth. C may be held fixed, or found in turn with the weights.
+The true class of a row follows the softmax of its scores, and the label follows the row of C of
+that class. The true class is marginalized out, except where it is known. C is fixed, or estimated
+in alternation with the weights.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from unconfused._matrix import label_chances, loses_a_class
 from unconfused._typing import FloatArray
-from unconfused.engines.base import Engine, LikelihoodPass, ScoringEngine
+from unconfused.engines.base import Engine, LikelihoodPass
 from unconfused.solvers.lbfgs import descend
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.progress import Progress
@@ -36,34 +36,34 @@ class LikelihoodState:
     n_iter: int = 0
     objective: list[float] = field(default_factory=list)
     exhausted: bool = False
-    """Whether the last run used up its steps before it converged."""
+    """Whether the last run reached its maximum number of steps before it converged."""
 
     interrupted: bool = False
     relabelled: list[float] = field(default_factory=list)
-    """Share of the rows that each round fitted with another class than before."""
+    """Share of the rows whose pseudo-label changed in each round of relabelling."""
 
     noise_depends_on_rows: bool = False
-    """Whether rounds found that mistakes depend on more than the class."""
+    """Whether relabelling found that mistakes depend on more than the true class."""
 
     calibration: FloatArray | None = None
-    """What the weights were multiplied by to suit rows held out, then what the intercept of each
-    class was moved by, (1 + Q,); None if they are where the objective is smallest."""
+    """Inverse temperature by which the weights were multiplied, then the shift of each class's
+    intercept, (1 + Q,), both fitted to held-out rows; None if the weights are not calibrated."""
 
     row_posterior: FloatArray | None = None
-    """P(true class | row, label) by models that had not seen the row, (n, Q), after rounds."""
+    """Out-of-fold P(true class | row, label), (n, Q), after rounds of relabelling."""
 
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
 
     def calibrate(self, power: float, shift: FloatArray, intercept: bool) -> None:
-        """Multiply all weights, then move the intercepts, if there are any."""
+        """Multiply all weights by `power`, then add `shift` to the intercepts, if there are any."""
         self.weights = power * self.weights
         if intercept:
             self.weights[:, -1] += shift
         self.calibration = np.append(power, shift)
 
     def uncalibrate(self, intercept: bool) -> None:
-        """Return the weights to what they were before."""
+        """Undo `calibrate`."""
         if self.calibration is not None:
             self.weights = self.weights.copy()
             if intercept:
@@ -72,10 +72,7 @@ class LikelihoodState:
             self.calibration = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is kept in a file: not the posterior of every training row.
-
-        None with several annotators, where each row has its own label code.
-        """
+        """Return what is saved in a file: no posterior that grows with the number of rows."""
         one_code_per_row = self.posterior is not None and len(self.posterior) > 2 * len(self.matrix)
         kept = vars(self) | {
             "objective": np.array(self.objective),
@@ -85,25 +82,25 @@ class LikelihoodState:
         return kept | {"posterior": None} if one_code_per_row else kept
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take back what `__getstate__` returned."""
+        """Restore what `__getstate__` returned."""
         lists = {name: state.get(name, np.empty(0)) for name in ("objective", "relabelled")}
         vars(self).update(state | {name: array.tolist() for name, array in lists.items()})
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The objective with its settings, and how to minimise it.
+    """The penalized likelihood, and its minimization.
 
     Parameters
     ----------
-    l2 : strength of the penalty on the weights, the intercept's left out
-    noisy_weight : what a row counts whose truth is not known
-    prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
-    max_iter, tol : maximum number of steps, and when to stop; see `descend`
-    verbose : how often to report progress
-    turns : how often C may be re-estimated, if it is not fixed
+    l2 : strength of the penalty on the weights, intercepts excluded
+    noisy_weight : weight of a row whose truth is not known
+    prior_counts : (Q, Q) pseudocounts of C, which is estimated with the weights; None if C is fixed
+    max_iter, tol : maximum number of steps, and stopping tolerance; see `descend`
+    verbose : verbosity of progress messages
+    turns : maximum number of re-estimations of C, if it is not fixed
     matrix_steps : steps of each re-estimation
-    metric : coordinates to take steps in; found from the rows of a run if None
+    preconditioner : None computes it from the rows of a run
     """
 
     l2: float
@@ -114,12 +111,12 @@ class Likelihood:
     verbose: int = 0
     turns: int = 5
     matrix_steps: int = MOST_STEPS
-    metric: Preconditioner | None = None
+    preconditioner: Preconditioner | None = None
 
     def values(
         self, engine: Engine, matrix: FloatArray, weights: FloatArray, factors: Sequence[float]
     ) -> list[float]:
-        """Return the objective at multiples of weights: one pass over the rows, if they allow."""
+        """Return the objective at multiples of weights, in one pass if scores can be held."""
         objective = _Objective(self, engine, matrix.shape)
         measure, basis = objective.measure_multiples(weights)
         penalty, _ = _ridge(weights, self.l2, engine.intercept)
@@ -129,17 +126,17 @@ class Likelihood:
         ]
 
     def judge(self, engine: Engine, state: LikelihoodState) -> None:
-        """Compute the posterior at the weights and C of a state, without a step."""
+        """Compute the posterior at the weights and C of a state (E-step only)."""
         objective = _Objective(self, engine, state.matrix.shape)
         state.posterior = objective.measure(state.weights, state.matrix).posterior
 
     def run(
         self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
     ) -> LikelihoodState:
-        """Minimise from `state` on (in place); Ctrl-C ends a run cleanly.
+        """Minimize from `state` on (in place); Ctrl-C ends a run cleanly.
 
-        `evidence` is the chance of each label code given each true class, (S, Q), where that is
-        not a matter of one confusion matrix (several annotators: one code per row).
+        `evidence`, (S, Q), replaces C as P(label code | true class) where there is no single
+        confusion matrix: with several annotators each row has its own code.
         """
         objective = _Objective(self, engine, state.matrix.shape, evidence)
         progress = Progress(self.verbose, "Likelihood: step")
@@ -159,9 +156,10 @@ class Likelihood:
     def _take_turn(
         self, objective: _Objective, state: LikelihoodState, begun: int, progress: Progress
     ) -> bool:
-        """Find C, then the weights through it; return whether another turn may follow.
+        """Re-estimate C, then the weights; return whether another turn may follow.
 
-        A turn that loses a class is taken back, but for the steps it took; so is one interrupted.
+        A turn that leaves a class nearly without rows is undone, and so is an interrupted one. Its
+        steps still count.
         """
         rows, before = objective.noisy_rows_by_class(state), replace(state)
         n_values, kept = len(state.objective), False
@@ -181,7 +179,7 @@ class Likelihood:
     def _fit_weights(
         self, objective: _Objective, state: LikelihoodState, begun: int, progress: Progress
     ) -> None:
-        """Minimise over the weights, C held."""
+        """Minimize over the weights, with C fixed."""
         left = self.max_iter - (state.n_iter - begun)
         if left <= 0:
             state.exhausted = True
@@ -195,18 +193,18 @@ class Likelihood:
             progress(state.n_iter - begun, self.max_iter, f"objective {value:.6g}")
 
         state.exhausted = not descend(
-            objective, state.weights, objective.metric, left, self.tol, after_step
+            objective, state.weights, objective.preconditioner, left, self.tol, after_step
         )
 
     def _fit_matrix(self, objective: _Objective, state: LikelihoodState) -> bool:
-        """Find C given the weights' direction; return whether it moved."""
+        """Re-estimate C and the temperature of the weights; return whether C changed."""
         assert self.prior_counts is not None
         measure, weights = objective.measure_multiples(state.weights)
         found = find_matrix(
             measure, weights, state.matrix, self.prior_counts, objective.total, self.matrix_steps
         )
         if float(np.abs(found - state.matrix).max()) <= SETTLED:
-            return False  # the weights are the best for the matrix they were found with
+            return False  # the weights are optimal for this matrix already
         state.matrix = found
         return True
 
@@ -234,31 +232,29 @@ class _Objective:
         self._last: tuple[FloatArray, FloatArray, LikelihoodPass] | None = None
 
     @cached_property
-    def metric(self) -> Preconditioner:
-        """Coordinates to take steps in."""
-        given = self._settings.metric
+    def preconditioner(self) -> Preconditioner:
+        """Preconditioner of the steps."""
+        given = self._settings.preconditioner
         return given or preconditioner_of(self._engine, self._n_classes, self._settings.l2)
 
     def measure_multiples(self, weights: FloatArray) -> tuple[Measure, FloatArray]:
-        """Return how to measure multiples of weights, and what to take the multiples of.
+        """Return a function that measures multiples of weights, and what to multiply.
 
-        Where the rows' scores can be held, these take the rows' place, and a unit matrix that of
-        the weights.
+        If the engine can hold the scores of all rows, they replace the rows, and the identity
+        replaces the weights.
         """
-        if not weights.any() or not isinstance(self._engine, ScoringEngine):
-            return self.measure, weights
-        engine = self._engine.scored(weights)
+        engine = self._engine.scored(weights) if weights.any() else None
         if engine is None:
             return self.measure, weights
         return partial(self._measure, engine), np.eye(self._n_classes)
 
     def noisy_rows_by_class(self, state: LikelihoodState) -> FloatArray:
-        """Return how many rows without a known truth each class probably has, (Q,)."""
+        """Return the expected number of rows without a known truth of each class, (Q,)."""
         posterior = self.measure(state.weights, state.matrix).posterior
         return np.asarray(posterior[: self._n_labels].sum(axis=0))
 
     def measure(self, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
-        """Measure weights and C against the labels; what was asked last is remembered."""
+        """Return the likelihood pass at these weights and C; the last one is cached."""
         if self._last is None or self._last[0] is not weights or self._last[1] is not matrix:
             self._last = weights, matrix, self._measure(self._engine, weights, matrix)
         return self._last[2]
@@ -266,7 +262,7 @@ class _Objective:
     def _measure(self, engine: Engine, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         if self._evidence is not None:
             return engine.likelihood(weights, self._evidence, self._code_weights)
-        # A label code's chance given each true class: a column of C, or certainty of the truth.
+        # P(label code | true class): columns of C for labels, the identity for known truths.
         trusted = len(self._code_weights) > self._n_labels
         mixing = label_chances(matrix)
         if trusted:

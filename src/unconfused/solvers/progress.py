@@ -15,7 +15,7 @@ class Progress:
         self._started = self._last = time.monotonic()
 
     def __call__(self, done: int, most: int, state: str) -> None:
-        """Report `done` of `most`, if the last report is long enough ago."""
+        """Report that `done` of `most` steps are made, unless the last report was just now."""
         now = time.monotonic()
         if now - self._last >= self._pause:
             self._last = now

@@ -175,6 +175,9 @@ class ArrayEngine:
             gradient = np.column_stack([gradient, self.host(offset_slope)])
         return LikelihoodPass(float(self.host(loss)[0]), gradient, self.host(table))
 
+    def scored(self, weights: FloatArray) -> None:
+        return None
+
     def _squared_norms(self) -> Any:
         xp, exact = self.space.xp, self.space.exact
         parts = [

@@ -112,6 +112,9 @@ class DaskEngine:
         )
         return measured
 
+    def scored(self, weights: FloatArray) -> None:
+        return None
+
     def _sum(self, question: Callable[[LocalEngine], Any]) -> Any:
         # In the order of the parts, whichever worker finished first: results are reproducible.
         return reduce(add, self._pool.ask_all(ask_engine, question))

@@ -86,7 +86,7 @@ def fit_model_to_votes(
 ) -> tuple[Any, LikelihoodState]:
     """Fit weights and a matrix per annotator, and set its attributes; return the checked rows."""
     # An annotator's matrix already says how reliable an answer is.
-    noisy = 1.0 if isinstance(model.noisy_weight, str) else float(model.noisy_weight)
+    noisy = 1.0 if model.noisy_weight == "auto" else float(model.noisy_weight)
     rows = check_votes(model, X, y, y_true, sample_weight, noisy)
     model.classes_, model.annotators_ = rows.votes.classes, rows.votes.annotators
     model.noisy_weight_ = noisy
@@ -96,7 +96,7 @@ def fit_model_to_votes(
     )
     strength, search = model.prior_strength * ANSWERS_OF_ALL, None
     matrices = np.maximum(fit_crowd(crowd, strength, ROUNDS, 1e-6).matrices, SMALLEST)
-    if not isinstance(model.l2, str):
+    if model.l2 != "auto":
         model.l2_ = float(model.l2)
     else:
         unit = penalty_unit(rows.engine)
@@ -109,7 +109,7 @@ def fit_model_to_votes(
         STEPS_PER_ROUND,
         float(model.tol),
         int(model.verbose),
-        metric=preconditioner_of(rows.engine, len(rows.votes.classes), model.l2_),
+        preconditioner=preconditioner_of(rows.engine, len(rows.votes.classes), model.l2_),
     )
     # "auto" refines, too: the first matrices do not depend on the features.
     state, matrices = fit_votes(rows, matrices, settings, strength if model.refine else None)
@@ -173,7 +173,7 @@ def _choose_penalty(
     if not held_out.enough(every, FEWEST_LABELS):
         return None
     n_classes = len(rows.votes.classes)
-    metric = preconditioner_of(rows.engine, n_classes, USUAL_PENALTY * unit)
+    preconditioner = preconditioner_of(rows.engine, n_classes, USUAL_PENALTY * unit)
 
     def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
         if state is None:
@@ -181,7 +181,12 @@ def _choose_penalty(
                 np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes)
             )
         settings = Likelihood(
-            tried.l2, 1.0, None, int(model.max_iter), float(model.tol), metric=metric
+            tried.l2,
+            1.0,
+            None,
+            int(model.max_iter),
+            float(model.tol),
+            preconditioner=preconditioner,
         )
         return settings.run(_engine_without(model, rows, held_out.held(fold)), state, evidence)
 
@@ -222,4 +227,4 @@ def _relabel(
         evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight
     )
     observed = replace(observed, trust=np.where(rows.crowd.informed, observed.trust, 0.0))
-    model._relabel(rows.X, observed, state, fit_without, metric=settings.metric)
+    model._relabel(rows.X, observed, state, fit_without, preconditioner=settings.preconditioner)

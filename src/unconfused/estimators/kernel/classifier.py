@@ -241,7 +241,7 @@ class KernelUMAClassifier(LinearClassifier):
         return np.concatenate([np.diag(self._kernel_values(part, part)) for part in parts])
 
     def _width(self, data: NoisyData) -> float | None:
-        if not isinstance(self.gamma, str):
+        if self.gamma not in ("scale", "median"):
             return None if self.gamma is None else float(self.gamma)
         if self.kernel == "precomputed" or callable(self.kernel):
             return None

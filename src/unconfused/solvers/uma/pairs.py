@@ -1,4 +1,4 @@
-"""Which pairs can make an update: their norms, and their significance under label noise.
+"""Which pairs UMA may update: their norms, and their significance under label noise.
 
 Bounds on all norms are cheap, exact norms are not. A selection that maximizes the norm times a
 factor per class needs only a few of them exactly.

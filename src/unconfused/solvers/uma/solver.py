@@ -41,7 +41,7 @@ RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
 
 @dataclass
 class UMAState:
-    """State of a run of UMA, sufficient to resume it."""
+    """State of a run of UMA; a run can be resumed from it."""
 
     weights: FloatArray
     """W, (Q, features)."""
@@ -63,10 +63,10 @@ class UMAState:
     """Degrees of freedom of the discriminant that a whitened run started from."""
 
     matrix: FloatArray | None = None
-    """C as refined by the start; None if it is used as it was given or counted."""
+    """C as refined at the start; None if it was not refined."""
 
     refined_from: FloatArray | None = None
-    """The counts that it was refined from: with others, a resumed run has no use for it."""
+    """Counts that C was refined from; a resumed run with other counts discards `matrix`."""
 
     moments: RunningMoments | None = None
     """Moments of all rows of a stream so far."""
@@ -205,7 +205,7 @@ class UMA:
 
     def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
         weights = state.weights
-        # Errors of an estimated C enter all pairs alike, and would be amplified.
+        # Not with an estimated C: its errors affect all pairs in the same way and would add up.
         if unmixing.n_classes <= MOST_CLASSES and unmixing.counts is None:
             weights = update_all_pairs(engine, unmixing, weights, self.costs)
         state.start_again(with_costs(weights, self.costs, engine.intercept))
@@ -255,10 +255,10 @@ class UMA:
         total: float,
         state: UMAState,
     ) -> bool:
-        """Make one update; return False if no pair is left to update from."""
+        """Make one update; return False if no pair is left."""
         selectable = ~np.eye(unmixing.n_classes, dtype=bool)
         if self.costs is not None:
-            selectable &= self.costs > 0  # a mistake that costs nothing need not be mended
+            selectable &= self.costs > 0  # mistakes that cost nothing are ignored
         tables = partition.tables() if self.tol is None else None
         if tables is not None:
             selectable &= pair_significance(tables, unmixing, total)[1]

@@ -51,13 +51,13 @@ MOST_ROWS = 1e6
 """Rows of a region beyond which its coefficients no longer change."""
 
 PSEUDO_COUNT = 0.5
-"""Rows of every class added to the composition of a region: none is ruled out."""
+"""Pseudocount of every class in the composition of a region."""
 
 STANDARD_ERRORS = 4.0
-"""Standard errors beyond which there are fewer mistakes than were counted."""
+"""Standard errors beyond which a refined C has too few mistakes for its counts."""
 
 COSTS_NOTHING = 1e-6
-"""Relative cost of mistakes on a class below which it is as good as free."""
+"""Smallest cost of mistakes on a class, relative to the largest."""
 
 
 MakeCovariance = Callable[[Any, FloatArray], Covariance]
@@ -104,7 +104,7 @@ class Whitening:
         return regularized_weights(self.classes, self.covariance, self._total)[1]
 
     def row_map(self, ridge: float) -> RowMap:
-        """Return the map to whitened rows."""
+        """Return the linear map from the rows to whitened rows."""
         centre = self.classes.centre
         if self._full is not None:
             return RowMap(*self._full.root(ridge), centre)
@@ -113,7 +113,7 @@ class Whitening:
 
 
 def with_costs(weights: FloatArray, costs: FloatArray | None, intercept: bool) -> FloatArray:
-    """Move the intercepts of log-odds: a class whose rows cost more needs less evidence."""
+    """Add log costs to the intercepts: classes whose mistakes cost more are predicted sooner."""
     if costs is None or not intercept:
         return weights
     cost = np.maximum(costs.sum(axis=0), COSTS_NOTHING * costs.max())
@@ -244,10 +244,10 @@ class RegionUnmixing(Unmixing):
 def refine_confusion(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
     """Return the unmixing with C estimated anew from the regions, if it came from trusted rows.
 
-    Given the true class, the region of a row and its label are independent, so that regions
-    are like a second annotator: the joint counts, (Q, S), say more of C than the trusted rows
-    alone. C stays what it was if it would have far fewer mistakes than were counted: mistakes then
-    depend on the rows, and regions repeat them.
+    Given the true class, the region of a row and its label are independent if mistakes depend on
+    the class alone. A region is then like the answer of a second annotator, and the joint counts,
+    (Q, S), improve the estimate of C. C is kept if the refined one has far fewer mistakes than were
+    counted: mistakes then depend on the rows, and the regions have learned them.
     """
     behind = unmixing.counts
     if behind is None or not unmixing.trusted or unmixing.n_classes > MOST_CLASSES:
@@ -321,7 +321,7 @@ def least_squares_coefficients(matrix: FloatArray, rows: FloatArray) -> FloatArr
            [0., 1., 0.],
            [0., 1., 0.]])
     """
-    # Beyond, only rounding would grow.
+    # More rows would only increase rounding errors.
     scale = MOST_ROWS / np.maximum(rows.sum(axis=1, keepdims=True), MOST_ROWS)
     rows = rows * scale + PSEUDO_COUNT
     squared_bias = (matrix.T * (rows**2)[:, np.newaxis]) @ matrix
