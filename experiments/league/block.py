@@ -20,6 +20,7 @@ MODULES = {
     "linear": "experiments.league.linear",
     "any": "experiments.league.any",
     "uma": "experiments.league.uma",
+    "tables": "experiments.league.tables",
 }
 """Where each block is."""
 

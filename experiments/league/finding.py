@@ -20,7 +20,7 @@ def _ours(problem: Problem) -> FloatArray:
     """Rank by our learner at its defaults."""
     fitted = problem.kept.get("ours")
     one_label = problem.votes is None and len(problem.trusted) > 0
-    if one_label and fitted is not None and fitted.relabel_ > 0:
+    if one_label and hasattr(fitted, "cross_fitted_posterior_") and fitted.relabel_ > 0:
         # What rank_label_errors would return, after fitting the same model once more.
         own = fitted.cross_fitted_posterior_[np.arange(problem.n_rows), problem.seen]
         return np.asarray(1.0 - own)

@@ -101,7 +101,7 @@ def _flights(seed: int) -> DataSet:
     )
 
 
-def _table(name: str, folder: str = "balanced") -> Callable[[int], DataSet]:
+def load_table(name: str, folder: str = "balanced") -> Callable[[int], DataSet]:
     """Return a loader of a table of the KEEL repository; the class is its last column."""
 
     def load(seed: int) -> DataSet:
@@ -146,7 +146,7 @@ TABLES = (*LOOKED_AT, "german", "vehicle", "contraceptive", "page-blocks0", "mag
 RAW_SOURCES |= {
     name: Source(
         name.capitalize(),
-        _table(name, "imbalanced" if name in ("yeast1", "yeast3", "page-blocks0") else "balanced"),
+        load_table(name, "imbalanced" if name in ("yeast1", "yeast3", "page-blocks0") else "balanced"),
         MILD,
         5,
         settled=name in LOOKED_AT,
