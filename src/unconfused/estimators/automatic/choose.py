@@ -201,14 +201,18 @@ class Choice:
         model, data, rows = self.model, self.data, search.rows.through(state.matrix)
         members = self._members(search, plain, state, rounds)
         weights, shares = average(members, rows, model.fit_intercept)
-        best = members[int(shares.argmax())].candidate
+        best = members[int(shares.argmax())]
         for member, share in zip(members, shares, strict=True):
             search.shares[member.candidate] = search.shares.get(member.candidate, 0.0) + share
-        search.chosen, model.l2_, model.noisy_weight_ = best, best.l2, best.noisy_weight
+        if search.chosen not in search.shares:  # a class outgrew its share
+            search.chosen = best.candidate
+            model.l2_, model.noisy_weight_ = best.candidate.l2, best.candidate.noisy_weight
         relabelled = any(m.relabelled and s > 0 for m, s in zip(members, shares, strict=True))
         found = replace(
             state if relabelled else plain, weights=weights, matrix=state.matrix, calibration=None
         )
+        if not best.relabelled:  # then the rounds' posteriors are not those of the average
+            found.row_posterior = None
         # Stacking has seen to the temperature.
         found.calibrate(1.0, np.zeros(len(weights)), model.fit_intercept)
         through = KnownConfusion(found.matrix)
