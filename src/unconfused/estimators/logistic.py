@@ -111,7 +111,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     guessed_confusion_ : ConfusionEstimate, only if the matrix was estimated from noisy labels alone
         (``confusion="auto"``). It is a guess: check rows by hand before relying on it
     class_prior_ : (Q,), estimated share of each true class among the training rows
-    l2_, noisy_weight_ : float, the penalty and the weight in use
+    l2_, noisy_weight_ : float, the penalty and the weight in use; of the model through C, where it
+        is averaged with others
     relabel_ : int, number of rounds made
     choice_ : dict of arrays with one entry per candidate: `l2`, `noisy_weight`, whether labels were
         `believed` (taken as right), the held-out `loss`, the `share` in the averaged model (rounds

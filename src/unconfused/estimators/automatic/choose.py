@@ -204,7 +204,7 @@ class Choice:
         best = members[int(shares.argmax())]
         for member, share in zip(members, shares, strict=True):
             search.shares[member.candidate] = search.shares.get(member.candidate, 0.0) + share
-        if search.chosen not in search.shares:  # a class outgrew its share
+        if search.chosen is None or not search.shares.get(search.chosen):  # not through C at all
             search.chosen = best.candidate
             model.l2_, model.noisy_weight_ = best.candidate.l2, best.candidate.noisy_weight
         relabelled = any(m.relabelled and s > 0 for m, s in zip(members, shares, strict=True))
