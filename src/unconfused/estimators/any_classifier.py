@@ -123,8 +123,9 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
 
     With "auto" and nothing known, the rounds are used if they predict held-out labels through the
     estimated matrix clearly better than two models predict them without it: one fitted to the
-    labels, and one fitted to pseudo-labels. Otherwise the classifier is fitted to the labels,
-    without rows whose label is probably wrong if the second of these models is the better one.
+    labels, and one fitted to pseudo-labels. Otherwise two models are averaged: one fitted to all
+    labels, and one without rows whose label is neither the likeliest one nor, by the estimated
+    matrix, the likeliest class.
 
     With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round, 4 to the trusted
     rows and one for each model in the average: at most 30. Pseudo-labels repeat a row for
@@ -284,7 +285,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
             self._cross_fitted, self.shares_ = average.found, average.shares
             self._components, training = average.components, average.training_sets
             matrix = matrix if average.matrix is None else average.matrix
-            if average.components is not None:
+            if average.matrix is not None or task.crowd is not None:
                 posterior = average.found.posterior
             if rounds.guessed_counts is not None and average.matrix is not None:
                 self.guessed_confusion_ = ConfusionEstimate(

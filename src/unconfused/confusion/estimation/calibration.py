@@ -6,7 +6,7 @@ log-probabilities (stacking).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -130,6 +130,10 @@ class Calibration:
         if self.floor:
             logs = np.log((1 - self.floor) * np.exp(logs) + self.floor / logs.shape[1])
         return np.asarray(self.power * logs + self.shift)
+
+    def times(self, weight: float) -> Calibration:
+        """Return it for an average, in which the scores have this weight."""
+        return replace(self, power=weight * self.power, shift=weight * self.shift)
 
     def apply(self, logs: FloatArray) -> FloatArray:
         """Return calibrated probabilities, given log-probabilities."""

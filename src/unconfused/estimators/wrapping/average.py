@@ -19,13 +19,11 @@ from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import (
     Calibration,
     calibrate,
-    log_chances,
     shares_of,
     stacked,
 )
-from unconfused.confusion.estimation.label_quality import CLEARLY
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
-from unconfused.estimators.relabel.evidence import Evidence, mean_and_error
+from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
 
@@ -54,9 +52,7 @@ class Candidate:
 
     def weighted(self, weight: float) -> Candidate:
         """Return it with another weight, relative to the one it has."""
-        fair = self.calibration
-        scaled = replace(fair, power=weight * fair.power, shift=weight * fair.shift)
-        return replace(self, calibration=scaled)
+        return replace(self, calibration=self.calibration.times(weight))
 
 
 @dataclass(frozen=True)
@@ -101,10 +97,8 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     evidence, known = rounds.current.evidence, rounds.evidence.known
     candidates = _candidates(rounds, complete)
     counted = evidence.trust * evidence.sample_weight
-    if rounds.label_likelihood is not None:
-        without = _without_guess(rounds, candidates, counted)
-        if without is not None:
-            return without
+    if rounds.guessed_counts is not None and not rounds.guess_helps:
+        return _as_labelled(rounds, candidates[-1])
     if _enough_truths(rounds):
         counted = np.where(known, counted, 0.0)
     rows = counted > 0
@@ -190,41 +184,33 @@ def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
     return found
 
 
-def _without_guess(
-    rounds: SoftRounds, candidates: Sequence[Candidate], counted: FloatArray
-) -> Average | None:
-    """Return the classifier to use if held-out labels do not support a guessed C; None if they do.
+def _as_labelled(rounds: SoftRounds, own: Candidate) -> Average:
+    """Return the average to use if held-out labels do not support a guessed C.
 
-    They do if rounds predict them through C clearly better than two models predict them without
-    it, one fitted to the labels and that of the first round, and than classes as labelled do
-    through C, as a matrix also blurs predictions. Otherwise classes are as labelled. If the model
-    of the first round is better than that of the labels, rows whose label is probably wrong are
-    left out; with clean labels it is not.
+    It is even, of a model of all labels and one without rows whose label is doubted: to leave out
+    too many rows, or too few, costs half as much then, and neither the guess nor held-out labels
+    tell which of the two it is.
     """
-    assert rounds.current is not None and rounds.label_likelihood is not None
-    evidence, plain = rounds.current.evidence, rounds.label_likelihood
-    found = _cross_fitted(candidates[-1:], evidence)
-    as_labelled = Average([rounds.first], {"labels": 1.0}, None, None, found)
-    if rounds.trial is None:
-        return as_labelled
-    denoised = rounds.likelihood_of_labels(rounds.trial.logs)
-    if candidates[0].name == "rounds":
-        through, own = (
-            log_chances(softmax(m.calibration.scores(m.logs), axis=1), evidence.chances)
-            for m in (candidates[0], candidates[-1])
-        )
-        gains = [mean_and_error(through - other, counted) for other in (plain, denoised, own)]
-        if all(gain > CLEARLY * error for gain, error in gains):
-            return None
-    if counted @ (denoised - plain) <= 0:
-        return as_labelled
-    return replace(
-        as_labelled, training_sets=[_pruned_labels(rounds, found)], matrix=evidence.matrix
-    )
+    assert rounds.current is not None
+    found = _cross_fitted([own], rounds.current.evidence)
+    undoubted = _undoubted_labels(rounds, own.logs, found.posterior)
+    if rounds.trial is None or undoubted is None:
+        return Average([rounds.first], {"labels": 1.0}, None, None, found)
+    half = rounds.calibration_of_labels(own.logs).times(0.5)
+    components = [Component(of, half, None) for of in (0, 1)]
+    matrix = rounds.current.evidence.matrix if rounds.labels_look_noisy else None
+    return Average([rounds.first, undoubted], {"labels": 1.0}, components, matrix, found)
 
 
-def _pruned_labels(rounds: SoftRounds, found: CrossFitted) -> TrainingSet:
-    """Return the rows whose label is the likeliest class, or all if a class would be lost."""
+def _undoubted_labels(
+    rounds: SoftRounds, logs: FloatArray, posterior: FloatArray
+) -> TrainingSet | None:
+    """Return the rows whose label is the likeliest one, or the likeliest class by the guess.
+
+    None if these are all rows, or lack a class.
+    """
     codes = rounds.first.classes
-    kept = rounds.first.without(found.posterior.argmax(axis=1) != codes)
-    return kept if len(np.unique(kept.codes)) == found.posterior.shape[1] else rounds.first
+    doubted = (posterior.argmax(axis=1) != codes) & (logs.argmax(axis=1) != codes)
+    kept = rounds.first.without(doubted)
+    complete = len(np.unique(kept.codes)) == posterior.shape[1]
+    return kept if complete and doubted.any() else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +14,12 @@ from sklearn.utils import _safe_indexing
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.balance import class_shares
-from unconfused.confusion.estimation.calibration import Calibration, calibrate
+from unconfused.confusion.estimation.calibration import Calibration, calibrate, log_chances
 from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
+from unconfused.confusion.estimation.label_quality import CLEARLY
 from unconfused.confusion.estimation.pooled import drawn_together
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
-from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold, mean_and_error
 from unconfused.estimators.relabel.rounds import COUNTS, Rounds
 from unconfused.estimators.wrapping.base import BaseClassifier, TrainingSet, pseudo_labels
 
@@ -65,7 +67,7 @@ class LabelUnmixing:
 
 
 class RoundError(Exception):
-    """The classifier could not be fitted to pseudo-labels, for instance as a class became rare."""
+    """No round can be made: pseudo-labels lack a class, for instance, or C is no good guess."""
 
 
 @dataclass(kw_only=True)
@@ -103,9 +105,6 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
     guessed_counts: FloatArray | None = field(default=None, init=False)
     """Counts of (class, label) behind a guessed C."""
 
-    label_likelihood: FloatArray | None = field(default=None, init=False)
-    """Log-likelihood of every held-out label without C, (n,), if C is guessed."""
-
     n_fits: int = field(default=0, init=False)
 
     _first_models: list[FoldPredictions] = field(default_factory=list, init=False)
@@ -128,10 +127,9 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         self._first_models = self._fit_labels(folds)
         logs, noisy = _assembled(folds, self._first_models), ~self.evidence.known
         codes, n_classes = self.evidence.codes[noisy], logs.shape[1]
-        chances = self._calibration_of_labels(logs).apply(logs)
+        chances = self.calibration_of_labels(logs).apply(logs)
         counts = guess_counts(chances[noisy], codes)
         matrix = drawn_together(counts, 1.0 / n_classes)
-        self.label_likelihood = self.likelihood_of_labels(logs)
         self.evidence, self.mixing = self.evidence.through(matrix), matrix
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():
@@ -161,6 +159,8 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         held: Sequence[BoolArray],
         starts: Sequence[FoldPredictions],
     ) -> list[FoldPredictions]:
+        if self.trial is not None and self.guessed_counts is not None and not self.guess_helps:
+            raise RoundError
         try:
             return self._fit(targets, held)
         except ValueError as error:
@@ -199,17 +199,52 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         if not first or self.mixing is None:
             return logs
         held = np.logical_or.reduce(folds)
-        found = LabelUnmixing(self._calibration_of_labels(logs, ~held), self.mixing)
+        found = LabelUnmixing(self.calibration_of_labels(logs, ~held), self.mixing)
         if self.unmixing is None:
             self.unmixing = found
         return found.logs(logs)
 
-    def likelihood_of_labels(self, logs: FloatArray) -> FloatArray:
-        """Return the log-likelihood of the labels, (n,), under predictions calibrated on them."""
-        chances = self._calibration_of_labels(logs).apply(logs)
-        return np.log(np.maximum(chances[np.arange(len(logs)), self.first.classes], SMALLEST))
+    @cached_property
+    def guess_helps(self) -> bool:
+        """Whether held-out labels support a guessed C.
 
-    def _calibration_of_labels(
+        They do if the trial round predicts them through C clearly better than its classes, and the
+        model of the labels, do without C, and than classes as labelled do through C, as a matrix
+        also blurs predictions.
+        """
+        if self.trial is None or self.label_logs is None:
+            return False
+        evidence = self.trial.evidence
+        through, believed = (
+            log_chances(
+                calibrate(logs, evidence.chances, evidence.row_counts, zeros=True).apply(logs),
+                evidence.chances,
+            )
+            for logs in (self.trial.logs, self.label_logs)
+        )
+        others = (*self._likelihoods_of_labels, believed)
+        gains = [mean_and_error(through - other, self.trial.weight) for other in others]
+        return all(gain > CLEARLY * error for gain, error in gains)
+
+    @property
+    def labels_look_noisy(self) -> bool:
+        """Whether held-out labels are better predicted by classes of the trial than by labels."""
+        if self.trial is None:
+            return False
+        plain, denoised = self._likelihoods_of_labels
+        return bool(self.trial.weight @ (denoised - plain) > 0)
+
+    @cached_property
+    def _likelihoods_of_labels(self) -> list[FloatArray]:
+        """Log-likelihood of the labels without C, (n,): by models of labels, and by the trial."""
+        assert self.trial is not None and self.label_logs is not None
+        rows, codes = np.arange(len(self.label_logs)), self.first.classes
+        tables = [
+            self.calibration_of_labels(m).apply(m) for m in (self.label_logs, self.trial.logs)
+        ]
+        return [np.log(np.maximum(table[rows, codes], SMALLEST)) for table in tables]
+
+    def calibration_of_labels(
         self, logs: FloatArray, without: BoolArray | bool = False
     ) -> Calibration:
         """Calibrate predictions on the labels, without those of some rows."""
