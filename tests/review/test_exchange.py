@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from unconfused._columns.row_hash import row_hashes
 from unconfused.review import (
+    Verdict,
     Verdicts,
     from_hugging_face,
     match_verdicts,
@@ -82,11 +84,16 @@ def test_two_choices_are_refused(tmp_path, frame):
         read_label_studio(path)
 
 
-def test_hugging_face_data_sets(frame):
+@pytest.fixture
+def datasets():
     # Its submodule: the folder of our own tests answers to the bare name.
     pytest.importorskip("datasets.arrow_dataset", reason="needs Hugging Face's datasets")
     import datasets
 
+    return datasets
+
+
+def test_hugging_face_data_sets(datasets, frame):
     features = datasets.Features(
         {"text": datasets.Value("string"), "kind": datasets.ClassLabel(names=["cat", "dog"])}
     )
@@ -109,3 +116,22 @@ def test_hugging_face_data_sets(frame):
         from_hugging_face(data, label="sort")
     with pytest.raises(ValueError, match=r"datasets\.Dataset"):
         from_hugging_face(frame, label="kind")
+
+
+def test_verdicts_are_found_again_in_a_hugging_face_data_set(datasets, frame, tmp_path):
+    whole = datasets.Dataset.from_pandas(frame).class_encode_column("kind")
+    rows, labels = from_hugging_face(whole, label="kind")
+    answers = zip(rows["text"], row_hashes(rows), ["dog", "cat", "cow"], strict=True)
+    lines = [Verdict(text, digest, "cat", "label", answer) for text, digest, answer in answers]
+    some = whole.shuffle(seed=0).filter(lambda row: row["text"] != "meow")
+    rows, labels = from_hugging_face(some, label="kind")
+    checked = match_verdicts(Verdicts(lines), rows, labels, keys=rows["text"])
+    assert [note for note in checked.notes if "no row" in note] == checked.notes
+    told = to_hugging_face(some, label="kind", verdicts=checked.y_true)
+    told.to_parquet(tmp_path / "told.parquet")
+    back = datasets.Dataset.from_parquet(
+        str(tmp_path / "told.parquet"), cache_dir=str(tmp_path / "cache")
+    )
+    told = dict(zip(back["text"], back["kind"], strict=True))
+    assert told == {"woof": "dog", "moo": "cow"}
+    assert back["label_source"][:] == ["corrected"] * 2

@@ -234,7 +234,7 @@ def _note(keys: list[str], one: str, many: str) -> list[str]:
         return []
     shown = ", ".join(keys[:FIRST]) + (", ..." if len(keys) > FIRST else "")
     if len(keys) == 1:
-        return [f"A verdict {one}, and not used (row {shown})."]
+        return [f"A verdict {one}, and is not used (row {shown})."]
     return [f"Verdicts on {len(keys):,} rows {many}, and are not used (rows {shown})."]
 
 
