@@ -9,7 +9,7 @@ from problems import make_problem
 from unconfused import UnconfusedLogisticRegression, confusion, noise
 from unconfused.confusion.estimation import class_probabilities
 from unconfused.confusion.estimation.class_probabilities import guess_counts
-from unconfused.confusion.estimation.pooled import drawn_together, steadied_counts
+from unconfused.confusion.estimation.pooled import counts_shrunk_to_pooled, shrink_to_symmetric
 from unconfused.estimators.relabel import rounds as _relabel
 from unconfused.solvers import likelihood
 
@@ -20,10 +20,10 @@ counts = st.integers(0, 2**16).map(
 
 @given(counts, st.permutations(range(4)))
 def test_classes_in_any_order_are_drawn_alike(table, order):
-    drawn = drawn_together(table)
+    drawn = shrink_to_symmetric(table)
     np.testing.assert_allclose(drawn.sum(axis=1), 1.0)
     assert np.all(drawn > 0)
-    again = drawn_together(table[np.ix_(order, order)])
+    again = shrink_to_symmetric(table[np.ix_(order, order)])
     np.testing.assert_allclose(again, drawn[np.ix_(order, order)], atol=1e-12)
 
 
@@ -35,7 +35,7 @@ def test_even_mistakes_make_few_counts_steady_and_others_are_left_alone():
         for _ in range(20):
             table = np.array([rng.multinomial(60, row) for row in matrix], dtype=float)
             plain = table / table.sum(axis=1, keepdims=True)
-            error.append([np.abs(c - matrix).mean() for c in (plain, drawn_together(table))])
+            error.append([np.abs(c - matrix).mean() for c in (plain, shrink_to_symmetric(table))])
         plain, drawn = np.mean(error, axis=0)
         assert drawn < better * plain
 
@@ -44,19 +44,19 @@ def test_few_counts_of_a_rare_class_lean_on_how_all_classes_err():
     # Of five rows of class 2 four happen to be labelled 0, more often than class 0's own label is
     # wrong: taken at its word, class 2 would take over the rows of class 0.
     few = np.array([[90.0, 6, 4], [7, 91, 2], [4, 0, 1]])
-    drawn = steadied_counts(few, 30.0)
+    drawn = counts_shrunk_to_pooled(few, 30.0)
     shares = drawn / drawn.sum(axis=1, keepdims=True)
     assert few[2, 0] / few[2].sum() > 0.7 and shares[2].argmax() == 2
     np.testing.assert_allclose(shares[:2], few[:2] / 100, atol=0.05)
-    assert np.all(steadied_counts(few, 30.0) >= few)
+    assert np.all(counts_shrunk_to_pooled(few, 30.0) >= few)
     # Where every class errs in its own way, the others say nothing of it.
     own = np.array([[800.0, 200, 0], [0, 800, 200], [500, 0, 500]])
-    drawn = steadied_counts(own, 30.0)
+    drawn = counts_shrunk_to_pooled(own, 30.0)
     np.testing.assert_allclose(drawn / drawn.sum(axis=1, keepdims=True), own / 1000, atol=0.01)
 
 
 def test_a_class_without_counts_errs_as_the_others_do():
-    drawn = drawn_together(np.array([[70.0, 30.0, 0.0], [30.0, 70.0, 0.0], [0.0, 0.0, 0.0]]))
+    drawn = shrink_to_symmetric(np.array([[70.0, 30.0, 0.0], [30.0, 70.0, 0.0], [0.0, 0.0, 0.0]]))
     assert drawn[2, 2] == pytest.approx(0.7, abs=0.05)
 
 

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 import unconfused
 from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import Unmixing
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.engines import LocalEngine
 from unconfused.engines.base import CellTables
 from unconfused.solvers.uma.pairs import (
@@ -128,7 +128,7 @@ def test_trusted_rows_give_the_matrix(blobs):
     np.add.at(counts, (true[::3], y[::3]), 1)
     # A little steadier than the shares themselves.
     plain = UMAClassifier(whiten=False).fit(X, y, y_true=y_true)
-    np.testing.assert_allclose(plain.confusion_, drawn_together(counts))
+    np.testing.assert_allclose(plain.confusion_, shrink_to_symmetric(counts))
     np.testing.assert_allclose(
         plain.confusion_, counts / counts.sum(axis=1, keepdims=True), atol=0.05
     )

@@ -147,7 +147,7 @@ def read_probabilities(
 
 
 def _sides(confusion: Any, predicts: Predicts) -> tuple[Labels, Labels] | None:
-    """Return what the columns of probabilities stand for, and the labels, by a labelled matrix."""
+    """Return the names of the columns of probabilities, and the labels, from a labelled matrix."""
     if confusion is None or (rows := confusion_classes(confusion)) is None:
         return None
     labels = sorted_classes(confusion.columns) if hasattr(confusion, "columns") else rows

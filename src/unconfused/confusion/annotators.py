@@ -20,7 +20,7 @@ from unconfused.confusion.estimate import ConfusionEstimate, divide_rows, refuse
 from unconfused.confusion.votes import Votes, votes_from_wide
 
 TIED_WITHIN = 1e-9
-"""Posteriors this close are a tie, whatever the order in which votes were added up."""
+"""Posteriors this close are tied: the order in which votes are added must not matter."""
 
 FEWEST_ROWS = 30
 """Rows needed to tell whether columns answer the same question."""

@@ -32,7 +32,7 @@ from unconfused.confusion.estimation.neighbours import (
     from_neighbours,
     label_log_likelihood,
 )
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
@@ -85,7 +85,7 @@ def from_noisy(
     - if mistakes depend on the features, so that the model learns them;
     - if the noise is so strong, or the rows so few, that the model predicts the noisy labels hardly
       better than their frequencies do;
-    - if classes overlap: rows of one that look like another are taken for wrong labels.
+    - if classes overlap: rows of one that resemble another are mistaken for wrong labels.
 
     Intervals show the sampling error only, as if the estimated truths were known; the error of an
     entry can be several times as large. The verdict names doubtful classes: those that are rare
@@ -155,12 +155,12 @@ def estimate_from(
     That of neighbours, `near`, is returned if it predicts the labels better.
     """
     counts = guess_counts(probability, observed, n_rounds)
-    matrix, which = drawn_together(counts, smoothing), ""
+    matrix, which = shrink_to_symmetric(counts, smoothing), ""
     if near is not None:
         score = label_log_likelihood(unmix_probabilities(probability, matrix), matrix, observed)
         which = _say_which(score, near.score)
         if near.score > score:
-            matrix, counts = drawn_together(near.counts, smoothing), near.counts
+            matrix, counts = shrink_to_symmetric(near.counts, smoothing), near.counts
     doubted = classes[_doubted(probability, observed, counts, matrix)]
     caveat = " ".join(filter(None, [CAVEAT, _say_doubt(doubted), which]))
     if smoothing == 0:

@@ -13,7 +13,7 @@ from unconfused.confusion._probability_table import Predicts, ProbabilityTable, 
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
 from unconfused.confusion.estimation.class_probabilities import ClassProbabilities, estimate_counts
 from unconfused.confusion.estimation.label_quality import model_helps
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.confusion.ranking import LabelIssues
 
@@ -67,7 +67,7 @@ def from_probabilities(
     matrix, counts = _estimate(table, predicts)
     refuse_negative(smoothing)
     if smoothing:
-        matrix = drawn_together(counts, smoothing)
+        matrix = shrink_to_symmetric(counts, smoothing)
     else:
         refuse_uncounted(counts, table.columns, "no row is clearly of that class.")
     return ConfusionEstimate(matrix, counts, table.columns, caveat=CAVEAT)

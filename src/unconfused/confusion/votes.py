@@ -278,7 +278,7 @@ def votes_from_wide(
 
 
 def _weighed(votes: Votes, weight: Labels | None) -> Votes:
-    """Leave out what is no vote, for want of a label or of any weight."""
+    """Drop votes without a label, or with weight 0."""
     cast = votes.label >= 0
     if weight is None:
         return votes if cast.all() else votes.take(cast)

@@ -57,7 +57,7 @@ class FitInterrupted(KeyboardInterrupt):
 def all_at_once(fit: Method) -> Method:
     """Let `fit` or `partial_fit` work on a draft, whose attributes the estimator takes on together.
 
-    An interrupt or an error, at whatever moment, leaves the estimator as it was: not fitted, or
+    An interrupt or an error leaves the estimator unchanged, at whatever moment: not fitted, or
     fitted as before. (The draft is a shallow copy: what is to be changed in place is copied.)
     """
 
@@ -300,7 +300,7 @@ class SoftmaxClassifier(LinearClassifier):
         names = getattr(self, "labels_", self.classes_)
         labels = encode_labels(one_column(y), classes=names, missing_label=self.missing_label)
         check_consistent_length(scores, labels.observed)
-        # No label says nothing of the classes; it is found at -1, the last.
+        # A missing label has code -1, the last row: it is equally likely for all classes.
         chances = np.vstack([label_chances(self.confusion_), np.ones(len(self.classes_))])
         log_chances = logarithms(chances)[labels.observed]
         found: FloatArray = like(posterior(np, to_numpy(scores), log_chances)[2], scores)

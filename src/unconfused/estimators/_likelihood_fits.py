@@ -19,7 +19,7 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.pooled import (
     FEW_COUNTS,
     MOST_FROM_OTHER_CLASSES,
-    steadied_counts,
+    counts_shrunk_to_pooled,
 )
 from unconfused.engines.base import Engine
 from unconfused.engines.local.threads import n_entries
@@ -147,7 +147,7 @@ class LikelihoodFits(SoftmaxClassifier):
         """Shrink the rows of a C counted on trusted rows towards the average error rate."""
         if known.source != "trusted" or known.counts is None:
             return known
-        counts = steadied_counts(known.counts, MOST_FROM_OTHER_CLASSES)
+        counts = counts_shrunk_to_pooled(known.counts, MOST_FROM_OTHER_CLASSES)
         return replace(known, matrix=counts / counts.sum(axis=1, keepdims=True), counts=counts)
 
     def _warn_of_matrix(self, data: NoisyData, known: KnownConfusion) -> None:
@@ -184,9 +184,9 @@ class LikelihoodFits(SoftmaxClassifier):
         search: Search | None,
     ) -> Relabelling | None:
         """Make rounds of relabelling, unless no label can be wrong (in place)."""
-        nothing_to_mend = np.array_equal(state.matrix, np.eye(len(state.matrix)))
+        no_noise = np.array_equal(state.matrix, np.eye(len(state.matrix)))
         no_classes = data.labels.other_labels is not None or data.known.all()
-        if not self.relabel or not data.in_memory or nothing_to_mend or no_classes:
+        if not self.relabel or not data.in_memory or no_noise or no_classes:
             return None
         fixed = replace(settings, prior_counts=None, verbose=0)
 

@@ -28,7 +28,7 @@ from unconfused._matrix_labels import (
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes
-from unconfused.confusion.estimation.pooled import drawn_counts, usual_mistakes
+from unconfused.confusion.estimation.pooled import counts_shrunk_to_symmetric, pooled_errors
 from unconfused.confusion.trusted import warn_unless_random
 from unconfused.estimators._arrays import one_column, rows_at, to_numpy
 from unconfused.solvers.preconditioner import Preconditioner
@@ -143,7 +143,7 @@ def encode_noisy(
 ) -> EncodedLabels:
     """Encode labels; the classes are those named, those of a labelled C, or those seen.
 
-    `n_rows` says how many rows have each label and truth, where these stand for more than one.
+    `n_rows` are the numbers of rows with each label and truth, if entries represent several.
     """
     named = classes
     if classes is None and not is_open(confusion):
@@ -210,7 +210,7 @@ def without_label(labels: EncodedLabels) -> BoolArray:
 
 
 def refuse_rows_without_label(labels: EncodedLabels) -> None:
-    """Raise if rows have neither a label nor a truth, for learners that make no use of them."""
+    """Raise if rows have neither a label nor a truth, for learners that cannot use them."""
     bare = np.flatnonzero(without_label(labels))
     if len(bare):
         raise ValueError(
@@ -293,7 +293,7 @@ def confusion_for(
     if not counts.any():
         return identity
     matrix = ConfusionEstimate.from_counts(counts, classes).matrix
-    matrix = np.where(counts.any(axis=1, keepdims=True), matrix, usual_mistakes(counts))
+    matrix = np.where(counts.any(axis=1, keepdims=True), matrix, pooled_errors(counts))
     return KnownConfusion(matrix, counts, "trusted")
 
 
@@ -319,7 +319,7 @@ def unmixing_for(
     matrix, counts = known.matrix, known.counts
     if known.source == "trusted" and counts is not None:
         counted = counts.any(axis=1, keepdims=True)
-        counts = np.where(counted, drawn_counts(counts), counts)
+        counts = np.where(counted, counts_shrunk_to_symmetric(counts), counts)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         matrix = np.where(counted, shares, matrix)
     return make_unmixing(matrix, data.labels.classes, trusted=data.trusted, counts=counts)

@@ -339,8 +339,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         """Return P(true class | row, observed label), (n, Q); of the row alone where y is missing.
 
         One minus the entry of the observed label is the probability that this label is wrong. For
-        rows of the training set use `cross_fitted_posterior_`: a classifier may have learnt their
-        labels by heart. `y` may be votes of the annotators the model was fitted with.
+        rows of the training set use `cross_fitted_posterior_`: a classifier may have memorized
+        their labels. `y` may be votes of the annotators the model was fitted with.
         """
         check_is_fitted(self)
         if are_votes(y):

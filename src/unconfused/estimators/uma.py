@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
-from unconfused._typing import ArrayLike, FloatArray
+from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.local.threads import quiet_blas
 from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
 from unconfused.estimators._class_costs import class_costs
@@ -307,12 +307,6 @@ class UMAClassifier(LinearClassifier):
         self._refuse_another_problem(data, self._state.weights)
         return self._state.copy()
 
-    def _n_rounds(self, data: NoisyData, state: UMAState) -> int:
-        if self.relabel != "auto":
-            return int(self.relabel)
-        automatic = self.init == self.tol == self.max_iter == "auto" and not self.alpha
-        return usual_rounds(data, state) if automatic else 0
-
     def _run(
         self,
         data: NoisyData,
@@ -321,43 +315,52 @@ class UMAClassifier(LinearClassifier):
         max_iter: int,
         stream: bool = False,
     ) -> None:
-        """Wrap the data in an engine, solve, and set the fitted attributes."""
-        whiten = (
-            (stream or not unmixing.is_identity) if self.whiten == "auto" else bool(self.whiten)
-        )
+        """Wrap the data in an engine, run UMA and rounds of relabelling, and publish the model."""
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
-        resumed = stream or state is not None
-        if state is None:
-            state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
-        if self.keep_updates and not state.records:
-            state.vectors = []
         prior = unmixing.prior(engine.code_counts, warn=False)
+        auto_whiten = stream or not unmixing.is_identity
         algorithm = algorithm_of(
             self,
             prior,
             self._order,
             max_iter=max_iter,
-            whiten=whiten,
+            whiten=auto_whiten if self.whiten == "auto" else bool(self.whiten),
             stream=stream,
             error_margin=float(self.alpha if self.error_margin == "alpha" else self.error_margin),
         )
+        relabels = not stream and state is None
+        if state is None:
+            state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
+        if self.keep_updates and not state.records:
+            state.vectors = []
         with quiet_blas():
             state = algorithm.run(engine, unmixing, float(self.alpha), state)
-            n_rounds = 0 if resumed else self._n_rounds(data, state)
+            n_rounds = self._n_rounds(data, state) if relabels else 0
             if state.matrix is not None:
                 unmixing = replace(unmixing, matrix=state.matrix, counts=None)
             made = relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
-        self.confusion_ = unmixing.matrix
-        self.class_prior_ = prior
-        self.n_iter_, self.relabel_, self.stopped_ = state.n_updates, made, state.stopped
+        self.confusion_, self.class_prior_, self.relabel_ = unmixing.matrix, prior, made
+        self._publish(state, data.X)
+
+    def _n_rounds(self, data: NoisyData, state: UMAState) -> int:
+        """Return the maximum number of rounds of relabelling."""
+        if self.relabel != "auto":
+            return int(self.relabel)
+        automatic = self.init == self.tol == self.max_iter == "auto" and not self.alpha
+        return usual_rounds(data, state) if automatic else 0
+
+    def _publish(self, state: UMAState, X: Rows) -> None:
+        """Set the attributes that follow from the state of a run."""
+        self._state = state
+        self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.history_ = state.history()
         self.__dict__.pop("updates_", None)
         if self.keep_updates and state.vectors is not None:
-            width = engine.n_features - int(self.fit_intercept)
-            self.updates_ = np.array(state.vectors).reshape(-1, engine.n_features)[:, :width]
-        self._state = state
+            width = state.weights.shape[1]
+            vectors = np.array(state.vectors).reshape(-1, width)
+            self.updates_ = vectors[:, : width - int(self.fit_intercept)]
         weights = state.averaged() if self.average else state.weights
-        self._publish_weights(weights, data.X, self.fit_intercept)
+        self._publish_weights(weights, X, self.fit_intercept)
         if state.stopped == INTERRUPTED:
             raise FitInterrupted
 

@@ -29,7 +29,7 @@ from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
 from unconfused.metrics._corrected import corrected_accuracy, refuse_other_length
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
-"""Smaller ones are clipped in logarithms, as in scikit-learn: one row must not decide alone."""
+"""Smaller ones are clipped in logarithms, as in scikit-learn: no single row may dominate."""
 
 
 class _Scorer(BaseEstimator):

@@ -17,7 +17,7 @@ from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.class_probabilities import ClassProbabilities
 from unconfused.confusion.estimation.label_quality import model_helps, through_matrix
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.confusion.noisy import left_out_probabilities
 from unconfused.review.checked import CheckedRows
 
@@ -90,7 +90,7 @@ class LeftOut:
         counts = np.zeros((n_classes, n_classes))
         np.add.at(counts.T, self.observed[labelled], share[labelled])
         prior = np.maximum(counts.sum(axis=1), 1e-12)
-        matrix = drawn_together(counts, 1.0 / n_classes)
+        matrix = shrink_to_symmetric(counts, 1.0 / n_classes)
         return ConfusionEstimate(matrix, counts, self.classes, prior / prior.sum())
 
 

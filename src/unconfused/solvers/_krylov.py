@@ -23,19 +23,19 @@ def quadrature(times: Product, vectors: FloatArray, n_steps: int) -> tuple[Float
     norms = np.linalg.norm(vectors, axis=0)
     now = vectors / np.where(norms > 0, norms, 1.0)
     before, steps = np.zeros_like(now), min(n_steps, len(now))
-    diagonal, beside = np.zeros((steps, now.shape[1])), np.zeros((steps, now.shape[1]))
+    diagonal, off_diagonal = np.zeros((steps, now.shape[1])), np.zeros((steps, now.shape[1]))
     for step in range(steps):
-        ahead = times(now) - (beside[step - 1] * before if step else 0.0)
+        ahead = times(now) - (off_diagonal[step - 1] * before if step else 0.0)
         diagonal[step] = np.einsum("jk,jk->k", now, ahead)
         ahead -= diagonal[step] * now
         length = np.linalg.norm(ahead, axis=0)
         # Only rounding is left: the Krylov space of these vectors is exhausted.
         done = length <= 1e-12 * np.abs(diagonal[: step + 1]).max(axis=0)
-        beside[step] = np.where(done, 0.0, length)
+        off_diagonal[step] = np.where(done, 0.0, length)
         before, now = now, np.where(done, 0.0, ahead / np.where(done, 1.0, length))
     values, weights = np.empty_like(diagonal), np.empty_like(diagonal)
     for column, norm in enumerate(norms):
-        nodes, axes = eigh_tridiagonal(diagonal[:, column], beside[:-1, column])
+        nodes, axes = eigh_tridiagonal(diagonal[:, column], off_diagonal[:-1, column])
         values[:, column], weights[:, column] = np.maximum(nodes, 0.0), (norm * axes[0]) ** 2
     return values, weights
 

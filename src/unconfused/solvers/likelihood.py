@@ -125,7 +125,7 @@ class Likelihood:
             for factor in factors
         ]
 
-    def judge(self, engine: Engine, state: LikelihoodState) -> None:
+    def estimate_posterior(self, engine: Engine, state: LikelihoodState) -> None:
         """Compute the posterior at the weights and C of a state (E-step only)."""
         objective = _Objective(self, engine, state.matrix.shape)
         state.posterior = objective.measure(state.weights, state.matrix).posterior

@@ -32,9 +32,7 @@ HELD_BY_COUNTS = (
 
 
 def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return the class shares that best explain the label frequencies.
-
-    Where they do not, a class is as frequent as its label.
+    """Return the class shares that best explain the label frequencies (maximum likelihood).
 
     Examples
     --------
@@ -55,8 +53,8 @@ def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
 def balance(logs: FloatArray, codes: IntArray, joint: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the posteriors closest to these whose totals by label agree with C.
 
-    Among the rows of each label, every class gets its own factor. `logs` are by models that had not
-    seen the row, (n, Q), `joint` says how frequent each class is with each label, (Q, Q).
+    Among the rows of each label, every class gets its own factor. `logs` are out-of-fold
+    log-probabilities, (n, Q), `joint` the frequency of each class with each label, (Q, Q).
     """
     posterior = np.empty_like(logs)
     for label in np.unique(codes):
@@ -79,7 +77,7 @@ def balance_until_sure(
 ) -> FloatArray:
     """Balance probabilities, sharpened until a given share of the rows is sufficiently certain.
 
-    How sure a model is of what it was not taught says little; which rows it is surest of does.
+    The confidence of a model that is not calibrated is arbitrary; its order of the rows is not.
     """
     low, high = -LARGEST_LOG_POWER, LARGEST_LOG_POWER
     for _ in range(HALVINGS):

@@ -25,7 +25,7 @@ from unconfused.confusion.estimation.calibration import (
     evidence_loss,
     posterior_given,
 )
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
 SMALLEST = 1e-12
 """Smallest unmixed probability; below, the order of rows is left to the model's own."""
@@ -36,16 +36,16 @@ SMALLEST_WEIGHT = 0.02
 """Weights of the blend are at least this, so that their logarithms are bounded."""
 
 MOST_ROUNDS, SETTLED = 10, 1e-3
-"""Rounds of re-estimating C (settled on Digits), and the change from which it counts as found."""
+"""Maximum number of re-estimations of C, and the change at which they stop."""
 
 UNMIXING_STEPS = 30
-"""Enough for probabilities through a well-conditioned matrix; more would chase their errors."""
+"""Enough for a well-conditioned matrix; more would amplify errors of the probabilities."""
 
 
 def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int = 3) -> FloatArray:
     """Count guessed truth against labels: a first estimate, then rounds of unmixing and counting.
 
-    A round that loses nearly all rows of a class is not taken.
+    Rounds stop before a class loses nearly all of its rows.
     """
     shown = np.bincount(observed, minlength=probability.shape[1]) > 0
     counts = _count_confident(probability, observed, _usual_confidence(probability, observed))
@@ -53,7 +53,7 @@ def guess_counts(probability: FloatArray, observed: IntArray, n_rounds: int = 3)
     if not np.all(first[shown] > 0):
         return counts
     for _ in range(n_rounds):
-        truth = unmix_probabilities(probability, drawn_together(counts))
+        truth = unmix_probabilities(probability, shrink_to_symmetric(counts))
         again = _count_confident(truth, observed, _usual_confidence(truth, truth.argmax(axis=1)))
         # Under heavy noise a rare class is soon lost among the others.
         if loses_a_class(first, again.sum(axis=1)):
@@ -116,8 +116,8 @@ class ClassProbabilities:
     ----------
     matrix : (Q, S), C
     of_labels : whether the model predicts the noisy labels, not the true classes
-    floor : what a probability of 0 is taken for: half of the smallest other one. Neighbours and
-        forests say 0 because they count few
+    floor : replaces probabilities of 0, which neighbours and forests predict because they count
+        few rows: half of the smallest positive one
     weights : of the logarithms that `_logarithms` returns
     shift : (Q,), added to the logarithms
     """
@@ -228,4 +228,4 @@ def estimate_counts(
 def even_out(counts: FloatArray) -> FloatArray:
     """Turn counts into a matrix, drawn towards even mistakes as far as the counts allow."""
     # One even answer per class: a pair never counted is unlikely, not impossible.
-    return drawn_together(counts, 1.0 / len(counts))
+    return shrink_to_symmetric(counts, 1.0 / len(counts))

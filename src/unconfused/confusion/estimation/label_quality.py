@@ -22,7 +22,7 @@ from unconfused.confusion.estimation.class_probabilities import (
     guess_counts,
     unmix_probabilities,
 )
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
 Criterion = Literal["posterior", "self_confidence"]
 
@@ -144,7 +144,7 @@ def noise_evidence(
     reach 1 away from the boundary. So the matrix is guessed on one half of the rows, and the
     probabilities of the other half are projected onto the mixtures it allows: with noise the labels
     become likelier, without it they become less likely.
-    `half` is a mask of rows that splits no fold, `weight` how many rows each row stands for.
+    `half` is a mask of rows that splits no fold, `weight` the frequency weights.
 
     Examples
     --------
@@ -161,8 +161,8 @@ def noise_evidence(
     for tested in (half, ~half):
         fitted = ~tested
         counts = guess_counts(probability[fitted], observed[fitted])
-        # A class that no row of this half is typical of is taken to err as the others do.
-        matrix = drawn_together(counts, 0.0 if (counts.sum(axis=1) > 0).all() else 1.0)
+        # A class without a confident row in this half gets the errors of the others.
+        matrix = shrink_to_symmetric(counts, 0.0 if (counts.sum(axis=1) > 0).all() else 1.0)
         evidence = np.maximum(matrix.T[observed], TINY)
         classes = unmix_probabilities(probability, matrix)
         power = best_power(classes[fitted], evidence[fitted], weight[fitted])

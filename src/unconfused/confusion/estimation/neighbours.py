@@ -20,7 +20,7 @@ from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.confusion._dawid_skene import Crowd, maximise
 from unconfused.confusion.estimation.calibration import best_power, log_chances, sharpen
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
 TRIPLE = 3
 """A row and two neighbours: the least from which a matrix can be found."""
@@ -62,7 +62,7 @@ def from_neighbours(X: Rows, codes: IntArray, n_classes: int) -> Neighbourly | N
 
     def shared(counts: FloatArray) -> tuple[FloatArray, float]:
         # Each answer is told by three rows in turn.
-        matrix = drawn_together(counts.sum(axis=0) / TRIPLE)
+        matrix = shrink_to_symmetric(counts.sum(axis=0) / TRIPLE)
         return np.broadcast_to(matrix, counts.shape), 0.0
 
     fit = maximise(crowd, crowd.summed(crowd.majority()), shared, MOST_STEPS, TOLERANCE)
@@ -74,7 +74,7 @@ def from_neighbours(X: Rows, codes: IntArray, n_classes: int) -> Neighbourly | N
     counts *= np.divide(labels, seen, out=np.zeros(n_classes), where=seen > 0)
     if loses_a_class(labels, counts.sum(axis=1)):
         return None
-    matrix = drawn_together(counts)
+    matrix = shrink_to_symmetric(counts)
     voters = _crowd(codes[around], n_classes)
     each = np.broadcast_to(matrix, (voters.n_annotators, n_classes, n_classes))
     predicted = voters.posterior(np.maximum(each, SMALLEST), fit.prior)[0]

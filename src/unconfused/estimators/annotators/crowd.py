@@ -1,4 +1,4 @@
-"""Votes, and what they say about the rows through one confusion matrix per annotator."""
+"""Votes, and their likelihood given the true class, by one confusion matrix per annotator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALLEST = 1e-6
 """Smallest probability of an answer."""
 
 ANSWERS_OF_ALL = 5.0
-"""Pseudocount per class by which an annotator's matrix is shrunk towards that of all annotators."""
+"""Pseudocounts per class by which an annotator's matrix is shrunk towards the pooled one."""
 
 
 def are_votes(y: Any) -> bool:
@@ -43,7 +43,7 @@ def collect_votes(
 
 
 def refuse_nothing_to_learn(noisy_weight: float, trusted: bool) -> None:
-    """Raise if noisy rows have weight 0, and there are no trusted ones."""
+    """Raise if noisy rows have weight 0 and no row is trusted."""
     if noisy_weight == 0 and not trusted:
         raise ValueError(
             "noisy_weight=0 leaves nothing to learn from: no row's truth is known. Pass known "
@@ -67,7 +67,7 @@ def evidence_of(crowd: Crowd, matrices: FloatArray) -> tuple[FloatArray, FloatAr
 def annotator_matrices(
     crowd: Crowd, posterior: FloatArray, strength: float = ANSWERS_OF_ALL
 ) -> FloatArray:
-    """Estimate the annotators' matrices from a posterior, shrunk towards that of all, (A, Q, Q).
+    """Estimate the annotators' matrices from a posterior, shrunk towards the pooled one, (A, Q, Q).
 
     `posterior` is that of the rows, times their weight.
     """
@@ -78,7 +78,7 @@ def annotator_matrices(
 
 
 def training_crowd(votes: Votes, truth: IntArray) -> Crowd:
-    """Return votes as indicators, where the silence of rules is an answer; refuse none at all."""
+    """Return votes as indicators, silence of rules included; raise if there is no vote or truth."""
     crowd = Crowd.of(votes, truth, votes.one_sided)
     if not crowd.informed.any():
         raise ValueError("No row has a vote or a known truth, so there is nothing to learn from.")
@@ -88,9 +88,9 @@ def training_crowd(votes: Votes, truth: IntArray) -> Crowd:
 def split_silence(
     matrices: FloatArray, silent: BoolArray | None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Split P(answer | class), (A, Q, Q + 1), into labels given an answer, (A, Q, Q), and silence.
+    """Split P(answer | class), (A, Q, Q + 1), into P(label | class, answered) and P(silence).
 
-    Silence, (A, Q), is NaN for annotators whose silence is not an answer; None if that is all.
+    The latter, (A, Q), is NaN for annotators whose silence is not informative; None if all are so.
     """
     n_classes = matrices.shape[1]
     spoken = matrices[:, :, :n_classes]
@@ -109,7 +109,7 @@ def join_silence(spoken: FloatArray, silence: FloatArray | None) -> FloatArray:
 
 
 def answers_of(model: Any, votes: Votes, truth: IntArray) -> tuple[Crowd, FloatArray]:
-    """Return votes as a fitted model sees them, and the annotators' matrices, with silence."""
+    """Return votes in the form of a fitted model, and its annotators' matrices, with silence."""
     silence = getattr(model, "annotator_silence_", None)
     silent = None if silence is None else ~np.isnan(silence[:, 0])
     return Crowd.of(votes, truth, silent), join_silence(model.annotator_confusion_, silence)

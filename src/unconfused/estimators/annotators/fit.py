@@ -128,10 +128,10 @@ def fit_model_to_votes(
 def fit_votes(
     rows: VotedRows, matrices: FloatArray, settings: Likelihood, strength: float | None
 ) -> tuple[LikelihoodState, FloatArray]:
-    """Alternate between the weights given the matrices and the matrices given the weights.
+    """Alternate between fitting the weights and re-estimating the annotators' matrices.
 
-    Every iteration increases the likelihood of the votes; the matrix of an annotator with few
-    answers is shrunk towards that of all, by `strength`. Without it the matrices stay as given.
+    Every iteration increases the likelihood of the votes. The matrix of an annotator with few
+    answers is shrunk towards the pooled one by `strength`; with None the matrices are fixed.
     """
     n_classes, weights = len(rows.votes.classes), rows.engine.weights
     state = LikelihoodState(np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes))

@@ -217,7 +217,7 @@ class Choice:
         found.calibrate(1.0, np.zeros(len(weights)), model.fit_intercept)
         through = KnownConfusion(found.matrix)
         settings = model._likelihood(data, through, model.noisy_weight_, model.max_iter)
-        settings.judge(model._engine_without(data, None), found)
+        settings.estimate_posterior(model._engine_without(data, None), found)
         return found
 
     def _members(

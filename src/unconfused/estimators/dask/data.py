@@ -46,7 +46,7 @@ class TrustedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class DaskData(NoisyData):
-    """Rows on workers. The labels are one of each combination; the weights say how many."""
+    """Rows on workers. `labels` has one entry per (label, truth), weighted by frequency."""
 
     trusted_blocks: Sequence[Any] = ()
     """The trusted rows of every block, not computed yet."""
@@ -95,7 +95,7 @@ def check_dask(
     *,
     reset: bool,
 ) -> DaskData:
-    """Check what was passed to `fit`; only labels and weights are looked at now."""
+    """Check what was passed to `fit`; only labels and weights are computed now."""
     from dask import compute, delayed
 
     check_columns(estimator, X, reset=reset)

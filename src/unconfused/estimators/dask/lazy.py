@@ -1,4 +1,4 @@
-"""Dask collections: labels cut like rows, lazy predictions by block."""
+"""Dask collections: labels split into the blocks of the rows, lazy predictions by block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_FOR_PREDICTING = ("feature_names_in_", "history_", "_state")
 
 
 def lazy_on_dask(method: Method) -> Method:
-    """Make a method of a fitted model lazy on Dask rows: rows, and perhaps labels, in; rows out."""
+    """Apply a method of a fitted model lazily to every block of Dask rows, and of their labels."""
 
     @wraps(method)
     def by_block(self: Any, X: Any, *labels: Any, **named: Any) -> Any:
@@ -70,7 +70,7 @@ def _stacked(parts: list[Any]) -> Any:
     def as_column(part: Any) -> Labels:
         return label_array(part).astype(object).reshape(-1, 1)
 
-    # Of unknown lengths: Dask would drop empty blocks, and rows and labels be cut differently.
+    # Unknown lengths: Dask would drop empty blocks, and labels would no longer match the rows.
     blocks = [da.from_delayed(delayed(as_column)(one), (np.nan, 1), object) for one in parts]
     return da.concatenate(blocks)
 
@@ -90,7 +90,7 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
-    """Cut labels or weights into blocks of these lengths (NaN if not known), as X is cut."""
+    """Split labels or weights into blocks of these lengths, those of X (NaN if not known)."""
     if column is None:
         return [None] * len(n_rows)
     lazy = is_dask(column)
@@ -110,7 +110,7 @@ def cut_like(n_rows: FloatArray, column: Any, name: str) -> list[Any]:
         if not known:
             raise ValueError(
                 f"{name} is in memory but the lengths of X's blocks are not known: call "
-                f"X.compute_chunk_sizes() first, or pass {name} as a Dask collection cut like X."
+                f"X.compute_chunk_sizes() first, or pass {name} as a Dask collection, too."
             )
         return np.split(column, np.cumsum(n_rows[:-1]).astype(int))
     if known:

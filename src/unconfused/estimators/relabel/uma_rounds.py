@@ -55,7 +55,7 @@ def likeliest_classes(
     logs = np.asarray(log_softmax(scores, axis=1))
     evidence, behind = evidence_of_labels(data, unmixing.matrix, 1.0), unmixing.counts
     own = np.where(evidence.trust > 0, evidence.sample_weight, 0.0)  # not of rows without a label
-    # Weights on any scale count as the rows they belong to, as the calibration has a prior.
+    # Rescaled to mean 1: the calibration has a prior, worth a fixed number of rows.
     evidence = replace(evidence, sample_weight=own * (np.count_nonzero(own) / own.sum()))
     find = calibrate if intercept else only_power
 

@@ -42,7 +42,7 @@ SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
 """Labellers that take unlabelled rows, marked -1."""
 
 PSEUDOCOUNT = 1.0
-"""Rows per class with the error rate of all rows, so that no mistake has probability 0."""
+"""Pseudocounts per class with the pooled error rate, so that no mistake has probability 0."""
 
 NOISY_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Candidates for the weight of the labeller's labels relative to known ones."""
@@ -57,7 +57,7 @@ POWERS = 2.0 ** np.arange(-6, 1.25, 0.25)
 """Inverse temperatures tried on probabilities before they are compared."""
 
 SMALLEST = 1e-12
-"""Smallest probability in a loss: one row must not decide alone."""
+"""Smallest probability in a loss: no single row may dominate it."""
 
 
 @dataclass(frozen=True)

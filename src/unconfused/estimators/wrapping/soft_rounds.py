@@ -17,7 +17,7 @@ from unconfused.confusion.estimation.balance import class_shares
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, log_chances
 from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.label_quality import CLEARLY
-from unconfused.confusion.estimation.pooled import drawn_together
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold, mean_and_error
 from unconfused.estimators.relabel.rounds import COUNTS, Rounds
@@ -129,7 +129,7 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         codes, n_classes = self.evidence.codes[noisy], logs.shape[1]
         chances = self.calibration_of_labels(logs).apply(logs)
         counts = guess_counts(chances[noisy], codes)
-        matrix = drawn_together(counts, 1.0 / n_classes)
+        matrix = shrink_to_symmetric(counts, 1.0 / n_classes)
         self.evidence, self.mixing = self.evidence.through(matrix), matrix
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():

@@ -1,4 +1,4 @@
-"""From what a user passes to rounds around a classifier: labels or votes, and what C is."""
+"""Input of rounds around a classifier: checked labels or votes, and C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.confusion.estimation.pooled import (
     FEW_COUNTS,
     MOST_FROM_OTHER_CLASSES,
-    steadied_counts,
+    counts_shrunk_to_pooled,
 )
 from unconfused.estimators._noisy import (
     NoisyData,
@@ -124,7 +124,7 @@ def task_of_labels(
     known = confusion_for(data, confusion, settings.classes)
     matrix, counts = known.matrix, known.counts
     if confusion is None and counts is not None:
-        counts = steadied_counts(counts, MOST_FROM_OTHER_CLASSES)
+        counts = counts_shrunk_to_pooled(counts, MOST_FROM_OTHER_CLASSES)
         matrix = counts / counts.sum(axis=1, keepdims=True)
     warn_if_singular(matrix, labels.classes)
     refined = counts is not None and bool((counts.sum(axis=1) < FEW_COUNTS).any())

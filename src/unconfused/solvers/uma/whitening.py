@@ -187,7 +187,7 @@ def update_all_pairs(
     """Return the weights after `ALL_PAIRS_ROUNDS` updates of all pairs, averaged.
 
     Single pairs stand out of the label noise only if they confuse many rows; together they still
-    tell where the classifier errs. The regions are unmixed anew in every round. `weights` are
+    tell where the classifier errs. The regions are unmixed again in every round. `weights` are
     log-odds, about Q times as large as after one update of all pairs from zero; so are the steps.
     """
     n_classes = unmixing.n_classes
@@ -242,7 +242,7 @@ class RegionUnmixing(Unmixing):
 
 
 def refine_confusion(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
-    """Return the unmixing with C estimated anew from the regions, if it came from trusted rows.
+    """Return the unmixing with C re-estimated from the regions, if it was counted on trusted rows.
 
     Given the true class, the region of a row and its label are independent if mistakes depend on
     the class alone. A region is then like the answer of a second annotator, and the joint counts,
