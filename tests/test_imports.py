@@ -63,4 +63,4 @@ def test_a_fit_loads_neither_report_nor_other_commands(tmp_path, monkeypatch):
     assert report <= {f"unconfused._report{part}" for part in shared}
     assert not [name for name in loaded if name.startswith("unconfused.plot")]
     outer = [name for name in loaded if name.split(".")[1] not in CORE]
-    assert len(outer) <= 57, sorted(outer)
+    assert len(outer) <= 50, sorted(outer)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unconfused import UMAClassifier, confusion, noise
-from unconfused._text.words import percent_range, short_names
+from unconfused._text import percent_range, short_names
 from unconfused._text.wrong_labels import joint_table, wrong_labels
 
 

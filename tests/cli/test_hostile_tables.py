@@ -24,11 +24,11 @@ from pets import (
 from scipy import sparse
 
 from unconfused import UnconfusedLogisticRegression
-from unconfused._columns.prepare import finite_scores, prepare_frame
-from unconfused._columns.steps import build_pipeline
+from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._files import DataFileError
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import open_table, write_table
+from unconfused.cli.commands.predict import finite_scores
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -11,7 +11,7 @@ from pets import AUDIT, FIT, KINDS, NOISE, SETTINGS, invoke, pets, refused, succ
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from unconfused import load, noise
-from unconfused._columns.prepare import prepare_frame
+from unconfused._columns.steps import prepare_frame
 from unconfused._files.read import read_table
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("folder")]

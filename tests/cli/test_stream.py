@@ -20,8 +20,7 @@ import unconfused
 from unconfused import noise
 from unconfused._columns import steps
 from unconfused._columns.kinds import ColumnRoles
-from unconfused._columns.prepare import prepare_frame
-from unconfused._columns.steps import build_pipeline
+from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.write import write_table
 from unconfused.cli.input import source as file_source

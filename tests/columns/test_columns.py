@@ -10,8 +10,13 @@ from sklearn.compose import ColumnTransformer
 import unconfused
 from unconfused import UMAClassifier, UnconfusedLogisticRegression
 from unconfused._columns.kinds import ColumnError, ColumnRoles
-from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
-from unconfused._columns.steps import DateParts, build_pipeline
+from unconfused._columns.steps import (
+    DateParts,
+    build_pipeline,
+    check_columns,
+    columns_as_text,
+    prepare_frame,
+)
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table

@@ -15,7 +15,7 @@ from unconfused import (
     confusion,
     noise,
 )
-from unconfused._text.words import percent
+from unconfused._text import percent
 from unconfused.estimators._card import with_card
 
 X, TRUE, SEEN, C = confused_digits()

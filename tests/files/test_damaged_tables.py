@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from unconfused._files import DataFileError
-from unconfused._files.formats import LabelledRows, find_source
+from unconfused._files import DataFileError, LabelledRows, find_source
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.sparse import iter_svmlight
 from unconfused._files.write import write_table

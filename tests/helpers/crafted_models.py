@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import skops.io
 
-from unconfused.persistence.archive import HEADER, digest_of
-from unconfused.persistence.header import describe, write_header
+from unconfused.persistence.archive import HEADER, describe, digest_of, write_header
 
 SCHEMA = "schema.json"
 

@@ -1,4 +1,4 @@
-"""The pipeline for a frame, and its own steps: columns by name, dates as numbers."""
+"""The pipeline for a frame and its own steps, and frames on their way to it: `prepare_frame`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from unconfused._columns.kinds import ColumnPlan, ColumnRoles, begin_summaries, plan_columns
-from unconfused._columns.summary import ColumnSummary
+from unconfused._columns.kinds import (
+    ColumnError,
+    ColumnPlan,
+    ColumnRoles,
+    begin_summaries,
+    plan_columns,
+    require,
+)
+from unconfused._columns.summary import ColumnSummary, cells_as_text
 from unconfused._typing import FloatArray, Labels
 
 DAY = 24 * 3600 * 1_000_000
@@ -140,7 +147,6 @@ def build_pipeline(
     --------
     >>> import pandas as pd
     >>> from unconfused import UMAClassifier
-    >>> from unconfused._columns.prepare import prepare_frame
     >>> frame = pd.DataFrame({"size": [1, 8, 2, 9] * 9, "colour": ["red", "blue"] * 18,
     ...                       "unit": "cm", "kind": ["cat", "dog"] * 18})
     >>> model, plan = build_pipeline(frame, UMAClassifier(), ColumnRoles(["kind"]))
@@ -198,3 +204,137 @@ def _categories(plan: ColumnPlan, for_trees: bool) -> OneHotEncoder | OrdinalEnc
     if all(len(plan.values[name]) <= MOST_LEVELS for name in plan.categories):
         return OneHotEncoder(handle_unknown="ignore")
     return OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS)
+
+
+LARGEST = 1e150
+"""Numbers beyond have squares that are not finite, and a column with one no scale."""
+
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def check_columns(model: Any, frame: Any) -> list[str]:
+    """Raise if a frame lacks a column that a model needs; return those it does not need."""
+    needed = _needed(model)
+    if needed is None:
+        width = getattr(model, "n_features_in_", frame.shape[1])
+        if frame.shape[1] != width:
+            raise ColumnError(
+                f"The model takes {width} columns, and does not know their names; there are "
+                f"{frame.shape[1]}."
+            )
+        return []
+    try:
+        require(frame, needed)
+    except ColumnError as error:
+        raise ColumnError(f"{error} The model needs all columns that it was fitted on.") from None
+    used = set(needed)
+    return [str(name) for name in frame.columns if name not in used]
+
+
+def prepare_frame(model: Any, frame: Any) -> Any:
+    """Return the columns a model needs, in its order and with the types it was fitted with.
+
+    The model may be any that is fitted, or a pipeline by `build_pipeline`. Cells that cannot be
+    turned into the type needed are refused.
+    """
+    import pandas as pd
+
+    check_columns(model, frame)
+    needed = _needed(model)
+    if needed is None:
+        return frame
+    kinds = _kinds(model)
+    plain = _plain_numbers(frame, [name for name in needed if kinds.get(name) == NUMBERS])
+    others = [name for name in needed if name not in plain.columns]
+    converted = {name: _converted(frame[name], name, kinds.get(name)) for name in others}
+    if not converted:
+        return plain
+    return pd.concat([plain, pd.DataFrame(converted, index=frame.index)], axis=1)[needed]
+
+
+def columns_as_text(model: Any) -> list[str]:
+    """Return the columns to be read from a file as they are written: categories and text.
+
+    A part of a file may show only numbers in a column of categories, and must not change it.
+    """
+    return [name for name, kind in _kinds(model).items() if kind in (CATEGORIES, TEXT)]
+
+
+def _kinds(model: Any) -> dict[str, str]:
+    """Return what each column is to a pipeline by `build_pipeline`; nothing for other models."""
+    first = model.steps[0][1] if getattr(model, "steps", None) else None
+    if not isinstance(first, ColumnTransformer):
+        return {}
+    kinds: dict[str, str] = {}
+    for part, _, names in first.transformers:
+        if part in (NUMBERS, CATEGORIES, DATES) or part.startswith(TEXT):
+            kind = TEXT if part.startswith(TEXT) else part
+            kinds |= dict.fromkeys(names_in(names), kind)
+    return kinds
+
+
+def _needed(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    return list(_kinds(model)) or None
+
+
+def _plain_numbers(frame: Any, names: list[str]) -> Any:
+    """Return those of the columns that are numbers already, all at once: they may be very many."""
+    kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype)}
+    plain = [name for name in names if name in kinds and kinds[name].kind in "iufb"]
+    found = frame[plain].astype(np.float64)
+    extreme = (np.abs(found.to_numpy()) > LARGEST).any(axis=0)
+    for name in found.columns[extreme][:1]:
+        finite_numbers(found[name], name)
+    return found
+
+
+def _converted(column: Any, name: str, kind: str | None) -> Any:
+    if kind == NUMBERS:
+        return finite_numbers(column, name)
+    if kind == DATES:
+        return _as_dates(column, name)
+    if kind in (CATEGORIES, TEXT):
+        return cells_as_text(column, missing="" if kind == TEXT else np.nan)
+    return column
+
+
+def as_numbers(column: Any) -> Any:
+    """Return numbers and truth values as floats, NaN where a cell is neither."""
+    import pandas as pd
+
+    if column.dtype.kind == "O":  # text, or truth values with gaps
+        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
+    return pd.to_numeric(column, errors="coerce").astype("float64")
+
+
+def finite_numbers(column: Any, name: str) -> Any:
+    """Return a column as floats; refuse cells that are no numbers, or none that can be scaled."""
+    if column.dtype.kind == "M":
+        raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
+    numbers = as_numbers(column)
+    _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
+    _refuse(np.isinf(numbers), column, name, "is not finite")
+    _refuse(np.abs(numbers) > LARGEST, column, name, "is too large a number to be scaled")
+    return numbers
+
+
+def _as_dates(column: Any, name: str) -> Any:
+    import pandas as pd
+
+    if column.dtype.kind in "iufb" and column.notna().any():
+        raise ColumnError(f"The column {name!r} holds numbers, and the model takes dates there.")
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    _refuse(column.notna() & dates.isna(), column, name, "is not a date such as 2024-05-31")
+    return dates.dt.tz_localize(None)
+
+
+def _refuse(wrong: Any, column: Any, name: str, what: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(np.asarray(wrong)))
+        raise ColumnError(
+            f"The column {name!r} holds {str(column.iloc[row])[:40]!r} (row {column.index[row]}), "
+            f"which {what}. Correct it, or leave the cell empty."
+        )

@@ -19,7 +19,6 @@ from unconfused._columns.kinds import (
     looks_like_text,
     plan_columns,
 )
-from unconfused._columns.prepare import finite_numbers
 from unconfused._columns.steps import (
     CATEGORIES,
     DATES,
@@ -29,6 +28,7 @@ from unconfused._columns.steps import (
     TEXT,
     DateParts,
     column_transformer,
+    finite_numbers,
 )
 from unconfused._columns.summary import ColumnSummary, cells_as_text, kind_of
 from unconfused._typing import FloatArray

@@ -8,8 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, TextIO
 
-from unconfused._files import DataFileError
-from unconfused._files.formats import TableFile, find_encoding, open_text
+from unconfused._files import DataFileError, TableFile, find_encoding, open_text
 from unconfused._files.types import column_names, kinds_of, typed_cells, unescape_cell
 
 LONGEST_CELL = 64 * 2**20

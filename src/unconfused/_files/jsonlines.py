@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._files import DataFileError
-from unconfused._files.formats import TableFile, find_encoding, open_text
+from unconfused._files import DataFileError, TableFile, find_encoding, open_text
 from unconfused._files.types import as_words, column_names, dates_of
 
 NESTED = {dict, list}

@@ -8,8 +8,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from unconfused._files import DataFileError, reading
-from unconfused._files.formats import TableFile, find_source
+from unconfused._files import DataFileError, TableFile, find_source, reading
 from unconfused._files.types import to_frame
 from unconfused._text import import_extra
 

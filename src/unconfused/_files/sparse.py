@@ -12,8 +12,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from unconfused._atomic import whole_file
-from unconfused._files import DataFileError, reading, writing
-from unconfused._files.formats import LabelledRows, TableFile, find_format
+from unconfused._files import DataFileError, LabelledRows, TableFile, find_format, reading, writing
 from unconfused._typing import FloatArray, Labels
 
 SPARSE_PARTS = {"format", "data", "shape"}

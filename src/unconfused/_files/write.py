@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import refuse_folder, refuse_target, whole_file
-from unconfused._files import DataFileError, in_words, writing
-from unconfused._files.formats import FORMATS, NAMES, PACKED, find_format
+from unconfused._files import FORMATS, NAMES, PACKED, DataFileError, find_format, in_words, writing
 from unconfused._files.types import escape_frame
 from unconfused._text import import_extra
 

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.data import CheckedAccuracy
-from unconfused._text.words import count, percent, percent_range
+from unconfused._text import count, percent, percent_range
 from unconfused._typing import BoolArray, IntArray
 from unconfused.confusion.cross_validated import stratified_folds
 

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.data import Reliability, Scenario, Sensitivity
 from unconfused._report.judge import bring_labels_in
-from unconfused._text.words import percent
+from unconfused._text import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion.estimation.calibration import sharpen
 from unconfused.metrics._reliability import reliability_curve

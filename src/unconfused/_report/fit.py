@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._report.data import Convergence, PairUse
-from unconfused._text.words import shorten
+from unconfused._text import shorten
 from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier

@@ -21,7 +21,7 @@ from unconfused._report.fit import code_of, convergence_of, settings_of, version
 from unconfused._report.judge import Judgement, judge_rows
 from unconfused._report.source import ConfusionSource, find_source
 from unconfused._report.tables import RowListing, annotators_of, confusion_of, mix_of, rows_of
-from unconfused._text.words import about, class_names, percent, shorten
+from unconfused._text import about, class_names, percent, shorten
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators._card import passed_confusion

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._labels import count_pairs
 from unconfused._matrix_labels import aligned_counts, is_guess
-from unconfused._text.words import count
+from unconfused._text import count
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate

@@ -11,7 +11,7 @@ import numpy as np
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import is_missing, label_array
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
-from unconfused._text.words import class_names, shorten
+from unconfused._text import class_names, shorten
 from unconfused._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -1,11 +1,17 @@
-"""Findings in words and HTML; here: text that is safe to print, and how to install an extra."""
+"""Findings in words and HTML; here: safe text, numbers and names in words, missing extras."""
 
 from __future__ import annotations
 
 import importlib
+import math
 import re
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # NumPy takes a while to import
+    from unconfused._typing import Labels
 
 UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: what terminals take for commands
@@ -80,3 +86,139 @@ def _installed_from() -> Path | None:
     url = urlsplit(json.loads(told)["url"] if told else "")
     folder = Path(url2pathname(url.path))
     return folder if url.scheme == "file" and (folder / "pyproject.toml").is_file() else None
+
+
+LONGEST_NAME = 60
+"""Characters of a label or a row's name that are shown."""
+
+
+def percent(share: float) -> str:
+    """Write a share with as many digits as it deserves.
+
+    Examples
+    --------
+    >>> percent(0.2347), percent(0.0123), percent(0.00004), percent(0.0)
+    ('23 %', '1.2 %', '< 0.1 %', '0 %')
+    """
+    if not math.isfinite(share):
+        return "unknown"
+    if share == 0:
+        return "0 %"
+    if share < 0.001:
+        return "< 0.1 %"
+    # Just below 1 is not 1: that would say there is no doubt.
+    if 0.995 <= share < 1:
+        return "> 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def about(number: float) -> str:
+    """Write an estimated number with the digits it deserves.
+
+    Examples
+    --------
+    >>> about(22031.4), about(157.2), about(0.2)
+    ('22,000', '157', '0')
+    """
+    digits = max(0, len(str(round(number))) - 3)
+    return f"{round(number, -digits):,.0f}"
+
+
+def points(change: float) -> str:
+    """Write a change of a share in percentage points, with its sign.
+
+    Examples
+    --------
+    >>> points(0.012), points(-0.012), points(0.0)
+    ('+1.2', '−1.2', '0.0')
+    """
+    written = f"{100 * change:+.1f}"
+    return "0.0" if written[1:] == "0.0" else written.replace("-", "−")
+
+
+def shorten(text: str, longest: int = LONGEST_NAME) -> str:
+    """Cut a text that is too long to show, and say so."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def class_names(classes: Labels) -> list[str]:
+    """Write classes as text; whole numbers that a missing value turned into floats as such.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_names(np.array([0.0, 1.0])), class_names(np.array(["a", "b"]))
+    (['0', '1'], ['a', 'b'])
+    """
+    if classes.dtype.kind == "f" and (classes % 1 == 0).all():
+        classes = classes.astype("int64")
+    return [str(name) for name in classes.tolist()]
+
+
+def count(number: float, noun: str) -> str:
+    """Write a number with its noun: "1 row", "2,000 rows"."""
+    whole = round(number)
+    return f"{whole:,} {noun}" if whole == 1 else f"{whole:,} {noun}s"
+
+
+def percent_range(low: float, high: float) -> str:
+    """Write two shares as a range: whole percents, or tenths where these would look the same.
+
+    Examples
+    --------
+    >>> percent_range(0.183, 0.262), percent_range(0.241, 0.244), percent_range(0.0, 0.0004)
+    ('18 to 27 %', '24.1 to 24.4 %', '0.0 to 0.1 %')
+    """
+    digits = 0 if high >= 0.0995 and high - low >= 0.02 else 1
+    # Outwards: an interval must not lose what it covers to rounding.
+    scale = 10.0 ** (2 + digits)
+    ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
+    return f"{100 * ends[0]:.{digits}f} to {100 * ends[1]:.{digits}f} %"
+
+
+def squeeze(text: str, longest: int) -> str:
+    """Take out the middle of a name that is too long: both ends tell names apart.
+
+    Examples
+    --------
+    >>> squeeze("talk.politics.mideast", 12), squeeze("cat", 12)
+    ('talk.p…deast', 'cat')
+    """
+    if len(text) <= longest:
+        return text
+    kept = max(2, longest) - 1
+    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
+
+
+def short_names(names: list[str], longest: int) -> list[str]:
+    """Shorten names so that they stay different from one another.
+
+    Names with the same beginning and end show what lies between.
+
+    Examples
+    --------
+    >>> short_names(["talk.politics.misc", "talk.religion.misc", "cat"], 9)
+    ['ta…polit…', 'ta…relig…', 'cat']
+    """
+    short = [squeeze(name, longest) for name in names]
+    for length in range(longest, max(map(len, names), default=0) + 1):
+        groups: dict[str, set[str]] = {}
+        for name, one in zip(names, short, strict=True):
+            groups.setdefault(one, set()).add(name)
+        clashes = {one: alike for one, alike in groups.items() if len(alike) > 1}
+        if not clashes:
+            break
+        short = [
+            _what_differs(name, clashes[one], length) if one in clashes else one
+            for name, one in zip(names, short, strict=True)
+        ]
+    return short
+
+
+def _what_differs(name: str, alike: set[str], longest: int) -> str:
+    """Leave out of a name what it begins with like all others."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
+    begun = sum(1 for _ in same)
+    head, room = name[: min(2, begun)], longest - min(2, begun) - 1
+    rest = name[begun:]
+    return f"{head}…{rest if len(rest) <= room else rest[: max(1, room - 1)] + '…'}"

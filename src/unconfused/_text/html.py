@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._text.words import shorten
+from unconfused._text import shorten
 from unconfused._typing import FloatArray
 
 MOST_CLASSES = 20

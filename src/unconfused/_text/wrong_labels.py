@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaincinv
 
-from unconfused._text.words import percent, percent_range, shorten
+from unconfused._text import percent, percent_range, shorten
 from unconfused._typing import FloatArray
 
 Basis = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]

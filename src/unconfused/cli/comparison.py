@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
-from unconfused.cli.input.label_columns import present_labels
+from unconfused.cli.input.task import present_labels
 from unconfused.confusion.estimation.calibration import best_power, sharpen
 from unconfused.estimators.relabel.evidence import mean_and_error
 

@@ -14,10 +14,10 @@ from unconfused._columns.row_hash import beginning_hash
 from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
-from unconfused._text.words import class_names, shorten
+from unconfused._text import class_names, shorten
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_columns import present_labels
+from unconfused.cli.input.task import present_labels
 from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
 from unconfused.cli.summary import (
     MOST_NAMES,
@@ -30,7 +30,7 @@ from unconfused.cli.summary import (
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
-from unconfused.persistence.onnx import export_obstacle
+from unconfused.persistence.errors import export_obstacle
 
 if TYPE_CHECKING:
     from unconfused._report.data import CheckedAccuracy, ReportData

@@ -13,8 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from unconfused._columns.prepare import prepare_frame
-from unconfused._columns.steps import build_pipeline
+from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.source import guess_confusion
 from unconfused.cli.errors import in_options

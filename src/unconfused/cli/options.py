@@ -201,7 +201,7 @@ def _matches(name: str, there: list[str]) -> list[str]:
 
 def is_nameless(path: Path, reading: ReadOptions) -> bool:
     """Return whether a file is of a format without column names."""
-    from unconfused._files.formats import find_source
+    from unconfused._files import find_source
 
     return find_source(path, reading.format).format in ("svmlight", "npz")
 

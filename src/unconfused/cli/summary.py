@@ -12,13 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from unconfused._report.source import checked_in_words
-from unconfused._text import printable
-from unconfused._text.words import class_names, count, short_names
+from unconfused._text import class_names, count, printable, short_names
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
 from unconfused._typing import FloatArray, Labels
 from unconfused.cli.console import console
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_columns import label_texts, present_labels
+from unconfused.cli.input.task import label_texts, present_labels
 from unconfused.confusion.estimate import ConfusionEstimate
 
 if TYPE_CHECKING:

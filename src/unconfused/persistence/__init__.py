@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from unconfused.persistence.archive import ModelHeader
 from unconfused.persistence.errors import ExportError, ModelFileError
 from unconfused.persistence.file import load, read_header, save
-from unconfused.persistence.header import ModelHeader
 
 if TYPE_CHECKING:
     from unconfused.persistence.onnx import to_onnx

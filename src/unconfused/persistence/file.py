@@ -25,14 +25,17 @@ from unconfused.persistence.allowed import table
 from unconfused.persistence.archive import (
     MOST_INFLATION,
     Archive,
+    ModelHeader,
+    describe,
     digest_of,
+    estimator_name,
     header_of,
     inflation,
     open_archive,
     with_header,
+    write_header,
 )
 from unconfused.persistence.errors import ModelFileError, in_words, refuse_unfitted
-from unconfused.persistence.header import ModelHeader, describe, estimator_name, write_header
 from unconfused.persistence.labelled import without_frames
 from unconfused.persistence.nodes import Reader, parse_schema, unknown_types
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import MISSING, count_pairs, encode_labels, is_missing, label_array
-from unconfused._text.words import count
+from unconfused._text import count
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion.audit import from_audit
 from unconfused.confusion.estimate import ConfusionEstimate

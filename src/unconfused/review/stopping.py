@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import is_missing
-from unconfused._text.words import percent, percent_range
+from unconfused._text import percent, percent_range
 from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from unconfused.review.checked import CheckedRows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from unconfused._report.data import Convergence, Reliability, ReportData
 from unconfused._report.html.charts import Line, line_chart, reliability_chart, strip
 from unconfused._report.html.sections import NUM, bar_cell, line, pair, paragraph, section, table
+from unconfused._text import percent, points
 from unconfused._text.html import Markup, element, join
-from unconfused._text.words import percent, points
 
 
 def _figure(chart: Markup, caption: Markup | str) -> Markup:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from unconfused._report.data import ReportData, SuspectRow
 from unconfused._report.html.charts import bar
 from unconfused._report.html.sections import name, paragraph, scrolled, section
+from unconfused._text import count, percent
 from unconfused._text.html import Markup, element, join
-from unconfused._text.words import count, percent
 
 
 def rows_to_check(data: ReportData) -> Markup:

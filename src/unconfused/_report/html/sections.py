@@ -7,8 +7,8 @@ from typing import Any
 
 from unconfused._report.data import ReportData
 from unconfused._report.html.charts import bar
+from unconfused._text import about, count, percent, points, short_names
 from unconfused._text.html import Markup, element
-from unconfused._text.words import about, count, percent, points, short_names
 
 SHORT_PAIR = 24
 """Characters of two class names that fit on one line."""

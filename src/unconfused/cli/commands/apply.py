@@ -44,7 +44,7 @@ def apply(
     on rows that have changed since are ignored, with a note.
     """
     from unconfused._columns.kinds import require as require_columns
-    from unconfused._files.formats import LabelledRows
+    from unconfused._files import LabelledRows
     from unconfused._files.write import check_table_target, write_table
     from unconfused.cli.errors import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
@@ -81,8 +81,8 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
     """Return the table with labels corrected, how many of each kind, and what was left out."""
     import numpy as np
 
-    from unconfused.cli.input.label_columns import label_texts
     from unconfused.cli.input.open_task import checked_in
+    from unconfused.cli.input.task import label_texts
 
     assert known.label is not None
     checked = checked_in(table, known)

@@ -133,7 +133,7 @@ def audit(
 def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
     """Raise before any work if a column to keep is not there."""
     from unconfused._columns.kinds import require as require_columns
-    from unconfused._files.formats import find_source
+    from unconfused._files import find_source
     from unconfused.cli.input.stream import Parts
 
     found = find_source(data, reading.format).format if kept else "none"
@@ -154,7 +154,7 @@ def _tell(
     from rich.table import Table
     from rich.text import Text
 
-    from unconfused._text.words import percent, shorten
+    from unconfused._text import percent, shorten
 
     if as_json:
         found = {

@@ -12,8 +12,8 @@ from unconfused._files import DataFileError
 from unconfused._typing import Labels
 from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_columns import common_labels
 from unconfused.cli.input.label_options import LabelOptions
+from unconfused.cli.input.task import common_labels
 from unconfused.cli.options import ReadOptions, names_in
 
 

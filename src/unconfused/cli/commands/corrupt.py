@@ -137,17 +137,16 @@ def _add_noise(
     import numpy as np
 
     from unconfused._arguments import own_stream
-    from unconfused.cli.input import label_columns
+    from unconfused.cli.input import task
     from unconfused.cli.input.matrix_file import labelled, read_matrix
-    from unconfused.cli.input.task import narrow
     from unconfused.noise import corrupt_labels, pairwise, symmetric
 
     matrix: Any
     matrix, *classes = (None, [], []) if path is None else read_matrix(path)
-    truth, rows, columns = label_columns.common_labels([table[label], *classes], missing)
-    label_columns.refuse_measurements(truth, label)
-    there = label_columns.present_labels(truth)
-    known = narrow(truth[there])
+    truth, rows, columns = task.common_labels([table[label], *classes], missing)
+    task.refuse_measurements(truth, label)
+    there = task.present_labels(truth)
+    known = task.narrow(truth[there])
     noise: Any = labelled(matrix, rows, columns) if len(rows) else matrix
     if path is None:
         make = pairwise if rates[0] is None else symmetric

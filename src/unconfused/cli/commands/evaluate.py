@@ -181,8 +181,8 @@ def _with_matrix(
     """Return labels, truths and predictions of one type, the classes, and the matrix, if any."""
     import numpy as np
 
-    from unconfused.cli.input.label_columns import common_labels
     from unconfused.cli.input.matrix_file import labelled, read_matrix
+    from unconfused.cli.input.task import common_labels
 
     if path is None:
         *given, classes = common_labels(columns, missing)

@@ -92,7 +92,7 @@ class Prediction:
     def inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
         """Yield the rows as the model takes them, and the columns to keep, in chunks."""
         from unconfused._columns.kinds import require as require_columns
-        from unconfused._columns.prepare import check_columns, columns_as_text, prepare_frame
+        from unconfused._columns.steps import check_columns, columns_as_text, prepare_frame
 
         if is_nameless(path, reading):
             yield self._unnamed(path, reading)
@@ -132,8 +132,6 @@ class Prediction:
     def _label(self, rows: Any, kept: Any) -> Any:
         import pandas as pd
 
-        from unconfused._columns.prepare import finite_scores
-
         classes = self.model.classes_
         columns: dict[str, Any] = {} if kept is None else {str(n): kept[n] for n in kept.columns}
         if not self.has_probability:
@@ -159,3 +157,55 @@ def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
     if asked.extra:
         some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)
         say_notes([f"Columns the model does not use: {some}."])
+
+
+TOO_LARGE = 1e100
+"""Larger numbers are no measurements, and their squares overflow."""
+
+
+def finite_scores(model: Any, rows: Any, method: str) -> Any:
+    """Return the probabilities or scores of rows of a frame or matrix.
+
+    If one is not finite, the error names the row and the cell to look at.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    frame = hasattr(rows, "select_dtypes")
+    numbers = rows.select_dtypes("number") if frame else rows
+    try:
+        with np.errstate(all="ignore"):
+            scores = np.asarray(getattr(model, method)(rows))
+        wrong = ~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
+        if not wrong.any():
+            return scores
+    except ValueError:  # a model refuses what is not finite, but not by its name
+        wrong = _far(numbers)
+        if not wrong.any():
+            raise
+    row = int(np.argmax(wrong))
+    cells = (
+        numbers[row].toarray().ravel()
+        if sparse.issparse(rows)
+        else np.asarray(numbers, dtype=np.float64)[row]
+    )
+    what = "its cells"
+    if len(cells):
+        place = int(np.argmax(np.nan_to_num(np.abs(cells), nan=-1.0)))
+        name = numbers.columns[place] if frame else place + 1
+        what = f"column {name!r}, which holds {cells[place]:g}"
+    raise ValueError(
+        f"Row {rows.index[row] if frame else row} (from 0) has no finite score, so it cannot be "
+        f"labelled. Look at {what}; correct it, or leave the cell empty."
+    ) from None
+
+
+def _far(numbers: Any) -> Any:
+    """Return which rows have an entry that no model can take; missing ones may be filled in."""
+    import numpy as np
+    from scipy import sparse
+
+    if sparse.issparse(numbers):
+        numbers = abs(numbers).max(axis=1).toarray()
+    values = np.asarray(numbers, dtype=np.float64)
+    return np.asarray((np.abs(values) >= TOO_LARGE).any(axis=1))

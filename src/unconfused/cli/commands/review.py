@@ -119,8 +119,8 @@ def open_session(
     **drawing: Any,
 ) -> Session:
     """Return a session on a task."""
-    from unconfused.cli.input.label_columns import label_texts
     from unconfused.cli.input.open_task import left_out
+    from unconfused.cli.input.task import label_texts
     from unconfused.review.serve.rows import ReviewRows
     from unconfused.review.serve.session import Session
 
@@ -199,7 +199,7 @@ def judge_task(task: Task, settings: Settings, checked: CheckedRows) -> Judged:
     """Fit the task with the verdicts so far, and judge each row by models without it."""
     import numpy as np
 
-    from unconfused.cli.input.label_columns import common_labels
+    from unconfused.cli.input.task import common_labels
     from unconfused.cli.model import make_plan, warnings_as_notes
     from unconfused.review.fit import fit_checked
     from unconfused.review.left_out import judge_left_out
@@ -225,7 +225,7 @@ def judge_votes(task: Task, majority: Any, settings: Settings, checked: CheckedR
     import numpy as np
 
     from unconfused._labels import encode_labels
-    from unconfused.cli.input.label_columns import common_labels
+    from unconfused.cli.input.task import common_labels
     from unconfused.cli.model import fit_plan, make_plan, warnings_as_notes
     from unconfused.review.serve.judged import Judged
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from unconfused._atomic import whole_file
-from unconfused._files import DataFileError, reading
+from unconfused._files import DataFileError, find_encoding, find_source, open_text, reading
 from unconfused._files.delimited import iter_rows
-from unconfused._files.formats import find_encoding, find_source, open_text
 from unconfused._files.types import escape_cell, unescape_cell
 from unconfused._typing import FloatArray, Labels
 

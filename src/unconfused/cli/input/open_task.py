@@ -11,17 +11,21 @@ import numpy as np
 import typer
 
 from unconfused._columns.kinds import require as require_columns
-from unconfused._files import DataFileError
-from unconfused._files.formats import LabelledRows
-from unconfused.cli.input.label_columns import (
+from unconfused._files import DataFileError, LabelledRows
+from unconfused.cli.input.task import (
+    Kind,
+    Task,
     common_labels,
+    kept_rows,
     label_texts,
+    make_task,
+    narrow,
     present_labels,
     refuse_alike,
     refuse_measurements,
     refuse_strangers,
+    truth_of,
 )
-from unconfused.cli.input.task import Kind, Task, kept_rows, make_task, narrow, truth_of
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:

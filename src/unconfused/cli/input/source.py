@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from unconfused._files.formats import find_source
+from unconfused._files import find_source
 from unconfused.cli.console import Stages
 
 if TYPE_CHECKING:

@@ -12,15 +12,13 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from unconfused._columns.kinds import require as require_columns
-from unconfused._columns.prepare import columns_as_text, prepare_frame
+from unconfused._columns.steps import columns_as_text, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
-from unconfused._files import DataFileError
+from unconfused._files import DataFileError, LabelledRows, find_source
 from unconfused._files.disk_rows import DiskRows, scratch_file
-from unconfused._files.formats import LabelledRows, find_source
 from unconfused._files.sparse import iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
 from unconfused._typing import IntArray
-from unconfused.cli.input.label_columns import label_texts
 from unconfused.cli.input.label_options import refuse_as_is, refuse_column_options
 from unconfused.cli.input.open_task import (
     checked_in_parts,
@@ -28,7 +26,7 @@ from unconfused.cli.input.open_task import (
     task_of_rows,
     task_of_table,
 )
-from unconfused.cli.input.task import Plan, Sample, Task
+from unconfused.cli.input.task import Plan, Sample, Task, label_texts
 from unconfused.cli.model import make_learner
 from unconfused.cli.scaling import SparseColumns, as_they_are
 

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from unconfused._pipelines import final_step
-from unconfused._text.words import percent
+from unconfused._text import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
 
 SURE = 0.8
