@@ -25,7 +25,7 @@ from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.write import write_table
 from unconfused.cli.input import source as file_source
 from unconfused.cli.input import stream as file_stream
-from unconfused.cli.scaling import scaler_for
+from unconfused.cli.model import scaler_for
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 
-from unconfused.cli.commands.review import open_session
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.options import ReadOptions
+from unconfused.cli.reviewing import open_session
 from unconfused.review.serve.http import ReviewServer
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from reviews import animals_session, serving, write_animals
 
-from unconfused.cli.commands.review import open_session
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.options import ReadOptions
+from unconfused.cli.reviewing import open_session
 from unconfused.review import append_verdicts, read_verdicts
 from unconfused.review.serve.session import ReviewError
 

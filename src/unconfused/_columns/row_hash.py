@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from unconfused._labels import is_missing
 
@@ -42,7 +41,7 @@ def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
     ignored = {*map(str, leave_out), PROVENANCE, BEFORE}
     named = sorted((str(name), place) for place, name in enumerate(rows.columns))
     kept = [(name, place) for name, place in named if name not in ignored]
-    columns = [_canonical(rows.iloc[:, place]) for _, place in kept]
+    columns = [map_cells(rows.iloc[:, place], _text) for _, place in kept]
     names = json.dumps([name for name, _ in kept])
     cells = zip(*columns, strict=True) if columns else ((),) * len(rows)
     return [_digest(f"{names}\n{json.dumps(one)}".encode()) for one in cells]
@@ -59,11 +58,12 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
-def _canonical(column: Any) -> list[str]:
+def map_cells(column: Any, write: Callable[[Any], str]) -> list[str]:
+    """Return what a function makes of each cell, "" where there is nothing."""
     cells = np.asarray(column, dtype=object)
     absent = is_missing(cells).tolist() if cells.ndim == 1 else [False] * len(cells)
     pairs = zip(cells.tolist(), absent, strict=True)
-    return ["" if missing else _text(cell) for cell, missing in pairs]
+    return ["" if missing else write(cell) for cell, missing in pairs]
 
 
 def _text(cell: Any) -> str:
@@ -86,6 +86,8 @@ def _text(cell: Any) -> str:
 
 
 def _of_matrix(rows: Any) -> list[str]:
+    from scipy.sparse import issparse
+
     if issparse(rows):
         rows = rows.tocsr()
         rows.sort_indices()
@@ -94,7 +96,7 @@ def _of_matrix(rows: Any) -> list[str]:
         dense = np.ascontiguousarray(np.asarray(rows, dtype=np.float64)) + 0.0  # -0 is 0
     except (TypeError, ValueError):  # texts
         lines = map(np.atleast_1d, np.asarray(rows, dtype=object))
-        return [_digest(json.dumps(_canonical(line)).encode()) for line in lines]
+        return [_digest(json.dumps(map_cells(line, _text)).encode()) for line in lines]
     return [_digest(row.tobytes()) for row in dense]
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix_labels import is_guess
-from unconfused._pipelines import final_step
+from unconfused._pipelines import final_step, fit_with
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimate import ConfusionEstimate
@@ -85,11 +85,6 @@ class Case:
         return isinstance(self.final, UnconfusedClassifier)
 
     @property
-    def prefix(self) -> str:
-        """What goes before the learner's parameters."""
-        return final_step(self.model)[1]
-
-    @property
     def classes(self) -> Labels:
         """The classes the codes stand for."""
         return self.final.classes_
@@ -158,11 +153,11 @@ class Case:
         before = [(name, clone(step)) for name, step in self.model.steps[:-1]]
         return Pipeline([*before, (self.model.steps[-1][0], learner)])
 
-    def fit(self, model: Any, X: Any, rows: IntArray, prefix: str = "") -> Any:
+    def fit(self, model: Any, X: Any, rows: IntArray) -> Any:
         """Fit a model to some rows of X, their labels (codes, or votes) and known truths."""
-        y = self.observed[rows] if self.votes is None else self.votes.take_items(rows)
-        truth = {f"{prefix}y_true": self.truth[rows]} if self.trusted.any() else {}
-        return model.fit(_safe_indexing(X, rows), y, **truth)
+        y: Any = self.observed[rows] if self.votes is None else self.votes.take_items(rows)
+        truth = self.truth[rows] if self.trusted.any() else None
+        return fit_with(model, _safe_indexing(X, rows), y, y_true=truth)
 
     def some_rows(self, rows: IntArray, rng: np.random.RandomState) -> IntArray:
         """Return not more rows than a model may learn from, those whose truth is known first."""

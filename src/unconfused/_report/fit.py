@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unconfused._pipelines import final_step
 from unconfused._report.data import Convergence, PairUse
 from unconfused._text import shorten
 from unconfused._typing import FloatArray, IntArray
@@ -152,7 +153,7 @@ def code_of(case: Case, seed: int) -> str:
         before = "".join(f"    ({name!r}, {_one_line(step)}),\n" for name, step in steps[:-1])
         learner = f"Pipeline([\n{before}    ({steps[-1][0]!r}, {learner}),\n])"
     truth = ", y_true=y_true" if case.trusted.any() else ""
-    fit_truth = f", {case.prefix}y_true=y_true" if truth else ""
+    fit_truth = f", {final_step(case.model)[1]}y_true=y_true" if truth else ""
     return (
         f"model = {learner}\n"
         f"model.fit(X, y{fit_truth})\n"

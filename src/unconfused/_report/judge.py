@@ -129,7 +129,7 @@ def _out_of_fold(case: Case, matrix: FloatArray, splits: list[Split], seed: int)
     probability = np.empty((len(case.observed), case.n_classes))
     rng = np.random.RandomState(seed)
     for train, test in splits:
-        fitted = case.fit(clone(judge), case.X, case.some_rows(train, rng), case.prefix)
+        fitted = case.fit(clone(judge), case.X, case.some_rows(train, rng))
         for some in np.array_split(test, -(-len(test) // JUDGED_ROWS)):
             probability[some] = fitted.predict_proba(_safe_indexing(case.X, some))
     return probability
@@ -143,7 +143,7 @@ def _judged_by_its_folds(case: Case, matrix: FloatArray) -> Judgement | None:
     found = case.known_folds()
     if found is None:
         judge = case.with_final(case.judge(matrix))
-        fitted = case.fit(judge, case.X, np.arange(len(case.observed)), case.prefix)
+        fitted = case.fit(judge, case.X, np.arange(len(case.observed)))
         found = vars(final_step(fitted)[0]).get("_cross_fitted")
     if found is None:
         return None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._columns.row_hash import row_hashes
-from unconfused._labels import is_missing, label_array
+from unconfused._columns.row_hash import map_cells, row_hashes
+from unconfused._labels import label_array
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
 from unconfused._text import class_names, shorten
 from unconfused._typing import FloatArray, IntArray
@@ -136,22 +136,15 @@ class RowContents:
         shown = list(names)[:MOST_COLUMNS]
         if self.shown is not None:
             shown = [name for name in self.shown if name in names]
-        lines = zip(*(_texts(found[names[name]]) for name in shown), strict=True) if shown else []
+        columns = [map_cells(found[names[name]], _cell) for name in shown]
+        lines = zip(*columns, strict=True)
         cells = [[(n, c) for n, c in zip(shown, line, strict=True) if c] for line in lines]
         return list(zip(hashes, cells or [[] for _ in rows], strict=True))
 
 
-def _texts(column: Any) -> list[str]:
-    cells = np.asarray(column, dtype=object)
-    absent = is_missing(cells).tolist()
-    return [
-        "" if missing else shorten(_cell(c), LONGEST_CELL)
-        for c, missing in zip(cells.tolist(), absent, strict=True)
-    ]
-
-
 def _cell(cell: Any) -> str:
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell).removesuffix(" 00:00:00")
+    text = f"{cell:.6g}" if isinstance(cell, float) else str(cell).removesuffix(" 00:00:00")
+    return shorten(text, LONGEST_CELL)
 
 
 @dataclass(frozen=True)

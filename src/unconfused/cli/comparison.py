@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -13,12 +13,9 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
 from unconfused._typing import FloatArray
-from unconfused.cli.input.task import present_labels
+from unconfused.cli.input.task import Plan, Task, present_labels
 from unconfused.confusion.estimation.calibration import best_power, sharpen
 from unconfused.estimators.relabel.evidence import mean_and_error
-
-if TYPE_CHECKING:
-    from unconfused.cli.input.task import Plan, Task
 
 MOST_ROWS = 6000
 """Rows that the two are compared on."""

@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
@@ -29,6 +31,8 @@ from unconfused.estimators.uma import UMAClassifier
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
 
+EQUAL_LENGTHS = 0.01
+"""Relative difference up to which row norms count as equal."""
 
 FEWEST_ROWS, FEWEST_PER_CLASS = 500, 30
 """With fewer rows, or fewer per class, a linear model is fitted without a comparison."""
@@ -93,7 +97,7 @@ def _refusal(task: Task, plan: Plan) -> str | None:
     """Say why trees cannot be fitted to these rows; None if they can."""
     if task.is_rectangular:
         return "Some labels are not classes, and trees learn the labels as they are"
-    if issparse(task.table):
+    if sparse.issparse(task.table):
         return "The rows are sparse, as those of texts are, and trees take dense ones"
     if plan.columns is not None and plan.columns.text:
         return f"{plan.columns.text[0]!r} is text, which trees do not take"
@@ -136,8 +140,6 @@ def make_plan(
 def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:
     """Build the pipeline that ends in a learner."""
     if not task.is_frame:
-        from unconfused.cli.scaling import plain_pipeline
-
         refuse_column_options(settings)
         model = plain_pipeline(task.table, learner, as_is=settings.as_is, for_trees=for_trees)
         return Plan(model, task.table, None)
@@ -245,3 +247,63 @@ def _fit_verdicts(task: Task, plan: Plan) -> Pipeline:
     before = plan.model.steps[:-1]
     plan.model.steps = fitted.steps if plan.sample is None else [*before, ("learner", fitted)]
     return plan.model
+
+
+class SparseColumns:
+    """Statistics for scaling sparse rows, collected chunk by chunk.
+
+    Columns are divided by their largest entry, unless all rows are of one length: then someone has
+    weighed the columns already, as TF-IDF does, and dividing would make the rarest words as large
+    as all others.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._largest = np.zeros(width)
+        self._shortest, self._longest = np.inf, 0.0
+
+    def add(self, rows: Any) -> None:
+        """Add a chunk."""
+        np.maximum.at(self._largest, rows.indices, np.abs(rows.data))
+        # Counts come as integers, small ones whose squares would overflow.
+        squares = rows.data.astype(np.float64) ** 2
+        squares = sparse.csr_matrix((squares, rows.indices, rows.indptr), rows.shape)
+        lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        lengths = lengths[lengths > 0]
+        if len(lengths) > 0:
+            self._shortest = min(self._shortest, float(lengths.min()))
+            self._longest = max(self._longest, float(lengths.max()))
+
+    def scaler(self) -> Any:
+        """Return the fitted scaler."""
+        scaler = as_they_are() if self.all_of_one_length() else MaxAbsScaler()
+        return scaler.fit(sparse.csr_matrix(self._largest))
+
+    def all_of_one_length(self) -> bool:
+        """Return whether all non-empty rows have the same norm."""
+        return self._longest <= (1.0 + EQUAL_LENGTHS) * self._shortest
+
+
+def as_they_are() -> FunctionTransformer:
+    """Return an identity step; unlike "passthrough" it checks the number of columns."""
+    return FunctionTransformer(accept_sparse=True)
+
+
+def scaler_for(rows: Any, as_is: bool) -> Any:
+    """Return an unfitted scaler for these rows."""
+    if as_is:
+        return as_they_are()
+    if not sparse.issparse(rows):
+        return StandardScaler()
+    columns = SparseColumns(rows.shape[1])
+    columns.add(rows.tocsr())
+    return as_they_are() if columns.all_of_one_length() else MaxAbsScaler()
+
+
+def plain_pipeline(rows: Any, learner: Any, *, as_is: bool, for_trees: bool) -> Pipeline:
+    """Return the pipeline for rows without column names."""
+    if for_trees:  # trees split gaps off like any value, and need no scales
+        return Pipeline([("scale", as_they_are()), ("learner", learner)])
+    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
+    if sparse.issparse(rows):
+        return Pipeline(steps)
+    return Pipeline([("fill", SimpleImputer(strategy="median", keep_empty_features=True)), *steps])

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+from sklearn.preprocessing import FunctionTransformer
 
+from unconfused._columns.kinds import ColumnPlan
 from unconfused._report.source import checked_in_words
 from unconfused._text import class_names, count, printable, short_names
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, wrong_labels
 from unconfused._typing import FloatArray, Labels
 from unconfused.cli.console import console
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.task import label_texts, present_labels
+from unconfused.cli.input.label_options import LabelOptions
+from unconfused.cli.input.task import Kind, Plan, Task, label_texts, present_labels
 from unconfused.confusion.estimate import ConfusionEstimate
-
-if TYPE_CHECKING:
-    from unconfused._columns.kinds import ColumnPlan
-    from unconfused.cli.input.label_options import LabelOptions
-    from unconfused.cli.input.task import Kind, Plan, Task
 
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels from which an estimate without trusted rows is not credible."""
@@ -193,7 +191,8 @@ def show_columns(plan: Plan) -> None:
 def describe_columns(plan: Plan) -> list[str]:
     """Describe the kinds of the columns in a few lines."""
     if plan.columns is None:
-        how = "scaled" if plan.is_scaled else "not scaled"
+        as_is = isinstance(plan.model.named_steps["scale"], FunctionTransformer)
+        how = "not scaled" if as_is else "scaled"
         return [f"Features: {plan.rows.shape[1]:,} columns without names, {how}."]
     found = []
     for kind, (one, many, _) in KINDS.items():

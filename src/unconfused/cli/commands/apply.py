@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from unconfused._columns.kinds import require as require_columns
 from unconfused._columns.row_hash import BEFORE, PROVENANCE
+from unconfused._files import LabelledRows
+from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json
-from unconfused.cli.errors import refuse_same_target
+from unconfused.cli.console import console, print_json, say_notes
+from unconfused.cli.errors import refuse_clash, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions
+from unconfused.cli.input.task import label_texts
 from unconfused.cli.options import ReadOptions
 
 EXAMPLES = [
@@ -43,10 +48,6 @@ def apply(
     `corrected`, `conflict` (verdicts contradict each other; the label stays) or `skipped`. Verdicts
     on rows that have changed since are ignored, with a note.
     """
-    from unconfused._columns.kinds import require as require_columns
-    from unconfused._files import LabelledRows
-    from unconfused._files.write import check_table_target, write_table
-    from unconfused.cli.errors import refuse_clash
     from unconfused.review.verdicts import is_verdict_file
 
     if label is None:
@@ -79,10 +80,7 @@ def apply(
 
 def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list[str]]:
     """Return the table with labels corrected, how many of each kind, and what was left out."""
-    import numpy as np
-
     from unconfused.cli.input.open_task import checked_in
-    from unconfused.cli.input.task import label_texts
 
     assert known.label is not None
     checked = checked_in(table, known)
@@ -103,8 +101,6 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
 
 
 def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
-    from unconfused.cli.console import say_notes
-
     out = console()
     out.print(
         f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed.",

@@ -6,13 +6,22 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from unconfused._text import printable
+import numpy as np
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from unconfused._columns.kinds import require as require_columns
+from unconfused._files import DataFileError, find_source
+from unconfused._files.write import check_table_target, write_table
+from unconfused._text import percent, printable, shorten
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
-from unconfused.cli.errors import check_target, refuse_clash, refuse_same_target
+from unconfused.cli.errors import check_target, in_options, refuse_clash, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
-from unconfused.cli.options import ReadOptions, without
+from unconfused.cli.input.task import common_labels
+from unconfused.cli.options import ReadOptions, names_in, without
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -90,8 +99,6 @@ def audit(
     out-of-fold: no label is scored by a model fitted to it. Where nothing supports a probability,
     rows are ranked by self-confidence, and the column is `suspicion`. Trusted rows are not listed.
     """
-    from unconfused._files.write import check_table_target, write_table
-
     labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
     labels.refuse_other_labels()
     identity = labels.identity
@@ -104,13 +111,10 @@ def audit(
         check_target(report, [".html", ".htm"], force=force)
     check_table_target(output, force=force)
     if probabilities is not None:
-        from unconfused.cli.commands.audit_probabilities import rank_rows, tell_ranked
-
-        of_labels = predicts is opt.Predicts.label
-        ranked, told = rank_rows(data, probabilities, of_labels, labels, reading, COLUMNS)
+        ranked, told = _ranked(data, probabilities, predicts.value, labels, reading)
         ranked = ranked if top is None else ranked.head(top)
         write_table(ranked, output, force=force, escape=escape)
-        tell_ranked(told, ranked, output, as_json)
+        _tell_ranked(told, ranked, output, as_json)
         return
     with TaskSource(
         data, labels, reading, settings,
@@ -132,8 +136,6 @@ def audit(
 
 def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
     """Raise before any work if a column to keep is not there."""
-    from unconfused._columns.kinds import require as require_columns
-    from unconfused._files import find_source
     from unconfused.cli.input.stream import Parts
 
     found = find_source(data, reading.format).format if kept else "none"
@@ -151,11 +153,6 @@ def _tell(
     notes: list[str],
     as_json: bool,
 ) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from unconfused._text import percent, shorten
-
     if as_json:
         found = {
             "verdict": f"{page.verdict.number} {page.verdict.sentence}",
@@ -185,3 +182,85 @@ def _tell(
     if report is not None:
         out.print(f"Report: {report}")
     say_notes(notes)
+
+
+def _ranked(
+    data: Path, probabilities: Path, predicts: str, known: LabelOptions, reading: ReadOptions
+) -> tuple[Any, dict[str, Any]]:
+    """Return the rows ranked by probabilities from another file, and what to tell of them."""
+    import pandas as pd
+
+    from unconfused.cli.input.open_task import open_task
+    from unconfused.cli.model import warnings_as_notes
+    from unconfused.confusion.probabilities import rank_from_probabilities
+
+    if known.annotators or known.votes is not None:
+        raise typer.BadParameter("--probabilities goes with --label, not with several annotators.")
+    task = open_task(data, known, reading, [])
+    values, names = read_probabilities(probabilities)
+    if len(values) <= int(task.place.max()):
+        raise DataFileError(
+            f"{probabilities} has {len(values):,} rows, fewer than {data}; both need the same rows "
+            "in the same order."
+        )
+    y, classes = task.y, task.classes
+    if names is not None:
+        y, classes, _ = common_labels([y, names, [] if task.y_true is None else task.y_true])
+    values = values if len(task.place) == len(values) else values[task.place]
+    caught: list[str] = []
+    with warnings_as_notes(caught):
+        given: dict[str, Any] = {"predicts": predicts, "classes": classes}
+        issues = rank_from_probabilities(values, y, task.confusion, **given)
+    issues = issues[~task.trusted[issues.row]]
+    row, *others = COLUMNS
+    frame: dict[str, Any] = {row: task.place[issues.row]}
+    if known.identity is not None:
+        frame[known.identity] = task.table[known.identity].to_numpy()[issues.row]
+    found = (issues.observed, issues.suggested, issues.probability)
+    frame |= dict(zip(others, found, strict=True))
+    told = {
+        "labels": len(issues),
+        "expected_wrong": issues.expected_errors,
+        "criterion": issues.criterion,
+        "notes": task.notes_with([in_options(note) for note in caught]),
+    }
+    return pd.DataFrame(frame), told
+
+
+def read_probabilities(path: Path) -> tuple[Any, Any]:
+    """Return probabilities, and the names of their columns if the file has them.
+
+    An NPY file is mapped, not read.
+    """
+    if path.suffix.lower() == ".npy":
+        try:
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise DataFileError(f"{path} cannot be read as NPY ({error}).") from None
+        return values, None
+    table = ReadOptions().table(path, [])
+    if not hasattr(table, "columns"):
+        raise DataFileError(f"{path}: probabilities are read from .csv, .tsv, .parquet or .npy.")
+    text = [str(name) for name in table.columns if table[name].dtype.kind not in "fiu"]
+    if text:
+        raise DataFileError(
+            f"{path}: the columns {', '.join(map(repr, names_in(text)[:5]))} hold no numbers. Each "
+            "column must hold the probabilities of the class it is named after, and nothing else."
+        )
+    return table.to_numpy(dtype=np.float64), np.asarray(table.columns)
+
+
+def _tell_ranked(told: dict[str, Any], rows: Any, output: Path, as_json: bool) -> None:
+    """Print what was found."""
+    if as_json:
+        print_json({**told, "rows": len(rows), "output": str(output)})
+        return
+    out = console()
+    share = told["expected_wrong"] / max(1, told["labels"])
+    if told["criterion"] == "posterior":
+        out.print(f"About {share:.1%} of the labels are wrong.", style="bold")
+    else:
+        out.print("No confusion matrix explains these labels better than none:", style="bold")
+        out.print("rows are ranked by how unlikely the model finds their label.")
+    out.print(f"Rows: {output} ({len(rows):,} rows)")
+    say_notes(told["notes"])

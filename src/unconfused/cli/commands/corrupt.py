@@ -6,12 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from unconfused._atomic import refuse_folder, refuse_target
+from unconfused._columns.kinds import require as require_columns
+from unconfused._files.types import clean_name
+from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import refuse_same_target
+from unconfused.cli.input.matrix_file import labelled, read_matrix
+from unconfused.cli.input.task import common_labels, narrow, present_labels, refuse_measurements
 from unconfused.cli.options import ReadOptions, is_nameless
 
 EXAMPLES = [
@@ -72,12 +78,6 @@ def corrupt(
         )
     if not nameless and label is None:
         raise typer.BadParameter("Which column holds the true labels? Name it with --label.")
-    from unconfused._columns.kinds import require as require_columns
-    from unconfused._files.sparse import write_rows
-    from unconfused._files.types import clean_name
-    from unconfused._files.write import check_table_target, write_table
-    from unconfused.cli.input.task import narrow
-
     if not nameless:
         check_table_target(output, force=force)
     refuse_target(output, force=force)
@@ -100,6 +100,8 @@ def corrupt(
     rates = (symmetric, pairwise)
     noisy, wrong = _add_noise(table, label, names, rates, confusion, reveal, missing, seed)
     if nameless:
+        from unconfused._files.sparse import write_rows
+
         rows = replace(rows, y=narrow(noisy.pop(base).to_numpy()))
         write_rows(rows, output, force=force)
     else:
@@ -134,19 +136,15 @@ def _add_noise(
     seed: int,
 ) -> tuple[Any, float]:
     """Return the table with noisy columns, and the share of wrong labels."""
-    import numpy as np
-
     from unconfused._arguments import own_stream
-    from unconfused.cli.input import task
-    from unconfused.cli.input.matrix_file import labelled, read_matrix
     from unconfused.noise import corrupt_labels, pairwise, symmetric
 
     matrix: Any
     matrix, *classes = (None, [], []) if path is None else read_matrix(path)
-    truth, rows, columns = task.common_labels([table[label], *classes], missing)
-    task.refuse_measurements(truth, label)
-    there = task.present_labels(truth)
-    known = task.narrow(truth[there])
+    truth, rows, columns = common_labels([table[label], *classes], missing)
+    refuse_measurements(truth, label)
+    there = present_labels(truth)
+    known = narrow(truth[there])
     noise: Any = labelled(matrix, rows, columns) if len(rows) else matrix
     if path is None:
         make = pairwise if rates[0] is None else symmetric

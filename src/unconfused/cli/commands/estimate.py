@@ -9,6 +9,7 @@ from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.errors import check_target, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions, Settings
+from unconfused.cli.input.matrix_file import write_matrix
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import ReadOptions, without
 
@@ -54,7 +55,6 @@ def estimate(
         data, labels, reading, settings,
         scratch=scratch or folder, stream=stream, n_stages=2,
     ) as source:  # fmt: skip
-        from unconfused.cli.input.matrix_file import write_matrix
         from unconfused.cli.summary import confusion_table
 
         found, verdict, notes = _estimated(source)

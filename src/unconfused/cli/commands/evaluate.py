@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from unconfused._columns.row_hash import beginning_hash
+from unconfused._text import printable
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import Stages, console, print_json, say_notes
 from unconfused.cli.input.label_options import LabelOptions
+from unconfused.cli.input.matrix_file import labelled, read_matrix
+from unconfused.cli.input.task import common_labels
 from unconfused.cli.options import ReadOptions, is_nameless
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from unconfused.metrics import NoisyEvaluation
 
 EXAMPLES = [
@@ -114,10 +120,7 @@ def _predict(
     asked: Prediction, data: Path, reading: ReadOptions, rows: int
 ) -> tuple[Any, Any, set[str]]:
     """Return predictions, the columns to keep, and hashes by which rows of a fit are recognised."""
-    import numpy as np
     import pandas as pd
-
-    from unconfused._columns.row_hash import beginning_hash
 
     predicted, kept, begun = list[Any](), list[Any](), set[str]()
     with Stages(1) as stage:
@@ -134,8 +137,6 @@ def _predict(
 
 def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any:
     """Return the truth of rows with a verdict that were drawn evenly, None elsewhere."""
-    import numpy as np
-
     from unconfused.cli.input.open_task import checked_in
 
     named = [one for one in (known.label, known.identity) if one is not None]
@@ -153,8 +154,6 @@ def _random_truths(data: Path, reading: ReadOptions, known: LabelOptions) -> Any
 
 def _own_matrix(model: Any, saved: dict[str, Any], label: str) -> Any:
     """Return the matrix given to `fit`, or a function that makes one of the counts it made."""
-    import numpy as np
-
     from unconfused._matrix_labels import is_guess
     from unconfused._pipelines import final_step
     from unconfused.confusion.estimate import ConfusionEstimate
@@ -179,11 +178,6 @@ def _with_matrix(
     columns: list[Any], path: Path | None, own: Any, missing: str | None
 ) -> tuple[list[Any], Any, Any]:
     """Return labels, truths and predictions of one type, the classes, and the matrix, if any."""
-    import numpy as np
-
-    from unconfused.cli.input.matrix_file import labelled, read_matrix
-    from unconfused.cli.input.task import common_labels
-
     if path is None:
         *given, classes = common_labels(columns, missing)
         return given, classes, None if own is None else own(classes)
@@ -223,8 +217,6 @@ def _source(confusion: Path | None, truth: str | None, counted: bool) -> str:
 
 
 def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
-    import numpy as np
-
     def plain(numbers: Any) -> Any:
         array = np.asarray(numbers, dtype=object)
         array[np.asarray(np.isnan(numbers))] = None  # JSON has no NaN
@@ -244,8 +236,6 @@ def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
 
 
 def _show(found: NoisyEvaluation, source: str) -> None:
-    from unconfused._text import printable
-
     out = console()
     for name in OVERALL:
         words = name.replace("_", " ").replace("f1", "F1")
@@ -257,11 +247,6 @@ def _show(found: NoisyEvaluation, source: str) -> None:
 
 
 def _table(found: NoisyEvaluation) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    from unconfused._text import printable
-
     table = Table("class", *BY_CLASS)
     for place, name in enumerate(found.classes.tolist()):
         cells = []

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from unconfused._columns.kinds import require as require_columns
+from unconfused._files.write import check_table_target, open_table
 from unconfused.cli import options as opt
 from unconfused.cli.console import Stages, console, print_json, say_notes
 from unconfused.cli.errors import refuse_clash, refuse_same_target
@@ -42,8 +46,6 @@ def predict(
     column `probability`: that of the label. DATA must have the columns the model was fitted on;
     others are ignored.
     """
-    from unconfused._files.write import check_table_target, open_table
-
     refuse_same_target(data, output, model)
     check_table_target(output, force=force)
     from unconfused import load
@@ -91,7 +93,6 @@ class Prediction:
 
     def inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
         """Yield the rows as the model takes them, and the columns to keep, in chunks."""
-        from unconfused._columns.kinds import require as require_columns
         from unconfused._columns.steps import check_columns, columns_as_text, prepare_frame
 
         if is_nameless(path, reading):
@@ -168,7 +169,6 @@ def finite_scores(model: Any, rows: Any, method: str) -> Any:
 
     If one is not finite, the error names the row and the cell to look at.
     """
-    import numpy as np
     from scipy import sparse
 
     frame = hasattr(rows, "select_dtypes")
@@ -202,7 +202,6 @@ def finite_scores(model: Any, rows: Any, method: str) -> Any:
 
 def _far(numbers: Any) -> Any:
     """Return which rows have an entry that no model can take; missing ones may be filled in."""
-    import numpy as np
     from scipy import sparse
 
     if sparse.issparse(numbers):

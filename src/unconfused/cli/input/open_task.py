@@ -12,6 +12,8 @@ import typer
 
 from unconfused._columns.kinds import require as require_columns
 from unconfused._files import DataFileError, LabelledRows
+from unconfused._typing import Labels
+from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.task import (
     Kind,
     Task,
@@ -26,13 +28,11 @@ from unconfused.cli.input.task import (
     refuse_strangers,
     truth_of,
 )
+from unconfused.cli.options import ReadOptions
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
-    from unconfused._typing import Labels
-    from unconfused.cli.input.label_options import LabelOptions
     from unconfused.cli.input.stream import Parts
-    from unconfused.cli.options import ReadOptions
     from unconfused.review.checked import CheckedRows
 
 
@@ -187,8 +187,8 @@ def left_out(known: LabelOptions) -> list[str]:
 
 
 def _texts(column: Any, n_rows: int) -> Any:
-    cells = [None] * n_rows if column is None else label_texts(column)
-    return np.array(["" if one is None else one for one in cells], dtype=object)
+    cells = [""] * n_rows if column is None else label_texts(column, empty="")
+    return np.array(cells, dtype=object)
 
 
 FIRST = 3

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Self
 
 from unconfused._files import find_source
 from unconfused.cli.console import Stages
+from unconfused.cli.input.label_options import LabelOptions, Settings
+from unconfused.cli.input.task import Plan, Task
+from unconfused.cli.options import ReadOptions
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.label_options import LabelOptions, Settings
     from unconfused.cli.input.stream import Parts
-    from unconfused.cli.input.task import Plan, Task
-    from unconfused.cli.options import ReadOptions
 
 STREAM_ABOVE = 512 * 2**20
 """File size in bytes above which files are streamed by default."""

@@ -27,12 +27,11 @@ from unconfused.cli.input.open_task import (
     task_of_table,
 )
 from unconfused.cli.input.task import Plan, Sample, Task, label_texts
-from unconfused.cli.model import make_learner
-from unconfused.cli.scaling import SparseColumns, as_they_are
+from unconfused.cli.model import SparseColumns, as_they_are, make_learner
+from unconfused.cli.options import ReadOptions
 
 if TYPE_CHECKING:
     from unconfused.cli.input.source import TaskSource
-    from unconfused.cli.options import ReadOptions
 
 CELLS = 2**22
 """Cells per chunk, roughly: 32 MB of numbers."""

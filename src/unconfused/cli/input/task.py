@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from unconfused._columns.kinds import ColumnPlan
-from unconfused._labels import is_missing
+from unconfused._columns.row_hash import map_cells
 from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import BoolArray, IntArray, Labels
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # scikit-learn takes a while to import
+    from sklearn.pipeline import Pipeline
+
     from unconfused.cli.input.label_options import LabelOptions
     from unconfused.review.checked import CheckedRows
 
@@ -98,11 +98,6 @@ class Plan:
     def learner(self) -> Any:
         """The classifier at the end of the pipeline."""
         return self.model.steps[-1][1]
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether columns without names are scaled on their way to the learner."""
-        return not isinstance(self.model.named_steps["scale"], FunctionTransformer)
 
     def features(self) -> Any:
         """Return the rows as the learner takes them."""
@@ -205,16 +200,9 @@ def _array(labels: list[Any]) -> Labels:
     return array
 
 
-def label_texts(column: Iterable[Any], missing: str | None = None) -> list[str | None]:
-    """Return cells as they would be written, None where there is nothing."""
-    cells = np.asarray(column, dtype=object)
-    absent = is_missing(cells).tolist()
-    texts = [
-        None if nothing else _text(cell)
-        for cell, nothing in zip(cells.tolist(), absent, strict=True)
-    ]
-    empty = {"", missing}
-    return [None if text in empty else text for text in texts]
+def label_texts(column: Iterable[Any], missing: str | None = None, empty: Any = None) -> list[Any]:
+    """Return cells as they would be written, `empty` where there is nothing."""
+    return [empty if text in ("", missing) else text for text in map_cells(column, _text)]
 
 
 def _text(cell: Any) -> str:

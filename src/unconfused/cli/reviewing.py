@@ -1,0 +1,132 @@
+"""A review of a task: what its page shows, and models fitted with the verdicts so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Group
+from rich.table import Table
+
+from unconfused._labels import encode_labels
+from unconfused.cli.input.label_options import LabelOptions, Settings
+from unconfused.cli.input.open_task import left_out
+from unconfused.cli.input.task import Task, common_labels, label_texts
+from unconfused.cli.model import fit_plan, make_plan, warnings_as_notes
+from unconfused.confusion.votes import Votes
+from unconfused.review.checked import CheckedRows
+from unconfused.review.fit import fit_checked
+from unconfused.review.left_out import judge_left_out
+from unconfused.review.serve.judged import Judged
+from unconfused.review.serve.rows import ReviewRows
+from unconfused.review.serve.session import Session
+from unconfused.review.stopping import when_to_stop
+
+
+def open_session(
+    task: Task,
+    known: LabelOptions,
+    settings: Settings,
+    verdicts: Path,
+    images: Path | None = None,
+    hidden: list[str] | None = None,
+    **drawing: Any,
+) -> Session:
+    """Return a session on a task."""
+    y = majority_of(task.y) if task.kind == "votes" else task.y
+    labels = label_texts(y, empty="")
+    if known.identity is None:
+        keys = [str(one) for one in task.place.tolist()]
+    else:
+        keys = label_texts(task.table[known.identity], empty="")
+        if len(set(keys)) < len(keys) or "" in keys:
+            raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
+    fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
+    outside = left_out(known) if task.is_frame else []
+    # The key is the row's title, and answers are shown as votes.
+    named = [] if known.identity is None else [known.identity]
+    hidden = [*(hidden or []), *named, *known.annotators]
+    rows = ReviewRows(keys, labels, fetch, outside, hidden, images)
+    if task.kind == "votes":
+        rows = replace(rows, votes=lambda row: votes_on(task.y, row))
+
+    def judge(checked: CheckedRows) -> Judged:
+        if task.kind == "votes":
+            return judge_votes(task, y, settings, checked)
+        return judge_task(task, settings, checked)
+
+    return Session(rows, verdicts, judge, seed=settings.seed, **drawing)
+
+
+def majority_of(votes: Votes) -> Any:
+    """Return the most frequent answer on each row; of a tie, the first class."""
+    found = votes.classes.astype(object)[votes.tally.argmax(axis=1)]
+    found[votes.tally.sum(axis=1) == 0] = None
+    return found
+
+
+def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
+    """Return who labelled a row, and as what."""
+    own = np.flatnonzero(votes.item == row)
+    who, what = votes.annotators[votes.annotator[own]], votes.classes[votes.label[own]]
+    return list(zip(map(str, who.tolist()), map(str, what.tolist()), strict=True))
+
+
+def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
+    """Return a table of error and wrong labels against rows checked, with the sentence."""
+    if task.kind == "votes":
+        raise typer.BadParameter("--when-to-stop does not work with votes.")
+    if task.checked is None:
+        raise ValueError("There is no verdict on a row of the data yet.")
+    plan = make_plan(task, settings)
+    with warnings_as_notes([]):
+        curve = when_to_stop(plan.model, plan.rows, task.y, task.verdicts(), more=more)
+    table = Table()
+    for name in ("rows checked", "error of the model", "labels wrong", "95 % interval"):
+        table.add_column(name, justify="right")
+    lines = zip(
+        curve.checked, curve.error, curve.error_spread, curve.wrong, curve.wrong_low,
+        curve.wrong_high, strict=True,
+    )  # fmt: skip
+    for count, error, spread, wrong, low, high in lines:
+        table.add_row(
+            f"{count:,}", f"{error:.3f} ± {spread:.3f}", f"{100 * wrong:.1f} %",
+            f"{100 * low:.1f} to {100 * high:.1f}",
+        )  # fmt: skip
+    return Group(table, curve.sentence)
+
+
+def judge_task(task: Task, settings: Settings, checked: CheckedRows) -> Judged:
+    """Fit the task with the verdicts so far, and judge each row by models without it."""
+    y, y_true = common_labels([task.y, checked.y_true.tolist()])
+    checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
+    plan = make_plan(task, settings)
+    with warnings_as_notes([]):
+        left_out = judge_left_out(
+            plan.features(), y, checked, classes=task.classes, random_state=settings.seed
+        )
+        model = fit_checked(plan.model, plan.rows, y, checked, left_out=left_out)
+    features = model[:-1].transform(plan.rows)
+    return Judged(
+        model, features, left_out.observed, left_out.posterior, left_out.ranking,
+        left_out.probability,
+    )  # fmt: skip
+
+
+def judge_votes(task: Task, majority: Any, settings: Settings, checked: CheckedRows) -> Judged:
+    """Fit a task with votes to the verdicts so far, and judge the most frequent answers."""
+    y_true = None
+    if checked.known.any():
+        y_true = common_labels([task.y.classes, checked.y_true.tolist()])[1]
+    task = replace(task, y_true=y_true)
+    plan = make_plan(task, settings)
+    with warnings_as_notes([]):
+        model = fit_plan(task, plan, None)
+    learner, features = model[-1], model[:-1].transform(plan.rows)
+    codes = encode_labels(majority, classes=learner.classes_, missing_label=None).observed
+    posterior = np.asarray(learner.label_posterior(features, task.y))
+    alone = np.asarray(learner.predict_proba(features))
+    return Judged(model, features, codes, posterior, posterior, alone, votes=True)
