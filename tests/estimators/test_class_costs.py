@@ -19,8 +19,7 @@ from unconfused import (
     save,
 )
 from unconfused.estimators._class_costs import class_costs
-from unconfused.persistence import to_onnx
-from unconfused.persistence.errors import ExportError
+from unconfused.persistence import ExportError, to_onnx
 
 CLASSES = np.array(["a", "b", "c"])
 PRIOR = np.array([0.7, 0.2, 0.1])

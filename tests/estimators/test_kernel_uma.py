@@ -14,8 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from unconfused import KernelUMAClassifier, load, noise, save
 from unconfused.engines import kernel as engine
-from unconfused.persistence import to_onnx
-from unconfused.persistence.errors import ExportError
+from unconfused.persistence import ExportError, to_onnx
 
 TIGHT = {"tol": 1e-9, "max_iter": 60}
 """No statistical stop: the same updates, or not."""

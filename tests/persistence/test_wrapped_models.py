@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from unconfused import UnconfusedClassifier, load, noise, save
-from unconfused.persistence.errors import ModelFileError
+from unconfused.persistence import ModelFileError
 
 pytest.importorskip("skops")
 C = noise.symmetric(3, 0.3)

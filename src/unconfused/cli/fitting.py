@@ -30,7 +30,7 @@ from unconfused.cli.summary import (
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
-from unconfused.persistence.errors import export_obstacle
+from unconfused.persistence.onnx import export_obstacle
 
 if TYPE_CHECKING:
     from unconfused._report.data import CheckedAccuracy, ReportData

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from unconfused.persistence.archive import ModelHeader
-from unconfused.persistence.errors import ExportError, ModelFileError
+from unconfused.persistence.checks import ExportError, ModelFileError
 from unconfused.persistence.file import load, read_header, save
 
 if TYPE_CHECKING:

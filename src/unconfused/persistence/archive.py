@@ -24,8 +24,7 @@ from scipy import sparse
 
 from unconfused._text import printable
 from unconfused._version import __version__
-from unconfused.persistence.checks import NUMBERS, SIMPLE
-from unconfused.persistence.errors import ModelFileError, in_words
+from unconfused.persistence.checks import NUMBERS, SIMPLE, ModelFileError, in_words
 
 HEADER = "unconfused.json"
 

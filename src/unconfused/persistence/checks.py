@@ -1,4 +1,4 @@
-"""Checks of attributes, of which the table of types is made.
+"""Checks of attributes, of which the table of types is made, and errors of saved models.
 
 A check gets a value and the attributes read so far, and returns whether the value is
 acceptable. The shape of an array is given by names: ``numbers("Q", "d")`` has two sizes, and every
@@ -18,10 +18,38 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted
 
 from unconfused._text import printable
-from unconfused.persistence.errors import ModelFileError
+
+
+class ModelFileError(ValueError):
+    """A model cannot be saved, or a file cannot be loaded as one; the message says why."""
+
+
+class ExportError(ValueError):
+    """A model cannot be written in another format; the message says why."""
+
+
+def in_words(error: BaseException) -> str:
+    """Return type and message of an error, on one line."""
+    text = printable(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
+def refuse_unfitted(model: Any, kind: type[ValueError], done: str) -> None:
+    """Raise an error of this kind if a model is not a fitted estimator; `done` is "saved", say."""
+    if not isinstance(model, BaseEstimator):
+        raise kind(f"Only scikit-learn estimators can be {done}; this is a {type(model).__name__}.")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise kind(
+            f"This {type(model).__name__} is not fitted; only fitted models can be {done}."
+        ) from None
+
 
 NUMBERS = "biuf"
 SIMPLE = "biufSUMm"

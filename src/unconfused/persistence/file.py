@@ -35,7 +35,7 @@ from unconfused.persistence.archive import (
     with_header,
     write_header,
 )
-from unconfused.persistence.errors import ModelFileError, in_words, refuse_unfitted
+from unconfused.persistence.checks import ModelFileError, in_words, refuse_unfitted
 from unconfused.persistence.labelled import without_frames
 from unconfused.persistence.nodes import Reader, parse_schema, unknown_types
 

@@ -23,9 +23,8 @@ from sklearn.linear_model._sgd_fast import (
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from unconfused.persistence import checks as has
-from unconfused.persistence.checks import Agree, Checks, Held
+from unconfused.persistence.checks import Agree, Checks, Held, ModelFileError
 from unconfused.persistence.columns import KERNELS
-from unconfused.persistence.errors import ModelFileError
 
 LEAF = -1
 

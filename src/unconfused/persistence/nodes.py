@@ -23,11 +23,11 @@ from unconfused.persistence.archive import Archive, read_array, read_sparse
 from unconfused.persistence.checks import (
     LARGEST_INTEGER,
     SCALAR_TYPES,
+    ModelFileError,
     Types,
     check_object,
     full_name,
 )
-from unconfused.persistence.errors import ModelFileError
 from unconfused.persistence.learners import LOSSES, MADE_ANEW, make_tree
 
 SCHEMA = "schema.json"

@@ -16,8 +16,9 @@ from sklearn.pipeline import Pipeline
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._pipelines import final_step
 from unconfused._text import import_extra
-from unconfused.estimators._base import LinearClassifier
-from unconfused.persistence.errors import ExportError, export_obstacle, refuse_unfitted
+from unconfused.estimators._base import LinearClassifier, SoftmaxClassifier
+from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.persistence.checks import ExportError, refuse_unfitted
 
 WORDS = r"[\p{L}\p{N}_]{2,}"
 """scikit-learn's usual words; left to itself, skl2onnx takes letters of English only."""
@@ -107,6 +108,43 @@ def to_onnx(
         with os_errors_as(ExportError), whole_file(path, force=force) as scratch:
             scratch.write_bytes(graph.SerializeToString())
     return graph
+
+
+def export_obstacle(model: Any) -> str | None:
+    """Return why a fitted classifier, or pipeline, cannot be exported; None if it may be.
+
+    This needs none of the packages that make the graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from unconfused import UMAClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> export_obstacle(UMAClassifier().fit(X, y))
+    >>> export_obstacle(UMAClassifier().fit(X, y.astype(float)))
+    'ONNX takes labels that are integers or text; these are [0.0, 1.0, 2.0]. Convert ...
+    """
+    classifier, _ = final_step(model)
+    if isinstance(classifier, UnconfusedClassifier):
+        return (
+            f"{type(classifier.estimator).__name__} through a confusion matrix cannot be exported "
+            "to ONNX; a logistic regression can."
+        )
+    classes = np.asarray(classifier.classes_)
+    text = classes.dtype.kind == "U" or all(isinstance(one, str) for one in classes.tolist())
+    if not text and classes.dtype.kind not in "iub":
+        return (
+            f"ONNX takes labels that are integers or text; these are {classes.tolist()[:5]}. "
+            "Convert the labels before you fit."
+        )
+    weighted = getattr(classifier, "class_weight", None) is not None
+    if weighted and isinstance(classifier, SoftmaxClassifier):
+        return (
+            "With class_weight the predicted class is the cheapest, not the likeliest one, which "
+            "an ONNX graph cannot express. Export with set_params(class_weight=None), and decide "
+            "by the probabilities."
+        )
+    return None
 
 
 def _options(model: Any, text_locale: str | None) -> dict[Any, dict[str, Any]]:

@@ -42,8 +42,8 @@ def export(
     refuse_same_target(model, target)
     check_target(target, [".onnx"], force=force)
     from unconfused import load
-    from unconfused.persistence.errors import ExportError, export_obstacle
-    from unconfused.persistence.onnx import to_onnx
+    from unconfused.persistence.checks import ExportError
+    from unconfused.persistence.onnx import export_obstacle, to_onnx
     from unconfused.persistence.onnx_check import example_rows
 
     loaded = load(model)
