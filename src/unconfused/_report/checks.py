@@ -1,4 +1,4 @@
-"""Whether to believe it: calibration of the probabilities, and the answer under other matrices."""
+"""Calibration of the probabilities, and how the answer changes with other matrices."""
 
 from __future__ import annotations
 

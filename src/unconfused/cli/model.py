@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+from sklearn.utils.extmath import row_norms
 
 from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
@@ -257,26 +258,25 @@ class SparseColumns:
     as all others.
     """
 
-    def __init__(self, width: int) -> None:
-        self._largest = np.zeros(width)
+    def __init__(self) -> None:
+        self._scaler = MaxAbsScaler()
         self._shortest, self._longest = np.inf, 0.0
 
     def add(self, rows: Any) -> None:
         """Add a chunk."""
-        np.maximum.at(self._largest, rows.indices, np.abs(rows.data))
         # Counts come as integers, small ones whose squares would overflow.
-        squares = rows.data.astype(np.float64) ** 2
-        squares = sparse.csr_matrix((squares, rows.indices, rows.indptr), rows.shape)
-        lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        rows = rows.astype(np.float64)
+        lengths = row_norms(rows)
         lengths = lengths[lengths > 0]
         if len(lengths) > 0:
+            self._scaler.partial_fit(rows)
             self._shortest = min(self._shortest, float(lengths.min()))
             self._longest = max(self._longest, float(lengths.max()))
 
-    def scaler(self) -> Any:
+    def scaler(self, width: int) -> Any:
         """Return the fitted scaler."""
-        scaler = as_they_are() if self.all_of_one_length() else MaxAbsScaler()
-        return scaler.fit(sparse.csr_matrix(self._largest))
+        nothing = sparse.csr_matrix((1, width))
+        return as_they_are().fit(nothing) if self.all_of_one_length() else self._scaler
 
     def all_of_one_length(self) -> bool:
         """Return whether all non-empty rows have the same norm."""
@@ -294,7 +294,7 @@ def scaler_for(rows: Any, as_is: bool) -> Any:
         return as_they_are()
     if not sparse.issparse(rows):
         return StandardScaler()
-    columns = SparseColumns(rows.shape[1])
+    columns = SparseColumns()
     columns.add(rows.tocsr())
     return as_they_are() if columns.all_of_one_length() else MaxAbsScaler()
 

@@ -74,13 +74,9 @@ def is_known(node: Node, types: Types) -> bool:
 
 def unknown_types(schema: Node, types: Types, allow: frozenset[str]) -> list[str]:
     """Return the names of all types and functions in a description that are not known."""
-    found = {name_of(node) for node in _nodes_in(schema) if not is_known(node, types)}
-    return sorted(found - allow)
-
-
-def _nodes_in(schema: Any) -> Iterator[Node]:
-    """Yield the nodes of a description, except those inside losses that are made anew."""
-    return (part for part in _parts_in(schema, skip=_MADE_ANEW) if "__loader__" in part)
+    parts = _parts_in(schema, skip=_MADE_ANEW)
+    nodes = (part for part in parts if "__loader__" in part)
+    return sorted({name_of(node) for node in nodes if not is_known(node, types)} - allow)
 
 
 def _parts_in(schema: Any, skip: Collection[str] = ()) -> Iterator[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""That data as an HTML page."""
+"""The page of a report: its sections, tables and charts."""

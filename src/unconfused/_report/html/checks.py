@@ -1,4 +1,4 @@
-"""The sections for those who want to know whether to believe it."""
+"""Sections on the fit: convergence, calibration, other matrices, settings."""
 
 from __future__ import annotations
 

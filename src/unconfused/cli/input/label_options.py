@@ -1,4 +1,4 @@
-"""Which columns and files describe the labels, and what to make of the others."""
+"""Options on labels, the learner and the columns: `LabelOptions`, `Settings`."""
 
 from __future__ import annotations
 

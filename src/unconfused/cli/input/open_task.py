@@ -26,7 +26,6 @@ from unconfused.cli.input.task import (
     refuse_alike,
     refuse_measurements,
     refuse_strangers,
-    truth_of,
 )
 from unconfused.cli.options import ReadOptions
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
@@ -92,7 +91,9 @@ def _labels_of(
     columns: list[Any], table: Any, known: LabelOptions, checked: CheckedRows | None
 ) -> tuple[Labels | None, list[Labels], Labels | None]:
     """Return the classes that are named, columns of labels, and the truth, all of one type."""
-    given, truth = known.class_names(), truth_of(table, known, checked)
+    given, truth = known.class_names(), [] if known.truth is None else [table[known.truth]]
+    if checked is not None:
+        truth = [checked.y_true]
     classes, *labels = common_labels([given, *columns, *truth], known.missing)
     if not given and known.confusion is None:
         refuse_alike(labels)

@@ -232,7 +232,7 @@ def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     counts_from = 1 if lowest > 0 and n_nonzero else 0
     width = int(highest) + 1 - counts_from
     rows = source.files.enter_context(DiskRows(source.scratch, width, n_nonzero))
-    columns, begun = SparseColumns(width), 0
+    columns, begun = SparseColumns(), 0
     for X, y in iter_svmlight(file):
         shape = (X.shape[0], width)
         X = sparse.csr_matrix((X.data, X.indices - counts_from, X.indptr), shape=shape)
@@ -241,7 +241,7 @@ def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
         rows.append(X)
         begun += len(y)
         stage.rows(len(y))
-    scaler = as_they_are().fit(X) if settings.as_is else columns.scaler()
+    scaler = as_they_are().fit(X) if settings.as_is else columns.scaler(width)
     matrix = rows.matrix()
     if hasattr(scaler, "scale_"):
         _scale(matrix, scaler.scale_)

@@ -11,13 +11,11 @@ import numpy as np
 
 from unconfused._columns.kinds import ColumnPlan
 from unconfused._columns.row_hash import map_cells
-from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import BoolArray, IntArray, Labels
 
 if TYPE_CHECKING:  # scikit-learn takes a while to import
     from sklearn.pipeline import Pipeline
 
-    from unconfused.cli.input.label_options import LabelOptions
     from unconfused.review.checked import CheckedRows
 
 Kind = Literal["given", "trusted", "votes", "nothing", "assumed"]
@@ -53,6 +51,8 @@ class Task:
     @property
     def is_rectangular(self) -> bool:
         """Whether labels are other things than the classes, by the matrix."""
+        from unconfused._matrix_labels import is_rectangular  # this takes SciPy
+
         return is_rectangular(self.confusion)
 
     @property
@@ -112,13 +112,6 @@ def narrow(labels: Labels) -> Labels:
 def kept_rows(answered: BoolArray, y_true: Labels | None) -> IntArray:
     """Return the rows that have a label or a truth."""
     return np.flatnonzero(answered if y_true is None else answered | present_labels(y_true))
-
-
-def truth_of(table: Any, known: LabelOptions, checked: CheckedRows | None) -> list[Any]:
-    """Return the truth, of verdicts or a column's, as a list of one; empty if there is none."""
-    if checked is not None:
-        return [checked.y_true]
-    return [] if known.truth is None else [table[known.truth]]
 
 
 def make_task(
