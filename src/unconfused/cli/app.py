@@ -137,10 +137,9 @@ def _as_command(command: Callable[..., None]) -> Callable[..., None]:
             continue
         inner = get_type_hints(kind, include_extras=True)
         options = [
-            _parameter(one.name, inner[one.name], one if one.metadata else one.default)
+            _parameter(one.name, inner[one.name], one)
             for one in fields(kind)
-            if (one.metadata or get_origin(inner[one.name]) is Annotated)
-            and one.name not in frozenset().union(*marks)
+            if one.metadata and one.name not in frozenset().union(*marks)
         ]
         groups[name] = (kind, [one.name for one in options])
         flat += options

@@ -38,16 +38,21 @@ def without(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _annotation(
-    panel: str | None, names: str, words: str, metavar: str | None = None, **more: Any
+def _option(
+    panel: str | None,
+    names: str,
+    words: str,
+    metavar: str | None = None,
+    *,
+    default: Any = None,
+    **more: Any,
 ) -> Any:
-    return typer.Option(*names.split(), help=words, metavar=metavar, rich_help_panel=panel, **more)
-
-
-def _option(*words: Any, default: Any = None, **more: Any) -> Any:
     """Return an option with its default, for a parameter of a command or a field of a group."""
+    option = typer.Option(
+        *names.split(), help=words, metavar=metavar, rich_help_panel=panel, **more
+    )
     given = {"default_factory": list} if default is list else {"default": default}
-    return field(**given, metadata={"option": _annotation(*words, **more)})
+    return field(**given, metadata={"option": option})
 
 
 plain = partial(_option, None)
@@ -78,78 +83,61 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by `fit`.")]
-Label = Annotated[
-    str | None,
-    _annotation(
-        None,
-        "--label -l",
-        "Column with the labels; with --votes, the column of that file with the answers. Rows "
-        "without a label are skipped.",
-        "COLUMN",
-    ),
-]
-Confusion = Annotated[
-    Path | None,
-    _annotation(
-        KNOWN,
-        "--confusion -c",
-        "Confusion matrix: one row per true class, starting with its name, one column per label; "
-        "rows sum to 1. A matrix without names follows the sorted classes. For `fit`, columns may "
-        "name labels that are not classes, such as 'unsure'.",
-        "C.csv",
-    ),
-]
-Level = Annotated[
-    float, typer.Option(min=0.01, max=0.999, help="Confidence level of the intervals.")
-]
-Identity = Annotated[
-    str | None,
-    _annotation(
-        COLUMNS, "--id", "Column that identifies the rows; not used as a feature.", "COLUMN"
-    ),
-]
-Missing = Annotated[
-    str | None,
-    _annotation(
-        COLUMNS,
-        "--missing",
-        "Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
-        "VALUE",
-    ),
-]
-Rows = Annotated[int, _annotation(FILES, "--rows", "Rows per chunk.", min=1)]
-Stream = Annotated[
-    bool | None,
-    _annotation(
-        FILES,
-        "--stream/--no-stream",
-        "Read DATA in chunks and keep the features on disk, for data larger than memory; the model "
-        "is the same.",
-        show_default="above 512 MB",
-    ),
-]
-Scratch = Annotated[
-    Path | None,
-    _annotation(
-        FILES,
-        "--scratch",
-        "Folder for the temporary files of --stream.",
-        "FOLDER",
-        show_default="beside the output",
-    ),
-]
-Escape = Annotated[
-    bool,
-    _annotation(
-        FILES,
-        "--escape/--no-escape",
-        "Prefix text that a spreadsheet would run as a formula (=, +, -, @) with an apostrophe, in "
-        "CSV and TSV; these commands remove it when they read a file.",
-    ),
-]
-Force = Annotated[bool, _annotation(FILES, "--force -f", "Overwrite existing files.")]
-AsJson = Annotated[bool, _annotation(FILES, "--json", "Print the result as one JSON object.")]
-Seed = Annotated[int, _annotation(CHANCE, "--seed", "Random seed.", min=0, max=2**31)]
+
+# Options of several commands, each declared here with its default.
+
+label = partial(
+    plain,
+    "--label -l",
+    "Column with the labels; with --votes, the column of that file with the answers. Rows without "
+    "a label are skipped.",
+    "COLUMN",
+)
+confusion = partial(
+    known,
+    "--confusion -c",
+    "Confusion matrix: one row per true class, starting with its name, one column per label; rows "
+    "sum to 1. A matrix without names follows the sorted classes. For `fit`, columns may name "
+    "labels that are not classes, such as 'unsure'.",
+    "C.csv",
+)
+level = partial(
+    plain, "--level", "Confidence level of the intervals.", min=0.01, max=0.999, default=0.95
+)
+identity = partial(
+    column, "--id", "Column that identifies the rows; not used as a feature.", "COLUMN"
+)
+missing = partial(
+    column,
+    "--missing",
+    "Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
+    "VALUE",
+)
+rows = partial(file, "--rows", "Rows per chunk.", min=1, default=2**16)
+stream = partial(
+    file,
+    "--stream/--no-stream",
+    "Read DATA in chunks and keep the features on disk, for data larger than memory; the model is "
+    "the same.",
+    show_default="above 512 MB",
+)
+scratch = partial(
+    file,
+    "--scratch",
+    "Folder for the temporary files of --stream.",
+    "FOLDER",
+    show_default="beside the output",
+)
+escape = partial(
+    file,
+    "--escape/--no-escape",
+    "Prefix text that a spreadsheet would run as a formula (=, +, -, @) with an apostrophe, in CSV "
+    "and TSV; these commands remove it when they read a file.",
+    default=True,
+)
+force = partial(file, "--force -f", "Overwrite existing files.", default=False)
+as_json = partial(file, "--json", "Print the result as one JSON object.", default=False)
+seed = partial(_option, CHANCE, "--seed", "Random seed.", min=0, max=2**31, default=0)
 
 
 WILD = set("*?")

@@ -32,15 +32,15 @@ def apply(
     ],
     *,
     output: Path = opt.output(f"Output file: {opt.TABLE_FILES}."),
-    label: opt.Label = None,
+    label: str | None = opt.label(),
     keep_original: bool = opt.plain(
         "--keep-original", f"Keep the labels as they were, in `{BEFORE}`.", default=False
     ),
-    identity: opt.Identity = None,
+    identity: str | None = opt.identity(),
     reading: ReadOptions,
-    escape: opt.Escape = True,
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    escape: bool = opt.escape(),
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Write the labels of a verdict file into a copy of the data.
 

@@ -85,12 +85,12 @@ def audit(
         default=opt.AuditLearner.auto,
     ),
     settings: Annotated[Settings, without("max_iter")],
-    stream: opt.Stream = None,
-    scratch: opt.Scratch = None,
+    stream: bool | None = opt.stream(),
+    scratch: Path | None = opt.scratch(),
     reading: ReadOptions,
-    escape: opt.Escape = True,
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    escape: bool = opt.escape(),
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """List the rows most likely mislabelled, with a suggested label for each.
 

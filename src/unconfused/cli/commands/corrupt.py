@@ -56,11 +56,11 @@ def corrupt(
         "Name of the new column; numbered if there are several.",
         show_default="noisy_COLUMN",
     ),
-    missing: opt.Missing = None,
+    missing: str | None = opt.missing(),
     reading: ReadOptions,
-    seed: opt.Seed = 0,
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    seed: int = opt.seed(),
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Corrupt labels with known noise.
 

@@ -32,14 +32,14 @@ def estimate(
     output: Path | None = opt.output(
         "Output file for the matrix, as read by `fit --confusion`.", "C.csv", default=None
     ),
-    level: opt.Level = 0.95,
+    level: float = opt.level(),
     settings: Annotated[Settings, without("l2", "relabel", "max_iter", "as_is")],
-    stream: opt.Stream = None,
-    scratch: opt.Scratch = None,
+    stream: bool | None = opt.stream(),
+    scratch: Path | None = opt.scratch(),
     reading: ReadOptions,
-    escape: opt.Escape = True,
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    escape: bool = opt.escape(),
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Estimate the confusion matrix of the labels, with intervals and a verdict.
 

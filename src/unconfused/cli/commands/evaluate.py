@@ -53,7 +53,7 @@ def evaluate(
     data: opt.Data,
     *,
     label: str | None = opt.plain("--label -l", "Column with the noisy labels.", "COLUMN"),
-    confusion: opt.Confusion = None,
+    confusion: Path | None = opt.confusion(),
     truth: str | None = opt.known(
         "--truth -t",
         "Column with the true class of some rows, drawn at random, empty elsewhere; or a file "
@@ -61,13 +61,13 @@ def evaluate(
         "count.",
         "COLUMN|VERDICTS.csv",
     ),
-    identity: opt.Identity = None,
-    level: opt.Level = 0.95,
-    missing: opt.Missing = None,
-    rows: opt.Rows = 2**16,
+    identity: str | None = opt.identity(),
+    level: float = opt.level(),
+    missing: str | None = opt.missing(),
+    rows: int = opt.rows(),
     reading: ReadOptions,
-    seed: opt.Seed = 0,
-    as_json: opt.AsJson = False,
+    seed: int = opt.seed(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Estimate how good a model is against the truth, on rows it was not fitted on.
 

@@ -31,8 +31,8 @@ def export(
         "For text: a locale of the machine that will run the graph, such as C.UTF-8.",
         show_default="US English",
     ),
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Write a model as an ONNX graph, which many programs and languages can run.
 

@@ -39,11 +39,11 @@ def fit(
         default=opt.Learner.auto,
     ),
     settings: Settings,
-    stream: opt.Stream = None,
-    scratch: opt.Scratch = None,
+    stream: bool | None = opt.stream(),
+    scratch: Path | None = opt.scratch(),
     reading: ReadOptions,
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Fit a classifier to noisy labels, and save it.
 

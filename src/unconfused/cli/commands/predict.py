@@ -34,11 +34,11 @@ def predict(
     output: Path = opt.output(f"Output file for the labels: {opt.TABLE_FILES}."),
     proba: bool = opt.plain("--proba", "Also write the probability of every class.", default=False),
     keep: list[str] = opt.columns("--keep", "Columns of DATA to copy, such as an id."),
-    rows: opt.Rows = 2**16,
+    rows: int = opt.rows(),
     reading: ReadOptions,
-    escape: opt.Escape = True,
-    force: opt.Force = False,
-    as_json: opt.AsJson = False,
+    escape: bool = opt.escape(),
+    force: bool = opt.force(),
+    as_json: bool = opt.as_json(),
 ) -> None:
     """Predict the true class of every row of DATA.
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class LabelOptions:
     """Options that say where labels, trusted labels, votes and the confusion matrix are."""
 
-    label: opt.Label = None
-    confusion: opt.Confusion = None
+    label: str | None = opt.label()
+    confusion: Path | None = opt.confusion()
     truth: str | None = opt.known(
         "--truth -t",
         "Column with the true class of some rows, empty elsewhere; or a file of verdicts from "
@@ -56,8 +56,8 @@ class LabelOptions:
     trust_labels: bool = opt.known(
         "--trust-labels", "Assume that every label is correct.", default=False
     )
-    identity: opt.Identity = None
-    missing: opt.Missing = None
+    identity: str | None = opt.identity()
+    missing: str | None = opt.missing()
     classes: str | None = opt.column(
         "--classes",
         "All classes, if some may not occur among the labels; also the order of a matrix "
@@ -167,7 +167,7 @@ class Settings:
         "all have the same norm are never scaled.",
         default=False,
     )
-    seed: opt.Seed = 0
+    seed: int = opt.seed()
 
     def of_file(self, path: Path, reading: ReadOptions, learner: str = "logistic") -> Settings:
         """Return the settings of a learner, with the names of columns that wildcards match."""
