@@ -92,7 +92,7 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
 def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
     """Return an empty summary of every column that may be learnt from."""
     named = [*dict.fromkeys(said.leave_out), *said.text, *said.categories, *said.numbers]
-    require(frame, named)
+    require_columns(frame, named)
     clash = {name for name, times in Counter(named).items() if times > 1}
     if clash:
         raise ColumnError(f"{_listed(sorted(clash))}: a column can be used for one thing only.")
@@ -103,7 +103,7 @@ def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
     return [ColumnSummary(name, roles.get(name)) for name in names]
 
 
-def require(frame: Any, names: Iterable[str]) -> None:
+def require_columns(frame: Any, names: Iterable[str]) -> None:
     """Raise if a frame lacks a column, and say which one may be meant."""
     there = [str(name) for name in frame.columns]
     known = set(there)

@@ -20,7 +20,7 @@ from unconfused._columns.kinds import (
     ColumnRoles,
     begin_summaries,
     plan_columns,
-    require,
+    require_columns,
 )
 from unconfused._columns.summary import ColumnSummary, cells_as_text
 from unconfused._typing import FloatArray, Labels
@@ -224,7 +224,7 @@ def check_columns(model: Any, frame: Any) -> list[str]:
             )
         return []
     try:
-        require(frame, needed)
+        require_columns(frame, needed)
     except ColumnError as error:
         raise ColumnError(f"{error} The model needs all columns that it was fitted on.") from None
     used = set(needed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._columns.row_hash import beginning_hash
 from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case

@@ -170,7 +170,7 @@ class ReadOptions:
 
     def names(self, path: Path, values: list[str] | None) -> list[str]:
         """Expand options such as ``a,b`` and ``c*`` to column names, in the order of the file."""
-        named = names_in(values)
+        named = split_names(values)
         if not any(WILD & set(one) for one in named) or is_nameless(path, self):
             return named
         there = [str(name) for name in next(self.parts(path, 1)).columns]
@@ -194,7 +194,7 @@ def is_nameless(path: Path, reading: ReadOptions) -> bool:
     return find_source(path, reading.format).format in ("svmlight", "npz")
 
 
-def names_in(values: list[str] | None) -> list[str]:
+def split_names(values: list[str] | None) -> list[str]:
     """Split options such as ``a,b`` and ``c`` into names."""
     parts = [part.strip() for value in values or [] for part in value.split(",")]
     return [part for part in dict.fromkeys(parts) if part]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused._files import LabelledRows
 from unconfused._files.write import check_table_target, write_table

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._files import DataFileError, find_source
 from unconfused._files.write import check_table_target, write_table
 from unconfused._text import percent, printable, shorten
@@ -21,7 +21,7 @@ from unconfused.cli.errors import check_target, in_options, refuse_clash, refuse
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.input.task import common_labels
-from unconfused.cli.options import ReadOptions, names_in, without
+from unconfused.cli.options import ReadOptions, without
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -244,7 +244,7 @@ def read_probabilities(path: Path) -> tuple[Any, Any]:
     text = [str(name) for name in table.columns if table[name].dtype.kind not in "fiu"]
     if text:
         raise DataFileError(
-            f"{path}: the columns {', '.join(map(repr, names_in(text)[:5]))} hold no numbers. Each "
+            f"{path}: the columns {', '.join(map(repr, text[:5]))} hold no numbers. Each "
             "column must hold the probabilities of the class it is named after, and nothing else."
         )
     return table.to_numpy(dtype=np.float64), np.asarray(table.columns)

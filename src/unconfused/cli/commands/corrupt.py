@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from unconfused._atomic import refuse_folder, refuse_target
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._files.types import clean_name
 from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt

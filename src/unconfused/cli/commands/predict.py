@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._files.write import check_table_target, open_table
 from unconfused.cli import options as opt
 from unconfused.cli.console import Stages, console, print_json, say_notes
 from unconfused.cli.errors import refuse_clash, refuse_same_target
-from unconfused.cli.options import ReadOptions, is_nameless, names_in
+from unconfused.cli.options import ReadOptions, is_nameless, split_names
 
 EXAMPLES = [
     "predict model.skops new.csv -o labels.csv",
@@ -50,7 +50,7 @@ def predict(
     check_table_target(output, force=force)
     from unconfused import load
 
-    asked = Prediction(load(model), names_in(keep), proba)
+    asked = Prediction(load(model), split_names(keep), proba)
     refuse_clash("--keep", asked.keep, asked.made())
     with (
         open_table(output, force=force, escape=escape) as append,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unconfused.cli import options as opt
-from unconfused.cli.options import ReadOptions, names_in
+from unconfused.cli.options import ReadOptions, split_names
 
 if TYPE_CHECKING:
     from unconfused._columns.kinds import ColumnRoles
@@ -115,7 +115,7 @@ class LabelOptions:
 
     def class_names(self) -> list[str]:
         """Return the classes that are named."""
-        return names_in([self.classes] if self.classes is not None else [])
+        return split_names([self.classes] if self.classes is not None else [])
 
     def refuse_other_labels(self) -> None:
         """Raise if the matrix has labels that are not classes: none of them is right or wrong."""

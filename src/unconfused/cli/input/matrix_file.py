@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unconfused._atomic import whole_file
 from unconfused._files import DataFileError, find_encoding, find_source, open_text, reading
 from unconfused._files.delimited import iter_rows
-from unconfused._files.types import escape_cell, unescape_cell
+from unconfused._files.types import unescape_cell
+from unconfused._files.write import write_table
 from unconfused._typing import FloatArray, Labels
 
 CORNER = "true \\ observed"
@@ -67,21 +66,13 @@ def _refuse_other_shape(
 
 
 def write_matrix(
-    path: Path, matrix: FloatArray, classes: Labels, *, force: bool, escape: bool = False
+    path: Path, matrix: FloatArray, classes: Labels, *, force: bool, escape: bool
 ) -> None:
     """Write a matrix with its names, atomically."""
-    names = [str(name) for name in classes.tolist()]
-    names = [escape_cell(name) for name in names] if escape else names
-    with (
-        whole_file(path, force=force) as scratch,
-        open(scratch, "w", encoding="utf-8", newline="") as stream,
-    ):
-        # A return that is not quoted would end a line.
-        every: Any = csv.QUOTE_ALL if "\r" in "".join(names) else csv.QUOTE_MINIMAL
-        writer = csv.writer(stream, delimiter=_delimiter(path), lineterminator="\n", quoting=every)
-        writer.writerow([CORNER, *names])
-        for name, row in zip(names, matrix.tolist(), strict=True):
-            writer.writerow([name, *(f"{share:.6g}" for share in row)])
+    shares = [[f"{share:.6g}" for share in row] for row in matrix.tolist()]
+    table = labelled(shares, classes.astype(str), classes.astype(str))
+    table = table.reset_index(names=CORNER, allow_duplicates=True)
+    write_table(table, path, force=force, escape=escape)
 
 
 def _cells(path: Path) -> list[list[str]]:
@@ -112,7 +103,7 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def labelled(matrix: FloatArray, rows: Labels, columns: Labels) -> Any:
+def labelled(matrix: Any, rows: Labels, columns: Labels) -> Any:
     """Return a matrix with its names as a frame."""
     import pandas as pd
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import typer
 
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._files import DataFileError, LabelledRows
 from unconfused._typing import Labels
 from unconfused.cli.input.label_options import LabelOptions

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from unconfused._columns.kinds import require as require_columns
+from unconfused._columns.kinds import require_columns
 from unconfused._columns.steps import columns_as_text, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files import DataFileError, LabelledRows, find_source
