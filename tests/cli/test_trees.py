@@ -12,6 +12,7 @@ from sklearn.datasets import dump_svmlight_file, make_blobs
 import unconfused
 from unconfused import noise
 from unconfused.cli import model as modelling
+from unconfused.cli.comparison import better_plan
 from unconfused.cli.input.task import Task
 
 pytestmark = pytest.mark.slow
@@ -79,9 +80,9 @@ def test_a_linear_model_stays_where_trees_are_not_clearly_better():
     y = noise.corrupt_labels(truth, noise.symmetric(3, 0.3), random_state=0)
     task = Task("nothing", X, np.arange(600), y)
     settings = modelling.Settings(learner="auto")
-    before: list[modelling.Plan] = []
-    plan = modelling.make_plan(task, settings, before.append)
-    assert isinstance(plan.learner, unconfused.UnconfusedLogisticRegression) and not plan.notes
-    assert len(before) == 1, "what is known of the columns can be shown before the comparison"
+    linear = modelling.make_plan(task, settings)
+    trees = modelling.trees_to_compare(task, settings, linear)
+    assert isinstance(linear.learner, unconfused.UnconfusedLogisticRegression)
+    assert trees is not None and better_plan(task, linear, trees, 0) is linear
     assert modelling._enough_rows(task)
     assert not modelling._enough_rows(Task("nothing", X[:99], np.arange(99), y[:99]))

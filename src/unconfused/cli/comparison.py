@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ CLEARLY = 2.0
 """Standard errors by which trees must predict held-out labels better."""
 
 
-def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
-    """Return in words that trees predict held-out labels clearly better; None if they do not.
+def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
+    """Return the trees, with a note, if they predict held-out labels clearly better.
 
     The linear model learns through C, the trees learn the labels as they are: both then say how
     likely each held-out label was, at the temperature that suits them best.
@@ -39,7 +40,7 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
     names = y[some].astype(str)
     counts = np.unique(names, return_counts=True)[1]
     if len(counts) < 2 or counts.min() < FOLDS:
-        return None
+        return linear
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(some, names)
     chances: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     settings: dict[str, Any] = {"relabel": 0}
@@ -54,12 +55,13 @@ def comparison(task: Task, linear: Plan, trees: Plan, seed: int) -> str | None:
     ours, theirs = (np.concatenate(one) for one in chances)
     gain, error = mean_and_error(theirs - ours, np.ones(len(ours)))
     if gain <= CLEARLY * error:
-        return None
-    return (
+        return linear
+    words = (
         "Boosted trees were chosen over a linear model: the log-loss of held-out labels is "
         f"{-theirs.mean():.3f} with them and {-ours.mean():.3f} with the linear model. "
         "--learner logistic fits the linear one."
     )
+    return replace(trees, notes=[words])
 
 
 def _log_chances(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -113,29 +113,24 @@ def _enough_rows(task: Task) -> bool:
     return len(task.place) >= max(FEWEST_ROWS, FEWEST_PER_CLASS * n_classes)
 
 
-def make_plan(
-    task: Task, settings: Settings, before_comparing: Callable[[Plan], None] | None = None
-) -> Plan:
-    """Build the pipeline for the task's columns; where the learner is left open, compare two."""
+def make_plan(task: Task, settings: Settings) -> Plan:
+    """Build the pipeline for the task's columns: of trees if they are asked for, else linear."""
     linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
     plan = _plan_for(task, settings, make_learner(task, linear))
-    if settings.learner not in ("auto", "trees"):
+    if settings.learner != "trees":
         return plan
     why_not = _refusal(task, plan)
-    if settings.learner == "trees" and why_not is not None:
+    if why_not is not None:
         way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
         raise ValueError(f"{why_not}. Use --learner logistic{way_out}.")
-    if settings.learner == "auto" and (why_not is not None or not _enough_rows(task)):
-        return plan
-    boosted = _plan_for(task, settings, make_trees(task, settings), for_trees=True)
-    if settings.learner == "trees":
-        return boosted
-    if before_comparing is not None:
-        before_comparing(plan)
-    from unconfused.cli.comparison import comparison
+    return _plan_for(task, settings, make_trees(task, settings), for_trees=True)
 
-    words = comparison(task, plan, boosted, settings.seed)
-    return plan if words is None else replace(boosted, notes=[words])
+
+def trees_to_compare(task: Task, settings: Settings, linear: Plan) -> Plan | None:
+    """Return trees to compare the linear model with; None if the learner is not left open."""
+    if settings.learner != "auto" or _refusal(task, linear) is not None or not _enough_rows(task):
+        return None
+    return _plan_for(task, settings, make_trees(task, settings), for_trees=True)
 
 
 def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:

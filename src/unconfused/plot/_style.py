@@ -11,7 +11,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._pipelines import final_step
-from unconfused._text import pip_install
+from unconfused._text import import_extra
 
 GREY, ORANGE, BLUE = "#707070", "#D55E00", "#0072B2"
 
@@ -40,12 +40,8 @@ class Display:
 
     def plot(self, *, ax: Any = None) -> Self:
         """Plot on `ax`, or on new axes."""
-        try:
-            import matplotlib as mpl
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(f"Figures need matplotlib: {pip_install('plot')}") from error
-        with mpl.rc_context(STYLE):
+        plt = import_extra("matplotlib.pyplot", "plot", "Drawing a figure")
+        with plt.rc_context(STYLE):
             if ax is None:
                 _, ax = plt.subplots(figsize=self.size, layout="constrained")
             else:  # axes the user made know nothing of our style

@@ -55,26 +55,24 @@ class TaskSource:
 
     def open(self) -> tuple[Task, Plan]:
         """Read the data, show what each column was taken for, and plan the fit."""
-        from unconfused.cli.model import make_plan
+        from unconfused.cli.model import make_plan, trees_to_compare
         from unconfused.cli.summary import show_columns
-
-        compared = False
-
-        def before_comparing(plan: Plan) -> None:
-            nonlocal compared
-            compared = True
-            show_columns(plan)
-            self.stage.more(1)
-            self.stage("Comparing a linear model with boosted trees")
 
         if self._is_streamed():
             task, plan = self._open_stream()
-        else:
-            task = self._whole()
-            plan = make_plan(task, self.settings, before_comparing)
-        if not compared:
             show_columns(plan)
-        return task, plan
+            return task, plan
+        task = self._whole()
+        plan = make_plan(task, self.settings)
+        show_columns(plan)
+        trees = trees_to_compare(task, self.settings, plan)
+        if trees is None:
+            return task, plan
+        from unconfused.cli.comparison import better_plan
+
+        self.stage.more(1)
+        self.stage("Comparing a linear model with boosted trees")
+        return task, better_plan(task, plan, trees, self.settings.seed)
 
     def open_labels(self) -> tuple[Task, Plan | None]:
         """Read the labels only where that suffices to count them; else also plan a fit."""
