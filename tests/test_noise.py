@@ -258,7 +258,7 @@ def test_rates_outside_zero_and_one(make, rate):
 @pytest.mark.parametrize("n_classes", [1, 0, -3, 2.5])
 def test_too_few_classes(n_classes):
     for make in (lambda q: symmetric(q, 0.1), lambda q: pairwise(q, 0.1), random_confusion):
-        with pytest.raises(ValueError, match="n_classes must be a whole number from 2"):
+        with pytest.raises(ValueError, match="n_classes must be an integer of at least 2"):
             make(n_classes)
 
 

@@ -23,7 +23,7 @@ def random_state(seed: Seed) -> np.random.RandomState:
 def own_stream(seed: Seed, purpose: str) -> np.random.RandomState:
     """Return a RandomState for one purpose, independent of other draws from the same seed.
 
-    A whole number is hashed together with the purpose: the seed that made the data does not make
+    An integer is hashed together with the purpose: the seed that made the data does not make
     the noise repeat the data's draws. Anything else is used as it is.
     """
     plain = random_state(seed)  # also refuses what is no seed
@@ -43,7 +43,7 @@ def check_positive(value: float, name: str) -> float:
 def check_count(value: int, name: str, smallest: int) -> int:
     """Return an integer of at least `smallest`, or raise an error that names it."""
     if not isinstance(value, Integral) or value < smallest:
-        raise ValueError(f"{name} must be a whole number from {smallest} on; got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {smallest}; got {value!r}.")
     return int(value)
 
 

@@ -56,7 +56,7 @@ def test_costs_of_every_kind():
     [
         ("even", "balanced"),
         ({"z": 1.0}, r"names \['z'\]"),
-        ({"a": -1.0}, "finite numbers from 0 on"),
+        ({"a": -1.0}, "finite, non-negative numbers"),
         ({"a": 0, "b": 0, "c": 0}, "every class the weight 0"),
         (np.ones((2, 2)), r"shape \(3, 3\)"),
         (np.ones((3, 3)), "the cost 0"),

@@ -207,9 +207,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.coef_ = like(shown, X, dtype)
         self.intercept_ = like(intercept, X, dtype)
 
-    def _refuse_other_classes(self, classes: ArrayLike | None) -> None:
-        """Raise if a later call to partial_fit names other classes than the first did."""
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+    def _check_stream_classes(self, classes: ArrayLike | None, *, first: bool) -> None:
+        """Raise if the first call to partial_fit has no classes, or a later one has others."""
+        if first and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: later rows may show "
+                "labels these do not."
+            )
+        if not (first or classes is None or np.array_equal(np.unique(classes), self.classes_)):
             raise ValueError(
                 f"classes={classes!r} differ from those of the first call to partial_fit "
                 f"({self.classes_.tolist()})."

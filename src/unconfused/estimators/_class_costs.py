@@ -78,4 +78,4 @@ def _weights_of(class_weight: Mapping[Any, float], classes: Labels) -> FloatArra
 
 def _check_numbers(values: FloatArray) -> None:
     if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ValueError("class_weight must hold finite numbers from 0 on.")
+        raise ValueError("class_weight must hold finite, non-negative numbers.")

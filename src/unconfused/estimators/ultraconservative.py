@@ -119,13 +119,7 @@ class UltraconservativeClassifier(LinearClassifier):
         self._validate_params()
         first = not hasattr(self, "_state")
         X = self._check_rows(X, reset=first)
-        if first and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: later rows may show "
-                "labels these do not."
-            )
-        if not first:
-            self._refuse_other_classes(classes)
+        self._check_stream_classes(classes, first=first)
         codes = self._encode(y, X, classes if first else self.classes_)
         fresh = self._first_state(X)
         if first:

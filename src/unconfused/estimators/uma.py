@@ -288,20 +288,16 @@ class UMAClassifier(LinearClassifier):
 
     def _classes_for_chunks(self, classes: ArrayLike | None, first: bool) -> ArrayLike | None:
         if not first:
-            self._refuse_other_classes(classes)
+            self._check_stream_classes(classes, first=False)
             return self.classes_
-        labelled = self.confusion is not None and confusion_classes(self.confusion) is not None
-        named = [one for one in (self.classes, classes) if one is not None]
-        if len(named) == 2 and not np.array_equal(np.unique(named[0]), np.unique(named[1])):
+        named = classes if self.classes is None else self.classes
+        if classes is not None and set(np.asarray(named)) != set(np.asarray(classes)):
             raise ValueError(
                 f"classes={classes!r} differ from the constructor's classes={self.classes!r}."
             )
-        if classes is None and self.classes is None and not labelled:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: later chunks may show "
-                "labels this one does not."
-            )
-        return self.classes if self.classes is not None else classes
+        labelled = None if self.confusion is None else confusion_classes(self.confusion)
+        self._check_stream_classes(labelled if named is None else named, first=True)
+        return named
 
     def _resumed_state(self, data: NoisyData) -> UMAState:
         self._refuse_another_problem(data, self._state.weights)

@@ -168,8 +168,32 @@ class UMA:
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
             state.matrix = None
-            return self._run(engine, unmixing, alpha, state)
+            return self._update_until_converged(engine, unmixing, alpha, state)
         fresh = self._starts_at_means(unmixing) and not self.stream and not state.weights.any()
+        unmixing = self._prepare_whitened(engine, unmixing, whitening, state, fresh)
+        assert state.ridge is not None
+        change = whitening.row_map(state.ridge)
+        mapped = engine.mapped(change)
+        state.change(change.to_mapped)
+        kept = 0 if state.vectors is None else len(state.vectors)
+        try:
+            if fresh:
+                self._update_all_pairs(mapped, unmixing, state)
+            return self._update_until_converged(mapped, unmixing, alpha, state)
+        finally:
+            state.change(change.from_mapped)
+            if state.vectors is not None:
+                state.vectors[kept:] = map(change.sums_from_mapped, state.vectors[kept:])
+
+    def _prepare_whitened(
+        self,
+        engine: Engine,
+        unmixing: Unmixing,
+        whitening: Whitening,
+        state: UMAState,
+        fresh: bool,
+    ) -> Unmixing:
+        """Choose the ridge, and on a `fresh` start the weights; return the unmixing, C refined."""
         now, before = unmixing.counts, state.refined_from
         if fresh or now is None or before is None or not np.array_equal(now, before):
             state.matrix = state.refined_from = None
@@ -182,28 +206,17 @@ class UMA:
                 state.matrix, state.refined_from = refined.matrix, unmixing.counts
         elif self.stream or state.ridge is None:
             state.ridge = whitening.ridge()
-        assert state.ridge is not None
-        if state.matrix is not None:
-            unmixing = replace(unmixing, matrix=state.matrix, counts=None)
-        change = whitening.row_map(state.ridge)
-        mapped = engine.mapped(change)
-        state.change(change.to_mapped)
-        kept = 0 if state.vectors is None else len(state.vectors)
-        try:
-            if fresh:
-                self._refine(mapped, unmixing, state)
-            return self._run(mapped, unmixing, alpha, state)
-        finally:
-            state.change(change.from_mapped)
-            if state.vectors is not None:
-                state.vectors[kept:] = map(change.sums_from_mapped, state.vectors[kept:])
+        if state.matrix is None:
+            return unmixing
+        return replace(unmixing, matrix=state.matrix, counts=None)
 
     def _starts_at_means(self, unmixing: Unmixing) -> bool:
         if self.init != "auto":
             return self.init == "means"
         return not self.stream and (self.whiten or (self.tol is None and not unmixing.is_identity))
 
-    def _refine(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
+    def _update_all_pairs(self, engine: Engine, unmixing: Unmixing, state: UMAState) -> None:
+        """Start from the discriminant's weights after updates of all pairs, costs included."""
         weights = state.weights
         # Not with an estimated C: its errors affect all pairs in the same way and would add up.
         if unmixing.n_classes <= MOST_CLASSES and unmixing.counts is None:
@@ -217,7 +230,10 @@ class UMA:
         state.moments = chunk if state.moments is None else state.moments + chunk
         return Whitening.of(state.moments, replace(unmixing, trusted=True), DiagonalCovariance)
 
-    def _run(self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState) -> UMAState:
+    def _update_until_converged(
+        self, engine: Engine, unmixing: Unmixing, alpha: float, state: UMAState
+    ) -> UMAState:
+        """Make updates of single pairs until none is left or `max_iter` is reached."""
         prior = unmixing.prior(engine.code_counts)
         if self.average and state.lag is None:
             state.lag, state.n_averaged = np.zeros_like(state.weights), 0
@@ -242,7 +258,7 @@ class UMA:
             state.stopped = INTERRUPTED
         progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
         if not state.weights.any():
-            self._start_at_means(engine, unmixing, prior, state)
+            self._fall_back_to_means(engine, unmixing, prior, state)
         elif state.stopped == CONVERGED and alpha > 0:
             _warn_if_all_within(partition, state, alpha)
         return state
@@ -313,7 +329,7 @@ class UMA:
             )
         return chosen
 
-    def _start_at_means(
+    def _fall_back_to_means(
         self, engine: Engine, unmixing: Unmixing, prior: FloatArray, state: UMAState
     ) -> None:
         """Replace zero weights, which predict only the first class, by the unmixed means."""
