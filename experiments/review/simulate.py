@@ -68,9 +68,6 @@ CASES = [
     ("youtube", CROWD),
 ]
 
-SETTLED = ("digits", "reuters", "music")
-"""Sets on which the rule was chosen; the others only judge it."""
-
 
 @dataclass(frozen=True)
 class Case:
