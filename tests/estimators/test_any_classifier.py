@@ -278,7 +278,7 @@ def test_rows_are_left_out_where_mistakes_have_no_direction():
     y = noise.corrupt_labels(truth, noise.symmetric(3, 0.4), random_state=0)
     forest = ExtraTreesClassifier(20, random_state=0)
     model = UnconfusedClassifier(forest, "auto", max_rounds=2).fit(X[:600], y[:600])
-    assert model.trained_on_ == "labels"
+    assert model.trained_on_ == "labels" and model.n_fits_ == 4 + 6 + 4 + 2  # no second round
     np.testing.assert_allclose(np.diag(model.confusion_), 0.6, atol=0.12)
     believed = forest.fit(X[:600], y[:600])
     assert accuracy(model, X[600:], truth[600:]) > accuracy(believed, X[600:], truth[600:]) + 0.1

@@ -67,8 +67,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : classifier
         Any scikit-learn classifier or pipeline; it is cloned. If its `fit` takes no
-        `sample_weight`, it is trained only on rows whose class is nearly certain, resampled by
-        their weights. If it has no `predict_proba`, its decision scores are calibrated.
+        `sample_weight`, each row is used with its likeliest class, and rows are drawn by their
+        weights. If it has no `predict_proba`, its decision scores are calibrated.
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
         ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
         1. None: counted on the trusted rows; without any, labels are taken as right. "auto": as
