@@ -50,10 +50,6 @@ class Candidate:
     calibration: Calibration
     unmixing: LabelUnmixing | None = None
 
-    def weighted(self, weight: float) -> Candidate:
-        """Return it with another weight, relative to the one it has."""
-        return replace(self, calibration=self.calibration.times(weight))
-
 
 @dataclass(frozen=True)
 class Component:
@@ -109,7 +105,9 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     for candidate, part in zip(candidates, parts.tolist(), strict=True):
         shares[candidate.name] += part
     kept = [
-        m.weighted(float(w)) for m, w, part in zip(candidates, weights, parts, strict=True) if part
+        replace(m, calibration=m.calibration.times(float(w)))
+        for m, w, part in zip(candidates, weights, parts, strict=True)
+        if part
     ]
     kept.sort(key=lambda candidate: -shares[candidate.name])
     training = list({id(m.training): m.training for m in kept}.values())
