@@ -2,8 +2,8 @@
 
 The truth of an item is drawn from the class shares, and each annotator answers from a row of a
 confusion matrix of their own. Two models are fitted, one after the other: all annotators share one
-matrix; then each has their own, pulled towards the shared one, which stays fixed. So each of the
-two maximises one function, which no iteration can lower.
+matrix; then each has their own, shrunk towards the shared one, which is fixed. Each of the two fits
+is an EM algorithm, so its objective never decreases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unconfused.confusion.votes import Votes
 
 TINY = 1e-300
-"""Stands for 0 in a logarithm; what it multiplies is 0."""
+"""Replaces 0 in logarithms that are multiplied by 0."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Expectation:
     """Expected answers by annotator, true class and label, (A, Q, Q)."""
 
     prior: FloatArray
-    """Share of every class, (Q,), among the items about which anything is known."""
+    """Share of every class, (Q,), among the items with an answer or a known truth."""
 
     evidence: float = 0.0
-    """Log-probability of all that is known."""
+    """Log-likelihood of the answers and the known truths."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,16 @@ class Crowd:
 
     @property
     def n_labels(self) -> int:
-        """Answers there are: the classes, and silence where that is an answer."""
+        """Number of possible answers: the classes, and silence where it is informative."""
         return int(self.indicators.shape[1]) // self.n_annotators
 
     @property
     def informed(self) -> BoolArray:
-        """Items about which anything is known: only they tell the class shares."""
+        """Items with an answer or a known truth, from which the class shares are estimated."""
         return np.asarray((np.diff(self.indicators.indptr) > 0) | (self.truth >= 0))
 
     def fix_truth(self, posterior: FloatArray) -> FloatArray:
-        """Put certainty where the truth is given."""
+        """Set the posterior of items with a known truth to certainty (in place)."""
         gold = self.truth >= 0
         posterior[gold] = np.eye(self.n_classes)[self.truth[gold]]
         return posterior
@@ -82,10 +82,10 @@ class Crowd:
         return np.asarray(answers + share)
 
     def majority(self) -> FloatArray:
-        """Share of each class among an item's votes, the truth where known, else nothing."""
+        """Share of each class among an item's votes, or the known truth; zeros without either."""
         names = np.eye(self.n_labels, self.n_classes)
         tally = self.indicators @ np.tile(names, (self.n_annotators, 1))
-        total = tally.sum(axis=1, keepdims=True)  # of weights, perhaps, that add up to very little
+        total = tally.sum(axis=1, keepdims=True)  # may be small, if votes have weights
         return self.fix_truth(np.divide(tally, total, out=np.zeros_like(tally), where=total > 0))
 
     def posterior(self, matrices: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -98,12 +98,12 @@ class Crowd:
         return posterior, np.asarray(evidence)
 
     def expect(self, matrices: FloatArray, prior: FloatArray) -> Expectation:
-        """Sum up the posterior that matrices (A, Q, Q) and class shares (Q,) give."""
+        """Return the statistics given matrices, (A, Q, Q), and class shares, (Q,): the E-step."""
         posterior, evidence = self.posterior(matrices, prior)
         return self.summed(posterior, float(evidence[self.informed].sum()))
 
     def summed(self, posterior: FloatArray, evidence: float = 0.0) -> Expectation:
-        """Sum up a posterior."""
+        """Return the statistics of a posterior."""
         informed = self.informed
         masses = posterior[informed].sum(axis=0)
         prior = masses / max(1, int(np.count_nonzero(informed)))
@@ -112,22 +112,22 @@ class Crowd:
 
 @dataclass(frozen=True)
 class CrowdFit:
-    """The model at the end, and the function it maximised, after every iteration."""
+    """The fitted model, and its objective after every iteration."""
 
     expected: Expectation
-    """What `seen_through` and `prior` make of the answers."""
+    """Result of the last E-step, given `used_matrices` and `prior`."""
 
     matrices: FloatArray
-    """The matrices that follow from that, (A, Q, Q)."""
+    """Result of the M-step after it, (A, Q, Q)."""
 
-    seen_through: FloatArray
+    used_matrices: FloatArray
     prior: FloatArray
     objective: list[float]
     converged: bool
 
 
 def fit_crowd(answers: Crowd, strength: float, max_iter: int, tol: float) -> CrowdFit:
-    """Fit the shared matrix, from the majority on, then one matrix per annotator from there."""
+    """Fit the shared matrix, starting from majority votes, then one matrix per annotator."""
     start = answers.summed(answers.majority())
     shared = maximise(answers, start, _shared_matrix, max_iter, tol)
     centre = _centre(shared.expected.counts.sum(axis=0))
@@ -141,7 +141,7 @@ def fit_crowd(answers: Crowd, strength: float, max_iter: int, tol: float) -> Cro
 
 
 def shrink(counts: FloatArray, centre: FloatArray, strength: float) -> FloatArray:
-    """Add `strength` answers that follow `centre` to every row; without any answer, be `centre`."""
+    """Add `strength` pseudocounts distributed as `centre` to every row, and divide by the sums."""
     raised = counts + strength * centre
     rows = raised.sum(axis=-1, keepdims=True)
     without = np.broadcast_to(centre, raised.shape).copy()
@@ -149,7 +149,7 @@ def shrink(counts: FloatArray, centre: FloatArray, strength: float) -> FloatArra
 
 
 def _centre(counts: FloatArray) -> FloatArray:
-    """Return the shared matrix with one even answer added per class, so that no entry is 0."""
+    """Return the shared matrix with a uniform pseudocount per class, so that no entry is 0."""
     raised = counts + 1.0 / counts.shape[1]
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 

@@ -144,7 +144,7 @@ def from_annotators(
             ConvergenceWarning,
             stacklevel=2,
         )
-    posterior, _ = crowd.posterior(fit.seen_through, fit.prior)
+    posterior, _ = crowd.posterior(fit.used_matrices, fit.prior)
     return _publish(fit, posterior, votes, smoothing)
 
 

@@ -1,4 +1,4 @@
-"""Whether held-out labels are noisy, and which look wrong: from models that have not seen the rows.
+"""Whether held-out labels are noisy, and which look wrong, by out-of-fold models.
 
 Bayes' rule through a guessed confusion matrix finds far more wrong labels than plain confidence
 where the guess is right, and fewer where mistakes depend on the features or classes overlap. The
@@ -27,10 +27,10 @@ from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 Criterion = Literal["posterior", "self_confidence"]
 
 CLEARLY = 2.0
-"""Paired standard errors by which a less simple model must predict held-out labels better."""
+"""Paired standard errors by which a more complex model must predict held-out labels better."""
 
 SMALLEST = 1e-6
-"""Smallest chance of a label where models are compared: one label must not decide."""
+"""Smallest probability of a label in comparisons: no single label may dominate them."""
 
 TINY = 1e-12
 
@@ -48,7 +48,7 @@ class LabelScores(NamedTuple):
 def judge_labels(
     probability: FloatArray, observed: IntArray, counted: IntArray, criterion: Criterion | None
 ) -> LabelScores:
-    """Judge labels by P(label | x), (n, Q), of models that had not seen the row.
+    """Judge labels by out-of-fold P(label | x), (n, Q).
 
     The matrix is guessed from the rows `counted`. Without a `criterion` it is chosen by the
     likelihood of their labels.

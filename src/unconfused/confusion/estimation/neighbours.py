@@ -1,9 +1,9 @@
-"""The confusion matrix from how the labels of nearest neighbours agree.
+"""The confusion matrix from the agreement of the labels of nearest neighbours.
 
-Rows that lie next to each other in a good embedding are of one class nearly always. Their labels
-are then independent answers about the same truth: how often one, two and three of them show which
-labels says how frequent classes are and how they are labelled (the consensus equations of first to
-third order; Zhu, Song and Liu, 2021). Here they are solved by maximum likelihood, which is Dawid
+Neighbours in a good embedding nearly always have the same class. Their labels are then independent
+answers about the same truth, and the frequencies of labels, pairs and triples of labels identify
+the class shares and the matrix (the consensus equations of first to third order; Zhu, Song and Liu,
+2021). Here they are solved by maximum likelihood, which is Dawid
 and Skene's model with a row and its two nearest neighbours as annotators who share one matrix.
 """
 
@@ -23,18 +23,18 @@ from unconfused.confusion.estimation.calibration import best_power, log_chances,
 from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
 TRIPLE = 3
-"""A row and two neighbours: the least from which a matrix can be found."""
+"""A row and two neighbours, the smallest number that identifies the matrix."""
 
 VOTERS = 10
 """Neighbours that predict a row's label when estimates are compared."""
 
 MOST_ROWS = 5000
-"""Rows whose neighbours are looked for; a matrix needs no more."""
+"""Rows whose neighbours are searched; more hardly improve the matrix."""
 
 MOST_STEPS, TOLERANCE = 100, 1e-6
 
 SMALLEST = 1e-6
-"""Smallest chance of a label where estimates are compared: one label must not decide."""
+"""Smallest probability of a label in comparisons: no single label may dominate them."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ def from_neighbours(X: Rows, codes: IntArray, n_classes: int) -> Neighbourly | N
     crowd = _crowd(np.column_stack([codes[rows], codes[around[:, : TRIPLE - 1]]]), n_classes)
 
     def shared(counts: FloatArray) -> tuple[FloatArray, float]:
-        # Each answer is told by three rows in turn.
+        # Each label is counted in three triples.
         matrix = shrink_to_symmetric(counts.sum(axis=0) / TRIPLE)
         return np.broadcast_to(matrix, counts.shape), 0.0
 
     fit = maximise(crowd, crowd.summed(crowd.majority()), shared, MOST_STEPS, TOLERANCE)
-    posterior = crowd.posterior(fit.seen_through, fit.prior)[0]
+    posterior = crowd.posterior(fit.used_matrices, fit.prior)[0]
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts.T, codes[rows], posterior)
     labels = np.bincount(codes, minlength=n_classes).astype(np.float64)
