@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from browsers import needs_browser, open_browser
 from reports import HOSTILE, confused_digits, some_truth
@@ -308,3 +309,23 @@ def test_decisions_are_downloaded_as_a_verdict_file(page, path, tmp_path):
     assert labels.startswith("key,label_before,label,label_source\n") and labels.count("\n") == 5
     page.find_element(By.ID, "forget").click()
     assert not page.find_element(By.ID, "verdicts").is_enabled()
+
+
+def test_the_buttons_cover_no_cell(browser, tmp_path):
+    rng = np.random.RandomState(0)
+    y = np.array(["cat", "rabbit"])[rng.randint(2, size=80)]
+    model = UnconfusedLogisticRegression(l2=1e-2, relabel=0)
+    X = rng.randn(80, 2)
+    columns = pd.DataFrame({"weight": np.abs(X[:, 0]), "colour": "brown"})
+    texts = ["carrot ears hay hutch and owner food its often food"] * 80
+    found = write_report(
+        model.fit(X, y), X, y, tmp_path / "report.html", row_columns=columns, row_text=texts,
+        row_names=[f"p{row:03d}" for row in range(80)], random_state=0,
+    )  # fmt: skip
+    set_screen(browser, 1280)
+    browser.get(found.as_uri())
+    room = browser.execute_script(
+        "return [...document.querySelectorAll('#suspects tbody tr:not([hidden]) .decide')].map(e =>"
+        " e.getBoundingClientRect().left - e.previousElementSibling.getBoundingClientRect().right)"
+    )
+    assert len(room) > 40 and min(room) > -1
