@@ -54,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for results")
     parser.add_argument("--docs", type=Path, help="folder for pages and figures")
+    parser.add_argument("--check", action="store_true", help="make a sample again (paper)")
     parser.add_argument("--summary", action="store_true", help="only write tables and figures")
     options = parser.parse_args(arguments)
     if options.name == "uma":

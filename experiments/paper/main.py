@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.paper import (
+    check,
     class_distributions,
     confusion_risk,
     figure3,
@@ -71,10 +72,12 @@ def run_paper(asked: Namespace) -> int:
     store = Store(folder / "results.jsonl", FIELDS)
     if {table1.NAME, options.NAME} & set(names):
         choice = EXPERIMENTS[self_labeling.NAME].tasks(scope)
-        if not asked.summary and not _do(choice, store, asked.jobs):
+        if not (asked.summary or asked.check) and not _do(choice, store, asked.jobs):
             return 130
         scope = replace(scope, self_labeling=_chosen(choice, store))
     tasks = [task for name in names for task in EXPERIMENTS[name].tasks(scope)]
+    if asked.check:
+        return _check(tasks, store, docs, asked)
     if not asked.summary and not _do(tasks, store, asked.jobs):
         return 130
     publish(names, tasks, store, docs, asked.quick)
@@ -113,6 +116,20 @@ def _do(tasks: list[Task], store: Store, n_jobs: int) -> bool:
     todo = [task for task in tasks if task.key not in done]
     print(f"{len(todo)} of {len(tasks)} tasks to do; the others are kept from before.")
     return run_all(todo, do, store, kind_of=_kind, n_jobs=n_jobs)
+
+
+def _check(tasks: list[Task], store: Store, docs: Path, asked: Namespace) -> int:
+    """Make a sample of the stored results again, and say what changed."""
+    drawn = check.sample(tasks, store)
+    again = Store(store.path.with_name(f"{check.FILE}.jsonl"), FIELDS)
+    print(f"Results made again are kept in {again.path}; delete it to start anew.")
+    finished = asked.summary or _do(drawn, again, asked.jobs)
+    found = check.compare(drawn, store, again)
+    path = docs / "paper" / f"{check.FILE}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(check.in_words(found), write_page(docs, asked.quick))
+    return 0 if finished else 130
 
 
 def _kind(task: Task) -> str:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from experiments.paper import check
 from experiments.paper.beyond import beyond
 from experiments.paper.claims import claim_lines
 from experiments.paper.experiment import cell, shown
@@ -45,9 +46,7 @@ CLAIMS = """## The paper's claims
 Differences are means ± one standard error; "cannot be told" where they are within two of them.
 """
 
-RUNS = """Versions: whitened UMA and all below "Beyond the paper" were run with the current version,
-the rest with earlier ones, where Perceptrons, UMA as in the paper and the S3VM were the same;
-`UnconfusedLogisticRegression` and `SelfLabelingClassifier` have changed since.
+RUNS = """{versions}
 {toy}Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest classes, where the
 paper has about 11,000 of each.
 """
@@ -86,7 +85,11 @@ def write_page(docs: Path, quick: bool = False) -> Path:
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((docs / "paper").glob("*.json"))
     }
-    parts = [HEAD, QUICK] if quick else [HEAD, RUNS.format(toy=_toy_runs(found))]
+    parts = (
+        [HEAD, QUICK]
+        if quick
+        else [HEAD, RUNS.format(versions=_versions(found), toy=_toy_runs(found))]
+    )
     if lines := claim_lines(found):
         parts += [CLAIMS, _table(["where", "the paper", "ours", ""], [list(one) for one in lines])]
     if "table1" in found:
@@ -105,6 +108,10 @@ def write_page(docs: Path, quick: bool = False) -> Path:
     path = docs / "paper.md"
     path.write_text("\n".join(parts), encoding="utf-8")
     return path
+
+
+def _versions(found: dict[str, Any]) -> str:
+    return check.in_words(found[check.FILE]) if check.FILE in found else ""
 
 
 def _toy_runs(found: dict[str, Any]) -> str:

@@ -217,6 +217,25 @@ def test_finished_runs_are_kept_and_failed_ones_tried_again(monkeypatch, capsys)
     assert run("figure3") == 0 and len(done) == 3
 
 
+def test_stored_results_are_made_again(capsys):
+    run("updates", "--only", "digits")
+    assert run("updates", "--only", "digits", "--check") == 0
+    found = summary("check")
+    assert found["kinds"] == len(found["results"]) > 1
+    assert [one["difference"] for one in found["results"]] == [0.0] * found["kinds"]
+    path = Path("experiments", "results", "paper", "results.jsonl")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    changed = found["results"][0]
+    for record in records:
+        if (record["part"], record["run"]) == (changed["part"], changed["run"]):
+            record["error"] += 0.25
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    run("updates", "--only", "digits", "--check")
+    page = Path("docs", "paper.md").read_text()
+    assert f"{found['kinds'] - 1} came out the same" in " ".join(page.split())
+    assert f"updates digits {changed['part']} (by 0.2500)" in " ".join(page.split())
+
+
 def test_results_under_other_settings_are_not_taken(monkeypatch):
     experiment, settings = module("paper.experiment"), module("paper.settings")
     task = experiment.Task("table1", "digits", 0, "uma", False)

@@ -55,9 +55,11 @@ class UMAClassifier(LinearClassifier):
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
-    step : {"perceptron", "uniform", "proportional", "mira", "passive_aggressive", "copa"} or \
-            callable
-        How an update is distributed over the classes. See `unconfused.steps`.
+    step : {"auto", "perceptron", "uniform", "proportional", "mira", "passive_aggressive", \
+            "copa"} or callable
+        How an update is distributed over the classes. See `unconfused.steps`. "auto" is the paper's
+        "perceptron" on noisy labels, where long update vectors are the reliable ones, and
+        "passive_aggressive" on pseudo-labels (`relabel`), for a margin.
     alpha : float
         Minimum margin of a prediction; other rows are ignored.
     error_margin : float or "alpha"
@@ -89,7 +91,9 @@ class UMAClassifier(LinearClassifier):
     relabel : int or "auto"
         Number of rounds of relabelling. A round replaces every label by the likeliest class given
         the row and its label, weighted by its probability, and runs the noise-free algorithm on
-        these, with averaged weights; it counts C again if that was estimated. Rounds end early if
+        these, with averaged weights and few updates: at most one per pair of classes, and none once
+        it contradicts no more labels than are expected to be wrong. It counts C again if that was
+        estimated. Rounds end early if
         mistakes turn out to depend on the rows. "auto": 2, or 1 with more than 50,000 rows; none on
         Dask collections, if labels are not classes, with fewer than ten rows per degree of freedom,
         or if `alpha` is positive or one of `init`, `tol` and `max_iter` is not "auto".
@@ -150,7 +154,7 @@ class UMAClassifier(LinearClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LinearClassifier._parameter_constraints,
         "selection": [StrOptions(set(SELECTIONS)), callable],
-        "step": [StrOptions(set(STEPS)), callable],
+        "step": [StrOptions({*STEPS, "auto"}), callable],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "error_margin": [Interval(Real, 0, None, closed="left"), StrOptions({"alpha"})],
         "init": [StrOptions({"auto", "zero", "means"})],
@@ -169,7 +173,7 @@ class UMAClassifier(LinearClassifier):
         confusion: Any = None,
         *,
         selection: str | Selection = "error",
-        step: str | StepRule = "perceptron",
+        step: str | StepRule = "auto",
         alpha: float = 0.0,
         error_margin: float | str = 0.0,
         init: str = "auto",
@@ -334,6 +338,8 @@ class UMAClassifier(LinearClassifier):
             n_rounds = self._n_rounds(data, state) if relabels else 0
             if state.matrix is not None:
                 unmixing = replace(unmixing, matrix=state.matrix, counts=None)
+            if self.step == "auto":
+                algorithm = replace(algorithm, step=STEPS["passive_aggressive"])
             made = relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
         self.confusion_, self.class_prior_, self.relabel_ = unmixing.matrix, prior, made
         self._publish(state, data.X)
@@ -371,7 +377,7 @@ def algorithm_of(model: Any, prior: FloatArray, order: ArrayLike | None, **setti
         costs = class_costs(model.class_weight, model.classes_, prior, order).T.copy()
     return UMA(
         selection=SELECTIONS[selection] if isinstance(selection, str) else selection,
-        step=STEPS[step] if isinstance(step, str) else step,
+        step=STEPS["perceptron" if step == "auto" else step] if isinstance(step, str) else step,
         tol=None if model.tol == "auto" else float(model.tol),
         average=model.average,
         init=model.init,

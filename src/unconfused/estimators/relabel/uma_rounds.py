@@ -36,11 +36,12 @@ MakeEngine = Callable[[Rows, IntArray, int, FloatArray | None], Engine]
 
 def likeliest_classes(
     data: NoisyData, weights: FloatArray, unmixing: Unmixing
-) -> tuple[IntArray, FloatArray, bool]:
+) -> tuple[IntArray, FloatArray, float, bool]:
     """Return the likeliest class of every row given its scores and its label, and its weight.
 
-    The weight is the row's sample weight times the probability of the class. Also return whether
-    classes and labels go together as C says, within chance. The scores are calibrated on the labels
+    The weight is the row's sample weight times the probability of the class. Also return the weight
+    of the rows that these classes are expected to be wrong for, and whether classes and labels go
+    together as C says, within chance. The scores are calibrated on the labels
     through C, and combined with each row's label by Bayes' rule. If C was estimated, it is counted
     again from these posteriors, added to the counts it came from; such a C suits these scores, but
     is no better as an estimate, as they were fitted to the same labels.
@@ -70,7 +71,9 @@ def likeliest_classes(
     joint = evidence.by_code(evidence.labelled[:, np.newaxis] * posterior)[: unmixing.n_labels]
     rows_behind = None if behind is None else behind.sum(axis=1)
     as_expected = not differs_from(joint.T, unmixing.matrix, rows_behind)
-    return posterior.argmax(axis=1), own * posterior.max(axis=1), as_expected
+    sure = posterior.max(axis=1)
+    weight = own * sure
+    return posterior.argmax(axis=1), weight, float(weight @ (1 - sure)), as_expected
 
 
 def usual_rounds(data: NoisyData, state: UMAState) -> int:
@@ -94,29 +97,30 @@ def relabel_rows(
 
     Return the number of rounds made.
 
-    Pseudo-labels are taken as right, so every round is a run of the noise-free algorithm, and all
-    rounds together may make as many updates as the first fit. Mistakes that remain are of rows
-    between the classes, which affect averaged weights less. Rounds end if classes and labels no
-    longer go together as C says: mistakes then depend on the rows, and have been learnt. Ctrl-C
-    keeps the weights of the last complete round.
+    Pseudo-labels are taken as right, so every round is a run of the noise-free algorithm. More
+    updates would fit the mistakes that remain: there is at most one per pair of classes, and none
+    once the weights contradict no more labels than are expected to be wrong (the discrepancy
+    principle). Most of these are rows between the classes, which affect averaged weights less.
+    Rounds end if classes and labels no longer go together as C says: mistakes then depend on the
+    rows, and have been learnt. Ctrl-C keeps the weights of the last complete round.
     """
     n_classes = unmixing.n_classes
     clean = Unmixing(np.eye(n_classes), unmixing.classes)
-    share = -(-algorithm.max_iter // max(n_rounds, 1))
-    averaged = replace(algorithm, average=True, max_iter=share)
+    most = min(algorithm.max_iter, n_classes * (n_classes - 1))
+    averaged = replace(algorithm, average=True, max_iter=most)
     if unmixing.is_identity:
         return 0  # labels are taken as right
     for n_made in range(n_rounds):
         if state.stopped == INTERRUPTED:
             return n_made
-        weights = state.averaged() if algorithm.average else state.weights
-        classes, weight, as_expected = likeliest_classes(data, weights, unmixing)
+        weights = state.averaged()
+        classes, weight, wrong, as_expected = likeliest_classes(data, weights, unmixing)
         if len(np.unique(classes[weight > 0])) < n_classes or not as_expected:
             return n_made  # a class without rows could not come back; mistakes would stay
         again = state.copy()
         again.start_again(np.zeros_like(weights))
         engine = make_engine(data.X, classes, n_classes, weight)
-        again = averaged.run(engine, clean, 0.0, again)
+        again = replace(averaged, mistakes=wrong).run(engine, clean, 0.0, again)
         if again.stopped == INTERRUPTED:
             state.stopped = INTERRUPTED
             return n_made

@@ -141,6 +141,8 @@ class UMA:
     whiten : whether to run in whitened geometry
     stream : whether the rows are a chunk of a stream; whitening then uses all chunks so far
     error_margin : by how much a class must outscore the target to be in the error set
+    mistakes : weight of the rows whose labels the weights contradict, at which updates end; None
+        goes on as long as there are pairs
     rng : random state of the selection
     verbose : verbosity of progress messages
     costs : (predicted, true), what each mistake costs; None if all cost the same. Update vectors
@@ -157,6 +159,7 @@ class UMA:
     whiten: bool = False
     stream: bool = False
     error_margin: float = 0.0
+    mistakes: float | None = None
     verbose: int = 0
     costs: FloatArray | None = None
 
@@ -275,8 +278,13 @@ class UMA:
         selectable = ~np.eye(unmixing.n_classes, dtype=bool)
         if self.costs is not None:
             selectable &= self.costs > 0  # mistakes that cost nothing are ignored
-        tables = partition.tables() if self.tol is None else None
-        if tables is not None:
+        tables = None
+        if self.tol is None or self.mistakes is not None:
+            tables = partition.tables()
+            contradicted = tables.counts.sum() - np.trace(tables.counts)
+            if self.mistakes is not None and contradicted <= self.mistakes:
+                return False
+        if self.tol is None and tables is not None:
             selectable &= pair_significance(tables, unmixing, total)[1]
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
