@@ -121,9 +121,13 @@ def test_marks_line_ends_and_quotes_of_other_programs():
         (("predict", "none.skops", "pets.csv", "-o", "o.csv"), "no file"),
         (("predict", "pets.csv", "pets.csv", "-o", "o.csv"), "named twice"),
         (("export", "pets.csv", "--onnx"), "cannot be loaded"),
+        (("corrupt", "one.csv", "-l", "kind", "--symmetric", "0.2", "-o", "o.csv"), "at least two"),
+        (("review", "one.csv", "-l", "kind", "--no-browser"), "show class 'x'"),
+        (("fit", "one.csv", "-l", "kind", "--ignore", "size"), "besides its labels"),
     ],
 )
 def test_names_that_lead_nowhere(arguments, word):
+    Path("one.csv").write_text("size,kind\n" + "1,x\n2,x\n" * 20)
     assert word in refused(*arguments)
 
 

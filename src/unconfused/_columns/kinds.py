@@ -84,8 +84,8 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
     for summary in summaries:
         _place(plan, summary)
     if not plan.used:
-        why = " ".join(plan.in_words())
-        raise NoFeaturesError(f"No column is left to learn from. {why}".strip())
+        why = " ".join(plan.in_words()) or "A model needs columns besides its labels."
+        raise NoFeaturesError(f"No column is left to learn from. {why}")
     return plan
 
 

@@ -91,7 +91,7 @@ def _columns(
             for number, row in enumerate(part, start=begun):
                 if len(row) != len(header):
                     raise DataFileError(
-                        f"row {number} has {len(row)} cells and the header {len(header)}: "
+                        f"row {number} has {len(row)} cells and the header, row 1, has {len(header)}: "
                         f"{mark.join(row)[:60]!r}. Every row needs as many cells as the header; "
                         "put cells that hold the delimiter into quotes."
                     )

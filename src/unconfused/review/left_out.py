@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion.cross_validated import stratified_folds
-from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimate import ConfusionEstimate, name_classes
 from unconfused.confusion.estimation.class_probabilities import ClassProbabilities
 from unconfused.confusion.estimation.label_quality import model_helps, through_matrix
 from unconfused.confusion.estimation.pooled import shrink_to_symmetric
@@ -130,6 +130,11 @@ def judge_left_out(
     best = np.where(labels.truth != MISSING, labels.truth, labels.observed)
     usable = np.flatnonzero(best != MISSING)
     codes, n_classes = best[usable], len(labels.classes)
+    if len(shown := np.unique(codes)) < 2:
+        raise ValueError(
+            "To judge labels takes at least two classes; labels and verdicts show "
+            f"{name_classes(labels.classes[shown]) if len(shown) else 'none'}."
+        )
     splits = stratified_folds(codes, min(FOLDS, int(np.bincount(codes).max())), random_state)
     probability = np.full((len(best), n_classes), 1.0 / n_classes)
     with warnings.catch_warnings():

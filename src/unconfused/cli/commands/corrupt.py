@@ -148,7 +148,11 @@ def _add_noise(
     noise: Any = labelled(matrix, rows, columns) if len(rows) else matrix
     if path is None:
         make = pairwise if rates[0] is None else symmetric
-        noise = make(len(np.unique(known)), rates[0] or rates[1] or 0.0)
+        if len(found := np.unique(known)) < 2:
+            raise ValueError(
+                f"All labels in {label!r} are {found[0]!r}: noise needs at least two classes."
+            )
+        noise = make(len(found), rates[0] or rates[1] or 0.0)
     rng = own_stream(seed, "unconfused corrupt")
     noisy, wrong = table.copy(), []
     for name in names:
