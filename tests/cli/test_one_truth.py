@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from pets import SETTINGS, pets, succeed, succeed_json
 
+from unconfused import noise
 from unconfused._columns.row_hash import row_hashes
 from unconfused._report.accuracy import accuracy_words
 from unconfused._report.data import CheckedAccuracy
@@ -173,3 +174,24 @@ def test_a_ranking_without_probabilities_does_not_name_them_so():
     printed = succeed("audit", "rows.csv", "--label", "y", *given)
     assert "probability_wrong" not in printed and "Report: r.html" in printed
     assert pd.read_csv("check.csv").columns.tolist() == ["row", "label", "suggested", "suspicion"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("linear", [True, False])
+def test_a_guess_that_the_fit_uses_is_the_same_everywhere(linear):
+    rng = np.random.RandomState(0)
+    truth = rng.randint(2, size=900)
+    rows = pd.DataFrame({"a": 5 * rng.choice([-1, 1], 900), "b": rng.standard_normal(900)})
+    rows["c"] = 5 * truth if linear else rows["a"] * (2 * truth - 1)
+    rows[["a", "c"]] += rng.standard_normal((900, 2))
+    rows["y"] = noise.corrupt_labels(np.array(["u", "v"])[truth], [[0.7, 0.3], [0.05, 0.95]], 0)
+    rows.to_csv("rows.csv", index=False)
+    fitted = succeed_json("fit", "rows.csv", "--label", "y", "--report", "r.html")
+    assert ("Logistic" in fitted["learner"]) == linear
+    assert not any("took the labels as right" in note for note in fitted["notes"])
+    estimated = succeed_json("estimate", "rows.csv", "--label", "y")
+    assert estimated["verdict"]["sentence"] == fitted["verdict"]["sentence"]
+    data = re.search(r'id="report-data">(.*?)</script>', Path("r.html").read_text(encoding="utf-8"))
+    page = json.loads(data[1])["confusion"]
+    for table in ("matrix", "low", "high"):
+        np.testing.assert_allclose(page[table], estimated[table], atol=0.005)

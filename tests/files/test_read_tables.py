@@ -104,7 +104,7 @@ def test_ways_of_writing_text(tmp_path):
         ("a,b\n", "a header but no rows"),
         ("a,b,a\n1,2,3\n", "the column 'a' occurs more than once"),
         ("a, a\n1,2\n", "the column 'a' occurs more than once"),
-        ("a,b\n1,2\n3\n", "row 3 has 1 cells and the header, row 1, has 2: '3'"),
+        ("a,b\n1,2\n3\n", "row 3 has 1 cell and the header, row 1, has 2: '3'"),
         ("a,b\n1,2,3\n", "row 2 has 3 cells and the header, row 1, has 2"),
         ('a,b\n"1,2\n3,4\n', "quote that opens in line 2, column 1, is never closed"),
         ("a,b\n1,1e999\n", "'b' holds 1e999, which is beyond"),

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from unconfused._files import DataFileError, TableFile, find_encoding, open_text
 from unconfused._files.types import column_names, kinds_of, typed_cells, unescape_cell
+from unconfused._text.words import count
 
 LONGEST_CELL = 64 * 2**20
 """Characters; no line can be longer either."""
@@ -91,9 +92,9 @@ def _columns(
             for number, row in enumerate(part, start=begun):
                 if len(row) != len(header):
                     raise DataFileError(
-                        f"row {number} has {len(row)} cells and the header, row 1, has {len(header)}: "
-                        f"{mark.join(row)[:60]!r}. Every row needs as many cells as the header; "
-                        "put cells that hold the delimiter into quotes."
+                        f"row {number} has {count(len(row), 'cell')} and the header, row 1, has "
+                        f"{len(header)}: {mark.join(row)[:60]!r}. Every row needs as many "
+                        "cells as the header; put cells that hold the delimiter into quotes."
                     )
             yield dict(zip(names, map(list, zip(*part, strict=True)), strict=True))
             begun += len(part)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import count_pairs
-from unconfused._matrix_labels import aligned_counts, is_guess
+from unconfused._matrix_labels import align_confusion, aligned_counts, is_guess
 from unconfused._text import count
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
@@ -42,6 +42,7 @@ class ConfusionSource:
     basis : what `wrong` is based on, in words
     words, quality : where the matrix comes from, and whether it is good enough
     interval : ends of 95 % credible intervals of `matrix`; None if it was not counted
+    caveat : what else to know about an estimate
     """
 
     kind: Basis
@@ -53,6 +54,7 @@ class ConfusionSource:
     words: str
     quality: str = ""
     interval: tuple[FloatArray, FloatArray] | None = None
+    caveat: str = ""
 
 
 def checked_in_words(truth: Any, observed: Any, both: Any) -> str:
@@ -108,6 +110,7 @@ def _taken_as_exact(case: Case, matrix: FloatArray, kind: Basis, words: str) -> 
 
 
 GIVEN = "the confusion matrix given with the model"
+REFINED = " The model was fitted through a refinement of it by all rows."
 
 
 def _basis(kind: Basis, where: str = "") -> str:
@@ -128,7 +131,7 @@ def _counted(
     judging = np.asarray((fitted * size + 1.0 / len(fitted)) / (size + 1.0))
     return ConfusionSource(
         kind, estimate.matrix, judging, estimate.counts, wrong, _basis(kind, where), words, quality,
-        estimate.interval(),
+        estimate.interval(), estimate.caveat,
     )  # fmt: skip
 
 
@@ -141,7 +144,7 @@ def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
             words += " The fit made no use of it: it took the other labels, if any, as right."
         matrix = estimate.matrix
     elif np.abs(estimate.matrix - matrix).max() > 0.005:
-        words += " The model was fitted through a refinement of it by all rows."
+        words += REFINED
     where = checked_in_words(case.truth, case.observed, case.trusted & case.labelled)
     wrong = wrong_labels(counts, "trusted")
     return _counted("trusted", estimate, matrix, wrong, where, words, estimate.verdict)
@@ -158,10 +161,12 @@ def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
     if kind == "guessed":
         words = "Estimated from the features and the labels alone; intervals take the guessed "
         words += "truth as known."
-    estimate = ConfusionEstimate(matrix, counts, case.classes)
-    quality = f"{estimate.verdict} {given.caveat}".strip()
+    shown = align_confusion(given, case.classes)
+    if np.abs(shown - matrix).max() > 0.005:
+        words += REFINED
+    estimate = ConfusionEstimate(shown, counts, case.classes, caveat=given.caveat)
     wrong = _renumbered(given.wrong_labels(kind), given.classes, case.classes)
-    return _counted(kind, estimate, matrix, wrong, GIVEN, words, quality)
+    return _counted(kind, estimate, matrix, wrong, GIVEN, words, estimate.verdict)
 
 
 def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabels:

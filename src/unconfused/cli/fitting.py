@@ -116,13 +116,19 @@ class FittedTask:
         if (why := export_obstacle(self.learner)) is not None:
             self.notes.append(in_options(why))
 
-    def pooled_estimate(self) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
-        """Return C of all votes together, with the share of wrong answers in words, and notes."""
-        assert self.confusion is not None and self.confusion.counts is not None
+    def estimate(self) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
+        """Return C where nothing was checked, with the share of wrong labels in words, and notes.
+
+        It is that of all votes together, or a guess.
+        """
+        assert self.confusion is not None
+        if self.confusion.counts is None:  # too little even for a guess
+            raise ValueError(self.confusion.words)
+        classes, caveat = self.learner.classes_, self.confusion.caveat
         found = ConfusionEstimate(
-            self.confusion.matrix, self.confusion.counts, self.learner.classes_
+            self.confusion.matrix, self.confusion.counts, classes, caveat=caveat
         )
-        return found, self.noise, self._notes([])
+        return found, self.noise, [*self._notes([]), *self.noise.doubts()]
 
     def write_report(self, path: Path, force: bool) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""

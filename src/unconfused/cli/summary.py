@@ -217,7 +217,12 @@ def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
     for column in candidates:
         held = plan.columns.values.get(column)
         values = set(label_texts(held)) - {None} if held else set()
-        if len(values) > 1 and values <= names and len(values) > len(names) / 2:
+        # Small counts look like some of the classes 0 to 9, but hardly like all of them.
+        if values == names or (
+            column in plan.columns.categories
+            and len(values) > max(1, len(names) / 2)
+            and values <= names
+        ):
             found.append(
                 f"The column {column!r} holds class names, and is used as a feature. If it holds "
                 "true or other labels, pass it to --truth or --ignore."

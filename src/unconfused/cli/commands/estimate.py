@@ -46,7 +46,7 @@ def estimate(
     From trusted rows (--truth), from the answers of several annotators and the features
     (--annotators, --votes), or, with neither, from features and labels alone, which is a guess.
     """
-    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading)
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, "auto")
     refuse_same_target(data, output)
     if output is not None:
         check_target(output, [".csv", ".tsv"], force=force)
@@ -93,13 +93,16 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, lis
     from unconfused.cli.model import estimate_labels, warnings_as_notes
     from unconfused.cli.summary import basis_of, summarize
 
-    if source.known.annotators or source.known.votes is not None:
+    known = source.known
+    votes = bool(known.annotators) or known.votes is not None
+    if votes or (known.truth is None and known.verdicts is None):
         from unconfused.cli.fitting import FittedTask
 
         try:  # with the features, as `fit` does: both must find the same
-            return FittedTask(source).pooled_estimate()
+            return FittedTask(source).estimate()
         except NoFeaturesError:
-            pass
+            if not votes:
+                raise
     caught: list[str] = []
     with warnings_as_notes(caught):
         task, plan = source.open_labels()
