@@ -114,7 +114,8 @@ def test_a_truth_that_is_not_named_is_noticed():
     assert "'truth' holds class names" in result.stderr and "--ignore" in result.stderr
     numbered = pets().drop(columns=["checked", "coat", "remark"])
     digits = {"cat": 0, "dog": 1, "hen": 2}
-    numbered["kind"], numbered["truth"] = numbered["kind"].map(digits), numbered["truth"].map(digits)
+    for column in ("kind", "truth"):
+        numbered[column] = numbered[column].map(digits)
     numbered["toys"] = numbered["truth"] % 2  # a count, not all of the classes
     numbered.to_csv("numbered.csv", index=False)
     result = invoke("fit", "numbered.csv", "--label", "kind", *SETTINGS, "--force")
