@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from unconfused._files import DataFileError, TableFile, find_encoding, open_text
 from unconfused._files.types import column_names, kinds_of, typed_cells, unescape_cell
-from unconfused._text.words import count
+from unconfused._text import count
 
 LONGEST_CELL = 64 * 2**20
 """Characters; no line can be longer either."""
