@@ -220,7 +220,8 @@ def pair_flips(results: Results) -> Iterator[Check]:
     """Pair flips with C known on Letter and Digits: near the error with clean labels."""
     for cell in _cells(results):
         data, noise, knowledge, base = cell
-        if not noise.startswith("pair") or knowledge != "known" or data == "flights":
+        named = data in ("digits-raw", "letter-raw")
+        if not (named and noise.startswith("pair") and knowledge == "known"):
             continue
         own, clean = (*cell[:3], f"{base} ours"), clean_place(data, f"{base} clean")
         found = results.difference(own, clean)
