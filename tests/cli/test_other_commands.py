@@ -182,6 +182,8 @@ def test_rows_without_names_are_corrupted_fitted_and_predicted():
     assert np.mean(noisy.y != y) == found["wrong_share"] and noisy.X.shape == X.shape
     succeed("fit", "noisy.svm", "--trust-labels", *SETTINGS)
     succeed("predict", "model.skops", "noisy.svm", "--keep", "y", "-o", "out.csv")
+    assert succeed_json("evaluate", "model.skops", "iris.svm", "--truth", "y")["accuracy"]
+    assert "are called y" in refused("evaluate", "model.skops", "iris.svm")
     predicted = pd.read_csv("out.csv")
     assert (predicted["y"] == noisy.y).all() and (predicted["label"] == y).mean() > 0.85
     assert "--keep y" in refused(

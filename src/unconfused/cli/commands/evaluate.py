@@ -82,8 +82,9 @@ def evaluate(
 
     known = LabelOptions(truth if label is None else label, truth=truth, identity=identity)
     if known.label is None or (label is None and known.verdicts is not None):
+        called = " (here they are called y)" if is_nameless(data, reading) else ""
         raise ValueError(
-            "Name the column with the labels by --label, or by --truth if they are right."
+            f"Name the column with the labels{called} by --label, or by --truth if they are right."
         )
     label = known.label
     loaded, saved, columns = load(model), read_header(model).metadata, [label, known.truth]
@@ -128,7 +129,9 @@ def _predict(
         for part, columns in asked.inputs(data, reading, rows):
             if not kept:  # a fit leaves out rows without a label, in whichever column it was
                 labelled = [columns[name].notna().to_numpy() for name in columns]
-                begun = {beginning_hash(part, one) for one in [*labelled, np.ones(len(part), bool)]}
+                begun = {
+                    beginning_hash(part, one) for one in [*labelled, np.ones(len(columns), bool)]
+                }
             predicted.append(asked.model.predict(part))
             kept.append(columns)
             stage.rows(len(columns))
@@ -160,7 +163,7 @@ def _own_matrix(model: Any, saved: dict[str, Any], label: str) -> Any:
 
     fitted = saved.get("label", label)
     if fitted != label:
-        why = f" (the model was fitted to the labels in {fitted!r})"
+        why = f" (the model was fitted to the labels in {fitted!r})" if fitted else ""
         raise ValueError(NOT_KNOWN.format(label=label, why=why))
     if "counts" in saved and np.sum(saved["counts"], axis=1).all():
         return lambda classes: ConfusionEstimate.from_counts(saved["counts"], classes)
