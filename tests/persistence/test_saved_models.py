@@ -1,5 +1,6 @@
 """Models that went through a file: the same predictions, the same way on."""
 
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -25,6 +26,7 @@ from unconfused import (
     persistence,
 )
 from unconfused.kernels import kernel_projection
+from unconfused.persistence.allowed import table
 from unconfused.selection import ByConfusion
 from unconfused.steps import STEPS
 
@@ -188,6 +190,26 @@ def test_a_parameter_that_a_file_does_not_know_yet(tmp_path):
     assert list(loaded.get_params()) == list(model.get_params()) and loaded.n_jobs is None
 
 
+def test_a_file_outlasts_the_modules_its_types_were_in(tmp_path):
+    model = UMAClassifier(C, step="mira", max_iter=3).fit(X, Y)
+
+    def by_an_older_version(schema, parts):
+        text = json.dumps(schema)
+        moved = re.sub(r'"unconfused\.[\w.]+"', '"unconfused.where.it.was"', text)
+        assert moved != text
+        schema.update(json.loads(moved))
+
+    (tmp_path / "m").write_bytes(crafted(model, by_an_older_version))
+    loaded = unconfused.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_types_of_this_package_have_names_of_their_own():
+    ours = [name for name in table() if name.startswith("unconfused.")]
+    made = {kind.made for kind in table().values() if kind.made.__module__.startswith("unconfused")}
+    assert len(ours) == len(made) > 20
+
+
 def test_what_is_kept_with_a_model(tmp_path):
     model = UMAClassifier(C).fit(X, Y)
     metadata = {"trained by": "Ann", "rows": 300, "tags": ["a", "b"]}
@@ -202,12 +224,9 @@ def test_what_is_kept_with_a_model(tmp_path):
 def test_a_saved_model_is_a_skops_file(tmp_path):
     import skops.io
 
-    from unconfused.persistence.allowed import table
-    from unconfused.persistence.nodes import FUNCTIONS
-
     model = UMAClassifier(C).fit(X, Y)
     path = unconfused.save(model, tmp_path / "model.skops")
-    loaded = skops.io.load(path, trusted=sorted({*table(), *FUNCTIONS}))
+    loaded = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
 
 

@@ -243,7 +243,23 @@ Types = Mapping[str, Kind]
 
 def full_name(one: Any) -> str:
     """Return the name of a type or function, with the module it is in."""
-    return f"{one.__module__}.{one.__qualname__}"
+    return name_in(one.__module__, one.__qualname__)
+
+
+def name_in(module: str, name: str) -> str:
+    """Return the name of something in a module, if it is ours with the package alone.
+
+    Modules move from version to version, and files outlast them.
+
+    Examples
+    --------
+    >>> name_in("unconfused.solvers.likelihood", "LikelihoodState")
+    'unconfused.LikelihoodState'
+    >>> name_in("sklearn.svm._classes", "SVC")
+    'sklearn.svm._classes.SVC'
+    """
+    package = module.split(".")[0]
+    return f"{package if package == 'unconfused' else module}.{name}"
 
 
 def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset[str]) -> None:

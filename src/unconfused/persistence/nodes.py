@@ -27,6 +27,7 @@ from unconfused.persistence.checks import (
     Types,
     check_object,
     full_name,
+    name_in,
 )
 from unconfused.persistence.learners import LOSSES, MADE_ANEW, make_tree
 
@@ -61,7 +62,7 @@ _SPARSE = {
 
 def name_of(node: Node) -> str:
     """Return the full name of the type a node stands for."""
-    return f"{node['__module__']}.{node['__class__']}"
+    return name_in(node["__module__"], node["__class__"])
 
 
 def is_known(node: Node, types: Types) -> bool:
