@@ -71,10 +71,11 @@ def in_words(found: Summary) -> str:
         one for one in found["results"] if one["difference"] is None or one["difference"] > SAME
     ]
     n_made = len(found["results"])
+    tried = ", ".join(sorted({f"{one['experiment']} {one['data']}" for one in found["results"]}))
     text = (
         "Versions: results are kept as the code changes. `python -m experiments paper --check` "
         "makes one of every kind (experiment, data set, method) again: of "
-        f"{found['kinds']} kinds {n_made} were tried with the current code, and "
+        f"{found['kinds']} kinds {n_made} were tried with the current code ({tried}), and "
         f"{n_made - len(changed)} came out the same."
     )
     if changed:
