@@ -46,7 +46,8 @@ CLAIMS = """## The paper's claims
 Differences are means ± one standard error; "cannot be told" where they are within two of them.
 """
 
-RUNS = """{versions}Among the others, whitened UMA on Letter (Table 1), `UnconfusedLogisticRegression` and
+RUNS = """{versions}
+Among the others, whitened UMA on Letter (Table 1), `UnconfusedLogisticRegression` and
 `SelfLabelingClassifier` are of earlier versions and have changed since.
 {toy}Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest classes, where the
 paper has about 11,000 of each.
