@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 
 class PlainUMA:
@@ -27,9 +26,10 @@ class PlainUMA:
         n_classes = len(self.inverse)
         W = np.zeros((n_classes, n_columns + 1))
         scores = np.zeros((n_classes, n_rows))
-        everything = self.sums(X, y, np.zeros(n_rows, dtype=int), np.arange(n_rows), n_classes)[0]
-        sums = np.repeat(everything[np.newaxis], n_classes, axis=0)
-        region = np.full(n_rows, -1)
+        region = np.zeros(n_rows, dtype=int)
+        sums = np.zeros((n_classes, n_classes, n_columns + 1))
+        self.move(sums, X, y, region - 1, region, np.arange(n_rows))
+        sums[1:] = sums[0]  # weights of 0 predict every class
         norms, changed = np.zeros((n_classes, n_classes)), np.arange(n_classes)
         self.n_iter_ = 0
         while self.n_iter_ < self.max_iter:
@@ -45,29 +45,32 @@ class PlainUMA:
             scores[up] += product
             scores[down] -= product
             best = scores.argmax(axis=0)
-            moved = np.flatnonzero(best != region)
             if self.n_iter_ == 0:
-                sums[:] = 0.0
-            else:
-                sums -= self.sums(X, y, region, moved, n_classes)
-            sums += self.sums(X, y, best, moved, n_classes)
+                sums[1:] = 0.0
+            moved = np.flatnonzero(best != region)
+            self.move(sums, X, y, region, best, moved)
             changed = np.union1d(region[moved], best[moved])
-            changed = changed[changed >= 0] if self.n_iter_ else np.arange(n_classes)
+            changed = changed if self.n_iter_ else np.arange(n_classes)
             region = best
             self.n_iter_ += 1
         self.weights = W
         return self
 
-    def sums(
-        self, X: Any, y: np.ndarray, region: np.ndarray, rows: np.ndarray, n_classes: int
-    ) -> np.ndarray:
-        """Sum some rows by region and label, the constant last, (Q, Q, features + 1)."""
-        cells = region[rows] * n_classes + y[rows]
-        shape = (n_classes**2, len(rows))
-        members = sparse.csr_array((np.ones(len(rows)), (cells, np.arange(len(rows)))), shape)
-        total = np.asarray(members @ X[rows], dtype=np.float64)
-        constant = members.sum(axis=1) * self.intercept
-        return np.hstack([total, constant[:, np.newaxis]]).reshape(n_classes, n_classes, -1)
+    def move(
+        self, sums: np.ndarray, X: Any, y: np.ndarray, old: np.ndarray, new: np.ndarray,
+        rows: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Move rows between the sums, (Q, Q, features + 1), of their old and new regions."""
+        kinds = ((old[rows] + 1) * len(sums) + new[rows]) * len(sums) + y[rows]
+        order = np.argsort(kinds, kind="stable")
+        starts = np.flatnonzero(np.diff(kinds[order], prepend=-1))
+        for same in np.split(rows[order], starts[1:]):
+            if len(same):
+                total = np.append(X[same].sum(axis=0, dtype=np.float64), len(same) * self.intercept)
+                before, now, label = old[same[0]], new[same[0]], y[same[0]]
+                sums[now, label] += total
+                if before >= 0:
+                    sums[before, label] -= total
 
     def choose(
         self, W: np.ndarray, sums: np.ndarray, norms: np.ndarray, n_rows: int

@@ -20,7 +20,6 @@ from scipy import sparse
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.dask.partition import Answer, lengths
-from unconfused.engines.local.rows import mapped_rows
 
 if TYPE_CHECKING:
     from unconfused.engines.base import RowMap
@@ -161,7 +160,7 @@ class Part:
     def mapped(self, change: RowMap) -> Part:
         """Return a part with changed copies of these rows."""
         (_, codes, weights), make_engine = self._made_of
-        return Part((mapped_rows(self.engine.rows, change), codes, weights), make_engine)
+        return Part((self.engine.rows.mapped(change), codes, weights), make_engine)
 
     def without(self, name: str, rows: IntArray) -> Part:
         """Return a part in which some rows have weight 0; the last one is cached."""

@@ -13,7 +13,7 @@ from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.partition import LocalPartition
-from unconfused.engines.local.rows import mapped_rows, row_blocks, wrap_rows
+from unconfused.engines.local.rows import row_blocks, wrap_rows
 from unconfused.engines.local.sums import cell_sums
 from unconfused.engines.local.threads import RowThreads
 
@@ -76,7 +76,7 @@ class LocalEngine:
         return LocalEngine(X, *labels, intercept=intercept, n_threads=self._n_threads)
 
     def mapped(self, change: RowMap) -> LocalEngine:
-        return self._with_rows(mapped_rows(self.rows, change), self.intercept)
+        return self._with_rows(self.rows.mapped(change), self.intercept)
 
     @property
     def density(self) -> float:

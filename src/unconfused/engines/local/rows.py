@@ -56,6 +56,10 @@ class DenseRows:
         """Return rows start..stop as a float64 array."""
         return self._X[start:stop].astype(np.float64, copy=False)
 
+    def mapped(self, change: RowMap) -> Any:
+        """Return changed copies of the rows."""
+        return mapped_copy(self, change)
+
 
 class SparseRows:
     """The same for a CSR matrix or array."""
@@ -63,7 +67,10 @@ class SparseRows:
     brings_threads = False
 
     def __init__(self, X: Matrix) -> None:
-        self.stored: tuple[Any, ...] = X.data, X.indices, X.indptr
+        self._X = X
+        # Unsigned: compiled loops check every index that may be negative for wraparound.
+        places = (index.view(f"u{index.itemsize}") for index in (X.indices, X.indptr))
+        self.stored: tuple[Any, ...] = X.data, *places
         self.n_rows, self.n_columns = map(int, X.shape)
         self.n_entries, self.dtype = int(X.nnz), X.dtype
         self.score_dtype = np.dtype(np.float64)
@@ -81,12 +88,19 @@ class SparseRows:
 
     def block(self, start: int, stop: int) -> Any:
         """Return rows start..stop as a float64 CSR array."""
-        data, indices, pointers = self.stored
-        pointers = pointers[start : stop + 1]
+        pointers = self._X.indptr[start : stop + 1]
         entries = slice(pointers[0], pointers[-1])
-        data = data[entries].astype(np.float64, copy=False)
-        parts = (data, indices[entries], pointers - pointers[0])
+        data = self._X.data[entries].astype(np.float64, copy=False)
+        parts = (data, self._X.indices[entries], pointers - pointers[0])
         return sparse.csr_array(parts, shape=(stop - start, self.n_columns))
+
+    def mapped(self, change: RowMap) -> Any:
+        """Return changed copies of the rows; scaled ones share the indices of these."""
+        if change.matrix.ndim > 1:
+            return mapped_copy(self, change)
+        data = (self._X.data * change.matrix[self._X.indices]).astype(self.dtype, copy=False)
+        parts = (data, self._X.indices, self._X.indptr)
+        return sparse.csr_array(parts, shape=(self.n_rows, self.n_columns))
 
 
 Rows: TypeAlias = DenseRows | SparseRows
@@ -97,16 +111,11 @@ def wrap_rows(X: Any) -> Rows:
     return SparseRows(X) if sparse.issparse(X) else DenseRows(X)
 
 
-def mapped_rows(rows: Rows, change: RowMap) -> Any:
-    """Return changed copies of the rows, of their type.
+def mapped_copy(rows: Rows, change: RowMap) -> Any:
+    """Return changed copies of the rows as an array of their type.
 
-    Scaled CSR rows share the indices of the old ones. Copies of memory-mapped rows are in a
-    temporary file, deleted when they are no longer used.
+    Copies of memory-mapped rows are in a temporary file, deleted when they are no longer used.
     """
-    if len(rows.stored) > 1 and change.matrix.ndim == 1:
-        data, indices, pointers = rows.stored
-        scaled = (data * change.matrix[indices]).astype(rows.dtype, copy=False)
-        return sparse.csr_array((scaled, indices, pointers), shape=(rows.n_rows, rows.n_columns))
     shape = (rows.n_rows, rows.n_columns)
     if isinstance(rows.stored[0], np.memmap):
         with TemporaryFile() as file:  # the mapping outlives the handle

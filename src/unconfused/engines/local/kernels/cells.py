@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.local.kernels.rows import add_row, clear_row, dot_row
+from unconfused.engines.local.kernels.rows import AHEAD, add_row, clear_row, dot_row, fetch
 
 LONGER = 1.0 + 1e-7
 """Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
@@ -111,7 +111,9 @@ def add_products(
     n_moved, last = len(moved.rows), len(line) - 1
     for s in range(first_code, last_code):
         own = members[ends[s] : ends[s + 1]]
-        for i in own:
+        for k in range(len(own)):
+            fetch(rows, own[min(k + AHEAD, len(own) - 1)])
+            i = own[k]
             add_row(rows, i, weights[i], line)
             if intercept:
                 line[last] += weights[i]

@@ -131,8 +131,7 @@ def score_stale(rows: Any, scorer: Scorer, state: RowState, stale: Any, chosen: 
     """Update the kept scores of chosen rows, two stale classes per pass over a row."""
     weights, constants, scores = scorer.weights, scorer.constants, state.scores
     for k in range(len(chosen)):
-        if len(rows) == 1:
-            fetch(rows[0], chosen[min(k + AHEAD, len(chosen) - 1)])
+        fetch(rows, chosen[min(k + AHEAD, len(chosen) - 1)])
         i = chosen[k]
         classes = stale[state.slot[i]]
         for m in range(1, classes[0] + 1, 2):
