@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -22,32 +23,38 @@ HERE = Path(__file__).resolve().parents[1]
 SETS = ["dense", "sparse", "letter", "classes250", "classes1000", "likelihood"]
 
 
-def make_fit(name: str, updates: int, n_jobs: int) -> Any:
-    """Return a function that fits once; `name` is one of `SETS`."""
+def make_problem(name: str) -> tuple[Any, ...]:
+    """Return rows, labels, confusion and intercept of one of `SETS`."""
     from engine.data import dense, named
-    from unconfused import UMAClassifier, UnconfusedLogisticRegression
 
     if name.startswith("classes"):
         problem = dense(30_000, n_columns=100, n_classes=int(name.removeprefix("classes")))
     else:
         problem = named(HERE / "results")["dense" if name == "likelihood" else name]()
+    return problem.X, problem.y, problem.confusion, problem.intercept
+
+
+def make_fit(name: str, updates: int, n_jobs: int) -> Any:
+    """Return a function that fits once to the problem on the standard input."""
+    from unconfused import UMAClassifier, UnconfusedLogisticRegression
+
+    X, y, confusion, intercept = pickle.load(sys.stdin.buffer)
     if name == "likelihood":
-        model = UnconfusedLogisticRegression(problem.confusion, l2=1e-4, relabel=0, n_jobs=n_jobs)
+        model = UnconfusedLogisticRegression(confusion, l2=1e-4, relabel=0, n_jobs=n_jobs)
     else:
         model = UMAClassifier(
-            problem.confusion, max_iter=updates, tol=1e-9, fit_intercept=problem.intercept,
-            n_jobs=n_jobs,
-        )  # fmt: skip
+            confusion, max_iter=updates, tol=1e-9, fit_intercept=intercept, n_jobs=n_jobs
+        )
         if hasattr(model, "whiten"):  # earlier checkouts have no such setting
             model.whiten = False
-    return lambda: model.fit(problem.X, problem.y)
+    return lambda: model.fit(X, y)
 
 
 def serve(name: str, updates: int, n_jobs: int) -> None:
-    """Fit once for every line that comes in, and answer with wall-clock and CPU seconds."""
+    """Fit once for every byte that comes in, and answer with wall-clock and CPU seconds."""
     warnings.simplefilter("ignore")
     fit = make_fit(name, updates, n_jobs)
-    for _ in sys.stdin:
+    while sys.stdin.buffer.read(1):
         wall, cpu = time.perf_counter(), time.process_time()
         model = fit()
         took = time.perf_counter() - wall, time.process_time() - cpu
@@ -55,7 +62,9 @@ def serve(name: str, updates: int, n_jobs: int) -> None:
         print(*took, checksum, flush=True)
 
 
-def start(tree: Path, name: str, options: argparse.Namespace) -> subprocess.Popen[str]:
+def start(
+    tree: Path, name: str, problem: tuple[Any, ...], options: argparse.Namespace
+) -> subprocess.Popen[bytes]:
     """Start a process that fits with the sources of one checkout."""
     environment = os.environ | {
         "PYTHONPATH": f"{tree / 'src'}:{HERE}",
@@ -67,16 +76,21 @@ def start(tree: Path, name: str, options: argparse.Namespace) -> subprocess.Pope
         sys.executable, "-m", "engine.beside", ".", "--serve", name,
         "--updates", str(options.updates), "--n-jobs", str(options.n_jobs),
     ]  # fmt: skip
-    return subprocess.Popen(
-        command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    assert process.stdin is not None
+    # The problem is made once: checkouts may draw other labels from the same seed.
+    pickle.dump(problem, process.stdin, protocol=5)
+    process.stdin.flush()
+    return process
 
 
-def ask(process: subprocess.Popen[str]) -> tuple[float, float, float]:
+def ask(process: subprocess.Popen[bytes]) -> tuple[float, float, float]:
     """Let a process fit once."""
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write("\n")
+    process.stdin.write(b"\n")
     process.stdin.flush()
     wall, cpu, checksum = (float(word) for word in process.stdout.readline().split())
     return wall, cpu, checksum
@@ -97,7 +111,8 @@ def main() -> None:
         return
     for name in options.only:
         trees = {"other": options.other.resolve(), "here": HERE.parent}
-        processes = {who: start(tree, name, options) for who, tree in trees.items()}
+        problem = make_problem(name)
+        processes = {who: start(tree, name, problem, options) for who, tree in trees.items()}
         times: dict[str, list[tuple[float, float, float]]] = {who: [] for who in trees}
         for turn in range(options.repeats + 1):
             for who, process in processes.items():
