@@ -49,10 +49,14 @@ def use(model, rows):
         labels = np.resize(model.classes_, len(rows))
         model.set_params(warm_start=True, max_iter=3).fit(rows, labels)
 
+    from joblib import parallel_config
+
     calls = [lambda name=name: getattr(model, name)(rows) for name in CALLS]
     for call in (*calls, lambda: repr(model), learn_more, go_on):
         try:
-            call()
+            # `n_jobs` may ask for workers: that is what it is for.
+            with parallel_config("sequential"):
+                call()
         except MemoryError:
             escapes.append("all memory")
         except Exception:

@@ -22,7 +22,7 @@ from unconfused.confusion.estimation.calibration import (
     shares_of,
     stacked,
 )
-from unconfused.estimators.automatic.search import FEWEST_TRUTHS
+from unconfused.estimators.automatic.search import FEWEST_LABELS, FEWEST_TRUTHS
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
@@ -187,12 +187,13 @@ def _as_labelled(rounds: SoftRounds, own: Candidate) -> Average:
 
     It is even, of a model of all labels and one without rows whose label is doubted: to leave out
     too many rows, or too few, costs half as much then, and neither the guess nor held-out labels
-    tell which of the two it is.
+    tell which of the two it is. With few rows per class no label is doubted.
     """
     assert rounds.current is not None
     found = _cross_fitted([own], rounds.current.evidence)
     undoubted = _undoubted_labels(rounds, own.logs, found.posterior)
-    if rounds.trial is None or undoubted is None:
+    few = rounds.evidence.total < FEWEST_LABELS * rounds.evidence.chances.shape[1]
+    if rounds.trial is None or undoubted is None or few:
         return Average([rounds.first], {"labels": 1.0}, None, None, found)
     half = rounds.calibration_of_labels(own.logs).times(0.5)
     components = [Component(of, half, None) for of in (0, 1)]
