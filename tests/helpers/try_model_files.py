@@ -14,6 +14,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
+import joblib
 import numpy as np
 
 SECONDS = 20
@@ -49,13 +50,11 @@ def use(model, rows):
         labels = np.resize(model.classes_, len(rows))
         model.set_params(warm_start=True, max_iter=3).fit(rows, labels)
 
-    from joblib import parallel_config
-
     calls = [lambda name=name: getattr(model, name)(rows) for name in CALLS]
     for call in (*calls, lambda: repr(model), learn_more, go_on):
         try:
             # `n_jobs` may ask for workers: that is what it is for.
-            with parallel_config("sequential"):
+            with joblib.parallel_config("sequential"):
                 call()
         except MemoryError:
             escapes.append("all memory")
@@ -83,6 +82,7 @@ def main():
     warnings.simplefilter("ignore")
     first = json.loads(sys.stdin.readline())
     attempt(first["path"], rows_of(first))  # imports, compiled loops
+    joblib.cpu_count(only_physical_cores=True)  # starts a process to ask, once
     sys.addaudithook(watch)
     kept = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = kept + MEGABYTES * 2**20
