@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--methods", nargs="+", help="only these methods (league)")
     parser.add_argument("--noises", nargs="+", help="only these noises (league)")
     parser.add_argument(
-        "--block", default="linear", help="which methods meet: linear, any (league)"
+        "--block", default="linear", help="which methods meet: linear, tables, any, uma (league)"
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for results")
     parser.add_argument("--docs", type=Path, help="folder for pages and figures")

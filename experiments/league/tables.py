@@ -16,6 +16,7 @@ from experiments.league.block import Block
 from experiments.league.data import SOURCES, DataSet, Source
 from experiments.league.finding import FINDERS
 from experiments.league.methods import METHODS
+from experiments.league.page import write_page
 from experiments.league.raw_data import MILD, RAW_SOURCES, TABLES, load_table
 from experiments.league.targets import TARGETS
 
@@ -65,4 +66,5 @@ BLOCK = Block(
     FINDERS,
     TARGETS,
     "introduction_tables.md",
+    page=write_page,
 )
