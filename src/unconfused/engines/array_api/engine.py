@@ -113,7 +113,7 @@ class ArrayEngine:
         then the squared norm.
         """
         xp, exact, n_cells = self.space.xp, self.space.exact, sums.shape[0]
-        for start, stop in blocks(rows.shape[0], self.n_columns + 2):
+        for start, stop in blocks(rows.shape[0], self.n_columns + 2 + n_cells):
             chosen, own = rows[start:stop], weights[start:stop, None]
             squares = xp.take(self.squared_norms, chosen, axis=0)[:, None]
             values = own * exact(xp.take(self.X, chosen, axis=0))
