@@ -166,6 +166,21 @@ def test_numbers_with_commas_are_not_taken_for_categories():
     assert "price" in plan.categories
 
 
+@pytest.mark.parametrize("write", ["${:,}", "{}.5 €", "-£ {}.25", "{}%", "{}.5 %"])
+def test_amounts_are_not_taken_for_categories(write):
+    frame = make_frame()
+    frame["price"] = [write.format(1000 * i) for i in range(N - 1)] + ["7"]
+    with pytest.raises(ColumnError, match="'price' holds numbers with a c"):
+        fitted(frame)
+
+
+def test_words_beside_amounts_are_categories():
+    frame = make_frame()
+    frame["price"] = ["cheap", "12 %"] * (N // 2)
+    _, plan = fitted(frame)
+    assert "price" in plan.categories
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -357,10 +372,9 @@ def test_dates_are_exported_as_days():
 @pytest.mark.parametrize(
     ("cell", "hint"),
     [
-        ("{}/05/2024", "Dates are read only as"),
-        ("{} May 2024", "Dates are read only as"),
-        ("$1,0{}.50", "Numbers are read only"),
-        ("{} %", "Numbers are read only"),
+        ("{}/05/2024", "Dates are read only where"),
+        ("{} May 2024", "Dates are read only where"),
+        ("1 0{}.50 EUR", "Numbers are read only"),
         ("{},5 kg", "Numbers are read only"),
     ],
 )

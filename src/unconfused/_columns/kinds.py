@@ -172,11 +172,12 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         raise ColumnError(
             f"The column {name!r} is named as numbers, but holds {_short(summary.odd)}."
         )
-    if summary.n_comma and summary.n_numeric + summary.n_comma == present:
+    if summary.n_amounts and summary.n_numeric + summary.n_amounts == present:
+        extra = "a comma" if "," in str(summary.odd) else "a currency or percent sign"
         raise ColumnError(
-            f"The column {name!r} holds numbers with a comma, such as {_short(summary.odd)}. Write "
-            "them with a decimal point and without thousands separators; if they are codes, name "
-            "it as categories."
+            f"The column {name!r} holds numbers with {extra}, such as {_short(summary.odd)}. Write "
+            "them with a decimal point, and without thousands separators and signs; if they are "
+            "codes, name it as categories."
         )
     if looks_like_text(summary):
         plan.text.append(name)
@@ -217,7 +218,7 @@ def _hint(cell: str) -> str:
     if len(cell) > LONGEST_VALUE:
         return ""
     if SOME_DATE.match(cell):
-        return " Dates are read only as 2024-05-31."
+        return " Dates are read only where every cell is one, written as 2024-05-31."
     if SOME_AMOUNT.fullmatch(cell):
         return " Numbers are read only as 1234.5, without currencies and units."
     return ""

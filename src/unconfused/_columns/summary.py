@@ -21,8 +21,10 @@ WORDS_IN_TEXT = 4.0
 """Words per cell, on average, from which words that are mostly different are a text: names have
 two or three."""
 
-COMMA_NUMBER = r"\s*[+-]?\d[\d.]*(,\d+)+\s*"
-"""A number as many spreadsheets write it: 3,14 or 1.000,5 or 1,000."""
+AMOUNT = (
+    r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:\s*[%$€£¥])?\s*"
+)
+"""A number as spreadsheets show it: 3,14 or 1.000,5 or $1,000 or 12 %."""
 
 MOSTLY = 0.8
 """Share of numbers from which a column of words is pointed out as nearly numeric."""
@@ -49,7 +51,7 @@ class ColumnSummary:
     n_spaced : cells of several words
     n_words : words of all cells
     n_numeric : words that are numbers
-    n_comma : words that are numbers but for a comma: '3,14' or '1,000'
+    n_amounts : words that are numbers but for a comma, a currency or a percent sign
     odd, odd_row : the first word that is no number, and its row
     """
 
@@ -62,7 +64,7 @@ class ColumnSummary:
     n_spaced: int = 0
     n_words: int = 0
     n_numeric: int = 0
-    n_comma: int = 0
+    n_amounts: int = 0
     odd: str | None = None
     odd_row: Any = None
     _kinds: set[Kind] = field(default_factory=set)
@@ -106,7 +108,7 @@ class ColumnSummary:
         self.n_words += int(gaps.sum()) + len(words)
         numeric = pd.to_numeric(words, errors="coerce").notna()
         self.n_numeric += int(numeric.sum())
-        self.n_comma += int(words.str.fullmatch(COMMA_NUMBER).sum())
+        self.n_amounts += int(words.str.fullmatch(AMOUNT).sum())
         if self.odd is None and not numeric.all():
             self.odd, self.odd_row = words[~numeric].iloc[0], words.index[~numeric][0]
         if self.levels is not None:

@@ -209,7 +209,7 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
     baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
     words = (
         f"The model was fitted again on {len(train.observed):,} rows, with other matrices in place "
-        f"of the one above, and asked about {len(asked.observed):,} others."
+        f"of the one above, and applied to {len(asked.observed):,} others."
     )
     # The changes are what is measured here; the share itself is that of the whole report.
     found = source.wrong.share

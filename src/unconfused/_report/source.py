@@ -110,7 +110,7 @@ def _taken_as_exact(case: Case, matrix: FloatArray, kind: Basis, words: str) -> 
 
 
 GIVEN = "the confusion matrix given with the model"
-REFINED = " The model was fitted through a refinement of it by all rows."
+REFINED = " The model used this matrix as refined with all rows."
 
 
 def _basis(kind: Basis, where: str = "") -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from unconfused._columns.row_hash import map_cells, row_hashes
 from unconfused._labels import label_array
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
-from unconfused._text import class_names, shorten
+from unconfused._text import cell_text, class_names, shorten
 from unconfused._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ class RowContents:
 
 
 def _cell(cell: Any) -> str:
-    text = f"{cell:.6g}" if isinstance(cell, float) else str(cell).removesuffix(" 00:00:00")
-    return shorten(text, LONGEST_CELL)
+    return shorten(cell_text(cell), LONGEST_CELL)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,19 @@ def printable(text: str) -> str:
     return UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+def cell_text(cell: object) -> str:
+    """Write a cell of a table as people do: a whole number without a point, a date without midnight.
+
+    Examples
+    --------
+    >>> cell_text(33.0), cell_text(0.1 + 0.2), cell_text(20240531.0)
+    ('33', '0.3', '20240531')
+    """
+    if not isinstance(cell, float):
+        return str(cell).removesuffix(" 00:00:00")
+    return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else f"{cell:.8g}"
+
+
 NAME = "unconfused"
 
 

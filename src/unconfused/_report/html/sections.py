@@ -155,8 +155,11 @@ def _heat_map(data: ReportData) -> Markup:
     shown = data.confusion.shown
     cells = [[_cell(data, i, j) for j in range(len(shown))] for i in range(len(shown))]
     caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
-    style = "heat few" if len(shown) <= FEW_CLASSES else "heat"
-    style = style if _short_names(data) else "heat long"
+    few = len(shown) <= FEW_CLASSES
+    if _short_names(data):
+        style = "heat few" if few else "heat"
+    else:
+        style = "heat long" if few else "heat long wide"
     corner = element("td", "true ↓", element("br"), "label →", class_="corner")
     return _grid(data, shown, cells, corner, caption, class_=style, id="heat")
 

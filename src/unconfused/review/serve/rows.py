@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from unconfused._columns.row_hash import row_hashes
 from unconfused._labels import is_missing
+from unconfused._text import cell_text
 
 LONG_TEXT = 80
 """Characters from which a cell is shown as a paragraph."""
@@ -65,7 +66,7 @@ class ReviewRows:
             value = one[name].iloc[0]
             if bool(is_missing(np.array([value], dtype=object))[0]):
                 continue
-            text = str(value)[:LONGEST]
+            text = cell_text(value)[:LONGEST]
             if self.image_path(text) is not None:
                 kind = "image"
             else:
