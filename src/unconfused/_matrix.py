@@ -102,9 +102,9 @@ def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
         )
     worst = int(np.argmax(np.abs(rows - 1)))
     counts = (
-        " These look like counts: divide each row by its sum, or use "
+        " These look like counts or percentages: divide each row by its sum, or use "
         "`unconfused.confusion.from_trusted` on the labels themselves."
-        if np.all(matrix % 1 == 0)
+        if np.all(matrix % 1 == 0) or rows.min() > 2
         else ""
     )
     raise ValueError(

@@ -48,6 +48,24 @@ def test_wide_and_long_are_the_same():
     assert wide["columns"] == long["columns"]
 
 
+def test_measurements_are_no_answers():
+    said = refused("fit", "wide.csv", "--annotators", "w0,w1,size", *SETTINGS)
+    assert "'size' has" in said and "these are measurements" in said
+    answers = pd.read_csv("answers.csv")
+    answers.assign(answer=np.arange(len(answers)) / 3).to_csv("answers.csv", index=False)
+    assert "these are measurements" in refused("fit", "songs.csv", *LONG, *SETTINGS)
+
+
+def test_an_annotator_may_give_every_class_but_few_answers():
+    frame = pd.read_csv("wide.csv")
+    letters = np.array([chr(97 + i % 26) for i in range(len(frame))])
+    crowd = {f"w{a}": letters for a in range(4)}
+    frame = frame.assign(**crowd)
+    frame.loc[26:, "w3"] = None
+    frame.to_csv("wide.csv", index=False)
+    succeed("fit", "wide.csv", "--annotators", "w0,w1,w2,w3", "--ignore", "song,checked", *SETTINGS)
+
+
 def test_gold_labels_join_the_votes():
     options = ("--annotators", "w0,w1", "--annotators", "w2", "--truth", "checked")
     found = succeed_json("fit", "wide.csv", *options, "--ignore", "w3,w4", *SETTINGS)

@@ -45,41 +45,39 @@ def write_report(
 ) -> Path:
     """Write one HTML file that shows how wrong the labels are, where, and which rows to check.
 
-    Rows can be kept, changed or skipped in the page; what was decided is downloaded as a verdict
-    file (see ``docs/review.md``). The file needs nothing else, and no network: the verdict, the
-    confusion matrix, the mix of classes before and after, the rows to check first (sortable and
-    filterable), how the fit converged, whether its probabilities are calibrated, how much the
-    answer would move if the matrix is a little wrong, and the settings to repeat it. Labels, names
-    and texts are shown as text, whatever they hold.
+    The file works offline. It shows the share of wrong labels, the confusion matrix, class shares
+    before and after correction, the rows to check first (sortable and filterable), how the fit
+    converged, whether its probabilities are calibrated, how sensitive the results are to the
+    matrix, and the settings to reproduce them. Rows can be kept, changed or skipped in the page,
+    and these verdicts downloaded as a file (see ``docs/review.md``). Labels, names and texts are
+    escaped.
 
-    Each row is scored by a model fitted without it, which takes five more fits; the matrix stays
-    as the model has it. Where the model was fitted as if all labels were right, the matrix is
-    guessed from the labels (`confusion.from_noisy`), and the page says so. UMA has no
-    probabilities of its own: rows are then ranked by a logistic regression through the same
-    matrix.
+    Each row is scored by a model fitted without it, which takes five more fits with the model's
+    matrix. If the model took all labels as right, the matrix is estimated from the labels alone
+    (`confusion.from_noisy`), and the page says so. UMA has no probabilities: its rows are ranked by
+    a logistic regression through the same matrix.
 
     Parameters
     ----------
     model : fitted UnconfusedLogisticRegression, UMAClassifier, or Pipeline that ends in one
-    X, y : rows and their labels, or votes; as a rule those the model was fitted with
-    path : where the file goes
+    X, y : rows and their labels, or votes; usually those the model was fitted to
+    path : output file
     y_true : the truth where known, missing elsewhere
     row_names : a name for each row; by default the index of a frame, if it has one of its own
     row_text : a text to show for each row, shortened if long; by default `X`, if it holds texts
-    row_columns : frame with a line for each row: what it shows is put beside the suggestion (the
-        first eight columns), and verdicts recognise rows by it. By default `X`, if it has columns
-        with names
+    row_columns : frame with a line for each row, of which the first eight columns are shown, and by
+        which verdicts recognise the row. By default `X`, if it has named columns
     title : shown at the top
-    force : replace an existing file
-    max_rows : most rows to list
+    force : overwrite an existing file
+    max_rows : maximum number of rows to list
     cross_fit : score rows by models that have not seen them. False fits once, on all rows: faster,
-        but it finds too few labels wrong
-    sensitivity : fit again with other matrices, on at most 5,000 rows
-    random_state : seed of folds and samples; the page says which was used
+        but finds fewer wrong labels
+    sensitivity : whether to fit again with other matrices, on at most 5,000 rows
+    random_state : seed of folds and samples, shown on the page
 
     Returns
     -------
-    The path. The file is written whole or not at all: Ctrl-C leaves nothing behind.
+    The path. The file is written completely or not at all.
 
     Examples
     --------

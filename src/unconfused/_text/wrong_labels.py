@@ -71,7 +71,7 @@ class WrongLabels:
         elif self.basis in EXACT:
             said = f"of the {what} are probably wrong"
         elif self.basis == "votes":  # the truth is what annotators agree on
-            said = f"or more of the {what} are probably wrong"
+            said = f"of the {what} are probably wrong, perhaps more"
         else:
             said = f"of the {what} are probably wrong (95 % interval {interval})"
         if self.pair is None:

@@ -31,16 +31,16 @@ Method = Literal["auto", "posterior", "self_confidence"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelIssues:
-    """Rows by how likely their label is wrong, the most suspicious first.
+    """Rows ranked by how likely their label is wrong, most suspicious first.
 
     Attributes
     ----------
-    row : place of the row in X
-    observed : the label it has
-    suggested : the most likely class; the observed label itself where that is
-    probability : of the observed label being wrong
+    row : row number in X
+    observed : label of the row
+    suggested : most likely class, which may be the observed label
+    probability : that the observed label is wrong
     criterion : what `probability` is. "posterior": P(label wrong | x, label). "self_confidence":
-        1 - P(label | x), for ranking only: classes that overlap make it too high
+        1 - P(label | x), for ranking only: it is too high where classes overlap
     """
 
     row: IntArray
@@ -114,15 +114,15 @@ def rank_label_errors(
 
     With a confusion matrix or known truths, an estimator with `label_posterior` gives the posterior
     P(true class | x, label). With nothing known, and from any other classifier, the matrix is
-    guessed as in `from_probabilities`. Where the guess is right the posterior finds far more wrong
-    labels than plain confidence; where mistakes depend on the features or classes overlap it finds
-    fewer. So it is used only if models predict held-out labels through the guess clearly better (by
-    two paired standard errors) than without it, and otherwise rows are ranked by self-confidence,
-    1 - P(label | x). `criterion` of the result says which it was.
+    estimated as in `from_probabilities`. If that estimate is good, the posterior finds far more
+    wrong labels than self-confidence, 1 - P(label | x); if mistakes depend on the features or
+    classes overlap, it finds fewer. So it is used only if held-out labels are predicted clearly
+    better (by two paired standard errors) through the estimate than without it, and otherwise rows
+    are ranked by self-confidence. `criterion` of the result says which was used.
 
-    Settings that the estimator leaves at "auto" are chosen once, on all rows. Such a fit scores
-    every row out of fold: its posteriors are returned after rounds of relabelling, or if one set of
-    five folds is asked for, which is the default from 5,000 rows on.
+    Settings that the estimator leaves at "auto" are chosen once, on all rows. That fit scores every
+    row out of fold already; after rounds of relabelling, or if one set of five folds is enough (the
+    default from 5,000 rows on), its posteriors are returned.
 
     Parameters
     ----------
@@ -132,15 +132,15 @@ def rank_label_errors(
     y_true : the truth where known. These rows are not ranked; they are passed on to an estimator
         whose `fit` takes `y_true`, and otherwise learnt from with their true label
     cv : number of stratified folds, or a splitter that tests every row once
-    n_repeats : into how many sets of such folds to split; probabilities are averaged, which ranks
-        better than one set does. "auto": 3, or 1 from 5,000 rows on, where the models of different
+    n_repeats : number of sets of such folds over which probabilities are averaged, which ranks
+        better than a single set. "auto": 3, or 1 from 5,000 rows on, where the models of different
         folds hardly differ. A splitter is used once
     method : ``"auto"`` as above, ``"posterior"`` in any case, or ``"self_confidence"``: 1 minus the
-        probability of the label by the model as it is, which suggests the class predicted
+        model's own probability of the label; the predicted class is suggested
     cross_fit : whether to score each row by models that were not trained on it
     missing_label : a value that means "missing" besides None and NaN
     random_state : seed of the shuffling into folds
-    n_jobs : how many folds to fit at a time, as in joblib
+    n_jobs : number of folds fitted in parallel, as in joblib
 
     Returns
     -------

@@ -69,8 +69,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     relabel : int or "auto"
         Maximum number of rounds of relabelling after the fit. A round refits to the classes that
         rows probably have according to out-of-fold models; labels of doubtful rows count less.
-        Rounds that make held-out labels less likely are not made. A round takes six
-        fits, and trying the first takes fifteen. "auto": 4, but none on Dask collections or with
+        Rounds end before held-out labels become less likely. A round takes six fits,
+        and trying the first takes fifteen. "auto": 4, but none on Dask collections or with
         fewer than 30 rows per class.
     l2 : float or "auto"
         Strength of the penalty: the objective is the weighted mean loss plus ``l2 / 2`` times the
@@ -124,7 +124,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     cross_fitted_posterior_ : (n, Q), out-of-fold P(true class | row, label) of every training row,
         if rounds were made; not saved in files
     noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
-        (tested if C was given and noisy rows have weight 1); C is then met on average only
+        (tested if C was given and noisy rows have weight 1); C then holds only on average
     n_iter_ : number of steps
     history_ : dict with the `objective` after every step and, with `relabel`, `relabelled`: the
         share of the rows fitted with another class than before in each round
@@ -141,18 +141,18 @@ class UnconfusedLogisticRegression(LikelihoodFits):
 
     With at least 3 trusted rows per class the model is an average of the fit through C, the same
     after rounds of relabelling, and two simple ones: labels taken as right, and the trusted rows
-    alone. Each has a share according to its likelihood of held-out truths. An average of scores is
-    one of weights, so this is a linear model again.
+    alone, with the weights that make held-out truths likeliest. An average of linear models is
+    linear.
 
     Where anything was chosen, or rounds were made, the weights are finally scaled to the
     temperature at which those held-out truths, labels or votes are likeliest, and intercepts are
     moved so that class shares stay: `predict_proba` is calibrated if mistakes depend on the class
-    alone. With a guessed matrix nothing is promised: temperature and noise cannot be told apart
-    then. With every setting a number the weights minimise the objective, and nothing is scaled.
+    alone. With an estimated matrix this is not guaranteed, as temperature and noise cannot be told
+    apart. With every setting a number the weights minimise the objective, and nothing is scaled.
 
     With noise the objective is not convex. The fit starts at the solution of the trusted rows;
     without trusted rows of every class, at the class means seen through C, or at 0 if some class
-    does not stand out of the noise. Poor optima are rare while the right label is the likeliest of
+    is indistinguishable from noise. Poor optima are rare while the right label is the likeliest of
     its row of C; beyond that, only trusted rows can tell which class is which. See "When a local
     optimum hurts" in ``docs/choosing_a_model.md``.
 

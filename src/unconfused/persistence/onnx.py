@@ -33,26 +33,26 @@ def to_onnx(
     target_opset: int | None = None,
     text_locale: str | None = None,
 ) -> Any:
-    """Turn a fitted classifier, or a whole pipeline, into an ONNX graph.
+    """Convert a fitted classifier, or a whole pipeline, to an ONNX graph.
 
-    The graph computes in float32, and is compared with the model before it is handed out, on the
+    The graph computes in float32, and is compared with the model before it is returned, on the
     rows of `example` or on random ones. Its outputs are ``label`` and, where the model has
     probabilities, ``probabilities`` of shape (n, Q); else ``scores`` of shape (n, Q), whose column
     1 is the `decision_function` where there are two classes.
 
     Parameters
     ----------
-    model : fitted classifier of this package, or a Pipeline that ends in one. Of a classifier that
-        trains another (`learner_`), that other one is exported
-    path : where to write the graph, if anywhere
+    model : fitted classifier of this package, or a Pipeline that ends in one. Of a
+        `SelfLabelingClassifier`, the learner is exported
+    path : output file, if any
     example : a few rows of the kind the model predicts, from which the types of the columns are
         read; needed for text, and where a ColumnTransformer takes columns by name. The graph then
         has one input of shape (n, 1) for each column, where a missing category is the text "nan";
         else it has one, ``X``
-    force : replace a file that is there already
-    target_opset : version of the ONNX operators; None for the latest that skl2onnx knows
-    text_locale : the locale by which words are put into small letters, one that the machine which
-        runs the graph has ("C.UTF-8"); None for that machine's way of writing US English
+    force : overwrite an existing file
+    target_opset : version of the ONNX operators; None for the latest that skl2onnx supports
+    text_locale : locale that lower-cases text, installed on the machine that runs the graph, such
+        as "C.UTF-8"; None for US English (en_US)
 
     Returns
     -------

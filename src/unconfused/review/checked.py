@@ -34,11 +34,11 @@ class CheckedRows:
     Attributes
     ----------
     y_true : (n,) the truth where a verdict settled it, None elsewhere: what `fit` takes
-    probability : (n,) chance of a checked row to be drawn, NaN where it is unknown or where the
-        label has changed since. Rows with NaN say nothing of how many labels are wrong
-    drawn_by : (n,) how the row was chosen, "" where it was not
-    notes : what was left out, in words
-    skipped, conflicts : rows that a reviewer left open, and those with contradictory verdicts
+    probability : (n,) with which a checked row was drawn, NaN where it is unknown or where the
+        label has changed since. Rows with NaN do not count in estimates of the noise
+    drawn_by : (n,) how the row was selected, "" for other rows
+    notes : sentences on verdicts that were ignored
+    skipped, conflicts : rows that a reviewer skipped, and those with contradictory verdicts
     """
 
     y_true: Labels

@@ -31,18 +31,18 @@ Music (three seeds), the mean accuracy was 0.833 with 0, 0.841 with 0.01 and 0.8
 
 @dataclass(frozen=True)
 class RowsToCheck:
-    """Rows to check, in the order to ask about them.
+    """Rows to check, in the order in which to check them.
 
     Attributes
     ----------
     row : row numbers
     drawn_by : how each was chosen: "suspicion", "gain", "confusion" or "random"
-    probability : chance of the row, among those with its label that were not drawn by chance yet,
-        to be drawn; NaN if it was chosen for what it is
+    probability : with which the row was drawn, among the rows with its label that had not been
+        drawn at random before; NaN if it was not drawn at random
     observed, suggested : label, and the likeliest class
     wrong : probability that the label is wrong
-    known : rows drawn at random whose truth is known already. There is nothing to ask, but from
-        now on they belong to the random sample: record them as such
+    known : rows drawn at random whose truth is known already. They need no check, but now belong
+        to the random sample: record them as such
     """
 
     row: IntArray
@@ -78,29 +78,29 @@ def next_to_check(
     missing_label: Any = "auto",
     random_state: Seed = None,
 ) -> RowsToCheck:
-    """Choose rows for a person to check, and say how each was drawn.
+    """Choose rows for a person to check, and record how each was selected.
 
-    Rows that look wrong mend the data fastest, but they are no sample of it: they cannot say how
-    many labels are wrong. So every row carries how it was drawn, and with what probability. Rows
-    that are alike are not asked for one after the other.
+    Checking the most suspicious rows corrects the most labels, but they are not a random sample and
+    do not show how many labels are wrong. The result therefore says for every row how it was
+    selected, and with what probability. Similar rows do not follow one another.
 
     Parameters
     ----------
     model : a fitted classifier with `label_posterior` or `predict_proba`, or a Pipeline
     X : rows: array, sparse matrix, frame, Dask collection, or an iterator over blocks of rows
     y : the labels of all rows
-    budget : how many rows to ask about
+    budget : number of rows to select
     by : ``"suspicion"``: labels most likely wrong. ``"gain"``: rows whose truth would change the
         model most, by the expected squared change of its gradient. ``"confusion"``: at random
-        within each label, more rows of labels whose part of C is least known. ``"random"``: by
-        chance alone. ``"mix"``: a share at random, the others by suspicion and, where that is
-        about the same, those whose true class is least certain
-    y_true : the truth where known; those rows are not asked about again
-    checked : verdicts so far, from `review.match_verdicts`; takes the place of `y_true`, and says
-        which rows were drawn by chance before
-    posterior : (n, Q) P(true class | row, label) to go by in place of the model's. A model that was
-        fitted to these rows sides with their labels; `review.judge_left_out` gives a `ranking` by
-        models that have not seen the row, which finds more wrong labels
+        within each label, more rows of labels where C is least certain. ``"random"``: at random.
+        ``"mix"``: a share at random, the others by suspicion and, among about equally suspicious
+        rows, by how uncertain the true class is
+    y_true : the truth where known; these rows are not selected
+    checked : verdicts so far, from `review.match_verdicts`, instead of `y_true`; they also say
+        which rows were drawn at random before
+    posterior : (n, Q) P(true class | row, label) to use instead of the model's. A model that was
+        fitted to these rows agrees with wrong labels too often; `review.judge_left_out` has a
+        `ranking` by models that have not seen the row, which finds more wrong labels
     random_share : share of a mix that is drawn at random
     missing_label : a value that means "missing" besides None and NaN
     random_state : seed

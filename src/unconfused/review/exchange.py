@@ -87,9 +87,9 @@ def read_label_studio(
 ) -> tuple[Any, list[Verdict]]:
     """Read Label Studio's JSON export: the tasks' data as a frame, annotations as verdicts.
 
-    Annotations that were cancelled (skipped) become skips, and several on a task that differ become
-    a conflict, as everywhere. Nothing is known of how tasks were chosen: the verdicts are truths to
-    learn from, and are not counted.
+    Cancelled (skipped) annotations become skips, and contradictory ones on a task a conflict. As
+    it is unknown how tasks were selected, the verdicts are truths to learn from, but do not count
+    in estimates of the noise.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def to_hugging_face(
     suggested: ArrayLike | None = None,
     posterior: FloatArray | None = None,
 ) -> Any:
-    """Return a copy of a Hugging Face data set with what was found out beside its rows.
+    """Return a copy of a Hugging Face data set with corrected labels, suggestions and posteriors.
 
     Parameters
     ----------

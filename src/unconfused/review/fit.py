@@ -32,22 +32,22 @@ def fit_checked(
     left_out: LeftOut | None = None,
     random_state: int = 0,
 ) -> Any:
-    """Fit with verdicts, without taking rows that were checked for a reason as a sample.
+    """Fit a model with verdicts, without selection bias.
 
-    The confusion matrix and all settings that the model chooses on held-out truths come from a fit
-    that knows only the rows drawn by chance. With these kept, the model is fitted again to all
-    truths. So a hundred rows checked because they looked wrong mend a hundred labels, and do not
-    make all other labels look wrong. A truth of theirs counts as much as a noisy row: if it counted
-    more, the model would take the classes that look wrong for frequent. If most verdicts are on
-    such rows, those drawn by chance are too few to choose that weight: it is 1.
+    The confusion matrix and all settings that are chosen on held-out truths come from a fit that
+    knows only the rows drawn at random. With these fixed, the model is fitted again to all truths.
+    So rows that were checked because they looked wrong correct their own labels, and do not make
+    all other labels look wrong. Each of them counts as much as a noisy row; with a higher weight,
+    classes that often look wrong would be taken for frequent. If most verdicts are on such rows,
+    too few were drawn at random to choose the weight of noisy rows, and it is 1.
 
     Parameters
     ----------
     model : an estimator of this library, or a Pipeline that ends in one; it is cloned. A
-        `confusion` it was given stays
+        `confusion` that was given is kept
     X, y : rows and labels
     checked : from `match_verdicts`
-    left_out : from `judge_left_out` with the same rows, labels and verdicts, if it is there already
+    left_out : from `judge_left_out` with the same rows, labels and verdicts, to save its fits
     random_state : seed of the estimate of C
 
     Returns

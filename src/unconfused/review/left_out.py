@@ -44,7 +44,7 @@ class LeftOut:
 
     @cached_property
     def ranking(self) -> FloatArray:
-        """(n, Q); the lower the entry of a row's label, the sooner to check it.
+        """(n, Q); rows with a low entry for their label should be checked first.
 
         The posterior where held-out labels support the estimated confusion matrix, otherwise
         `probability`: as in `confusion.rank_label_errors`.

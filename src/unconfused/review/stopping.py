@@ -33,9 +33,9 @@ class WrongLeft:
     Attributes
     ----------
     share : estimate
-    low, high : ends of a 95 % interval; None if fewer than 10 rows were drawn by chance
-    n_random : rows drawn by chance
-    mended : labels found wrong
+    low, high : ends of a 95 % interval; None if fewer than 10 rows were drawn at random
+    n_random : number of rows drawn at random
+    mended : number of labels found wrong
     """
 
     share: float
@@ -66,9 +66,9 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     checked : from `match_verdicts`
     y : the labels
     wrong : (n,) probability that each label is wrong, by models that have not seen the verdict on
-        the row. Where that shortens the interval, the rows drawn by chance only tell how far the
-        model is off (the difference estimator of survey sampling). With too few such rows, the
-        probabilities alone are a guess
+        the row. If that shortens the interval, the estimate is their mean, corrected by their
+        error on the rows drawn at random (the difference estimator of survey sampling). With too
+        few such rows the mean is not corrected, and only a guess
 
     Examples
     --------
@@ -124,8 +124,8 @@ class StoppingCurve:
     error, error_spread : error of the model on rows drawn at random that it had not seen, and its
         standard error
     wrong, wrong_low, wrong_high : share of labels wrong after that many verdicts, with intervals
-    gain, gain_spread : by how much `more` further rows would lower the error of the model, judged
-        by what the last half of the verdicts did, and its standard error
+    gain, gain_spread : by how much `more` further rows are expected to lower the error of the
+        model, and its standard error
     more : number of further rows
     """
 
@@ -161,12 +161,12 @@ def when_to_stop(
     cv: int = 4,
     random_state: int = 0,
 ) -> StoppingCurve:
-    """Say what checking rows has brought so far, and what checking more would bring.
+    """Estimate what checking rows has gained so far, and what checking more would gain.
 
-    The model is fitted with the first verdicts, then with more of them; each fit is evaluated on
-    rows drawn at random that it did not know, which gives the error on all rows. If the last half
-    of the verdicts lowered the error by g, as many again are expected to lower it by half of that:
-    errors fall about as 1 over the number of rows.
+    The model is fitted to the first verdicts, then to more and more of them. Each fit is evaluated
+    on held-out rows that were drawn at random, which estimates the error on all rows. As errors
+    fall about as 1 over the number of rows, doubling the verdicts is expected to gain half of what
+    the last half of them gained.
 
     Parameters
     ----------

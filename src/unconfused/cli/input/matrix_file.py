@@ -29,7 +29,7 @@ def read_matrix(
     columns = [unescape_cell(name.strip()) for name in rows[0][1:]] if named else []
     names = [unescape_cell(row[0].strip()) for row in rows[1:]] if named else []
     body = [row[1:] for row in rows[1:]] if named else rows
-    if not named and len(rows) == len(rows[0]) + 1:
+    if len(rows) == len(rows[0]) + 1 and (not named or _lacks_names(rows[1:])):
         raise DataFileError(
             f"{path} has one line more than columns. If the first is a header, begin every other "
             "line with the name of its true class, and the header with an empty cell."
@@ -47,6 +47,12 @@ def read_matrix(
     if not rectangular or (len(names) == len(columns) and set(names) & set(columns)):
         _refuse_other_shape(path, len(numbers), len(numbers[0]), names, columns)
     return np.array(numbers, dtype=np.float64), names, columns
+
+
+def _lacks_names(lines: list[list[str]]) -> bool:
+    """Return whether lines are rows of a matrix to their first cell."""
+    numbers = [[_number(cell) for cell in line] for line in lines]
+    return all(None not in row and abs(sum(filter(None, row)) - 1) < 1e-6 for row in numbers)
 
 
 def _refuse_other_shape(
@@ -87,7 +93,8 @@ def _cells(path: Path) -> list[list[str]]:
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         raise DataFileError(
-            f"{path}: the lines have {min(widths)} to {max(widths)} cells; all need as many."
+            f"{path}: the lines have {min(widths)} to {max(widths)} cells; all need the same number, "
+            "separated by commas, and numbers need a decimal point."
         )
     return rows
 

@@ -24,6 +24,7 @@ from unconfused.cli.input.task import (
     narrow,
     present_labels,
     refuse_alike,
+    refuse_measured_answers,
     refuse_measurements,
     refuse_strangers,
 )
@@ -205,6 +206,7 @@ def _task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | 
     require_columns(table, others)
     answers = [table[name] for name in columns]
     classes, labels, y_true = _labels_of(answers, table, known, checked)
+    refuse_measured_answers(labels, columns)
     votes = np.stack([one.astype(object) for one in labels], axis=1)
     kept = kept_rows(np.logical_or.reduce([present_labels(one) for one in labels]), y_true)
     y = votes_from_wide(votes[kept], classes=classes, annotators=columns, missing_label=None)
@@ -224,6 +226,7 @@ def _task_of_votes(
     named = known.identity or (known.item if known.item in table.columns else None)
     items = _match_items(path, table, named, item, known)
     classes, (labels,), y_true = _labels_of([label], table, known, checked)
+    refuse_measurements(labels, known.label or "")
     answered = {one for one, there in zip(item, present_labels(labels), strict=True) if there}
     kept = kept_rows(np.array([one in answered for one in items], dtype=bool), y_true)
     wanted = [items[place] for place in kept.tolist()]
