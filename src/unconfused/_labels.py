@@ -198,12 +198,8 @@ def encode_labels(
     )
 
 
-def refuse_other_order(y: Any, y_true: Any) -> None:
-    """Raise if pandas labels and truths have the same index in different orders.
-
-    Rows are matched by position, as everywhere in scikit-learn: every truth would go to a wrong
-    row, without any other sign of it.
-    """
+def refuse_other_order(y: Any, y_true: Any, first: str = "y", second: str = "y_true") -> None:
+    """Raise if pandas objects have one index in different orders: rows are matched by position."""
     one: Any = getattr(y, "index", None)
     other: Any = getattr(y_true, "index", None)
     if any(type(index).__module__.partition(".")[0] != "pandas" for index in (one, other)):
@@ -212,9 +208,19 @@ def refuse_other_order(y: Any, y_true: Any) -> None:
         return
     if other.isin(one).all():
         raise ValueError(
-            "y and y_true have the same index in different orders, but rows are matched by "
-            "position. Pass y_true.loc[y.index]; or, if their positions do match, "
-            "y_true.to_numpy()."
+            f"{first} and {second} have the same index in different orders, but rows are matched "
+            f"by position. Pass {second}.loc[{first}.index]; or, if their positions do match, "
+            f"{second}.to_numpy()."
+        )
+
+
+def refuse_swapped(labels: EncodedLabels, n_rows: FloatArray) -> None:
+    """Raise if all rows have a truth and few have a label, as when the two are swapped."""
+    shown, total = n_rows[labels.observed >= 0].sum(), n_rows.sum()
+    if 0 < 2 * shown < total and np.all(labels.truth != MISSING):
+        raise ValueError(
+            f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they look "
+            "swapped. y holds the observed labels, y_true the truth where it is known."
         )
 
 
@@ -222,12 +228,8 @@ def _refuse_gaps_as_text(shown: Labels, true_shown: Labels) -> None:
     """Raise if the truth alone shows a "class" such as "nan": a gap that was turned into text."""
     if true_shown.dtype.kind != "U":
         return
-    gaps = [
-        label
-        for label in true_shown.tolist()
-        if label.strip() in GAPS_AS_TEXT and label not in shown.tolist()
-    ]
-    if gaps:
+    strangers = set(true_shown.tolist()).difference(shown.tolist())
+    if gaps := [label for label in sorted(strangers) if label.strip() in GAPS_AS_TEXT]:
         raise ValueError(
             f"y_true holds the text {gaps[0]!r}, which y does not: is it a missing truth? Then "
             f"pass None instead, or missing_label={gaps[0]!r}. (NumPy turns None and NaN into text "
@@ -236,16 +238,18 @@ def _refuse_gaps_as_text(shown: Labels, true_shown: Labels) -> None:
 
 
 def _refuse_other_spelling(shown: Labels, true_shown: Labels) -> None:
-    """Raise if a truth differs from a label in case or surrounding spaces only."""
-    if shown.dtype.kind != "U" or true_shown.dtype.kind != "U":
-        return
-    spelt = {label.strip().casefold(): label for label in shown.tolist()}
-    for label in np.setdiff1d(true_shown, shown).tolist():
-        if (other := spelt.get(label.strip().casefold())) is not None:
+    """Raise if names differ in case or surrounding spaces only; letters among the labels may."""
+    spelt: dict[str, tuple[str, str]] = {}
+    strangers = sorted(set(true_shown.tolist()).difference(labels := shown.tolist()))
+    for where, label in [*(("y", one) for one in labels), *(("y_true", one) for one in strangers)]:
+        if not isinstance(label, str):
+            return
+        first, other = spelt.setdefault(label.strip().casefold(), (where, label))
+        if other != label and not (where == first and len(label) == len(other) == 1):
             raise ValueError(
-                f"y_true holds {label!r} and y holds {other!r}, which differ only in case or "
-                "spaces. Write them the same way; if they are different classes, name all classes "
-                "with `classes`."
+                f"{where} holds {label!r} and {first} holds {other!r}, which differ only in case "
+                "or spaces. Write them alike; if they are different classes, name all classes with "
+                "`classes`."
             )
 
 

@@ -30,7 +30,14 @@ def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:
             "This frame has no row labels, so its rows cannot be matched to the classes. Pass "
             "a plain array with `classes`, or a pandas DataFrame with the classes as its index."
         )
-    return np.asarray(confusion.index), np.asarray(confusion.columns)
+    rows, columns = np.asarray(confusion.index), np.asarray(confusion.columns)
+    unnamed = type(confusion.index).__name__ == "RangeIndex"
+    if unnamed and columns.dtype.kind in "OU" and len(rows) in (len(columns), len(columns) - 1):
+        raise ValueError(
+            "The rows of this frame are not named. Set its index to the classes, for instance by "
+            "pd.read_csv(path, index_col=0)."
+        )
+    return rows, columns
 
 
 def refuse_other_labels(labels: Labels, classes: Labels, where: str) -> None:

@@ -5,7 +5,16 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unconfused import UMAClassifier, UnconfusedLogisticRegression, noise, write_report
+from unconfused import (
+    ConfusionWarning,
+    UMAClassifier,
+    UnconfusedClassifier,
+    UnconfusedDiscriminantAnalysis,
+    UnconfusedLogisticRegression,
+    confusion,
+    noise,
+    write_report,
+)
 
 LABELS = ["a", "b"] * 10
 COLUMNS = {"age": np.arange(20.0), "job": ["nurse", "pilot"] * 10}
@@ -38,6 +47,80 @@ def test_weights_passed_for_the_truth():
     X = np.arange(20.0)[:, np.newaxis]
     with pytest.raises(ValueError, match="sample_weight="):
         UnconfusedLogisticRegression().fit(X, [0, 1] * 10, np.ones(20))
+
+
+def test_fractions_passed_for_the_truth():
+    X = np.arange(20.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match=r"y_true holds 0.5, .* sample_weight="):
+        UnconfusedLogisticRegression().fit(X, [0, 1] * 10, np.linspace(0.5, 2, 20))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["cat", "CAT", "dog", "dog"] * 5,
+        ["cat", "cat ", "dog", "dog"] * 5,
+        [["cat", "CAT"], ["dog", "dog"]] * 10,
+    ],
+)
+def test_labels_that_differ_only_in_case_or_spaces(y):
+    X = np.arange(20.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match="differ only in case or spaces"):
+        UnconfusedLogisticRegression(l2=1e-3, relabel=0).fit(X, y)
+
+
+def test_letters_may_differ_in_case():
+    X = np.arange(20.0)[:, np.newaxis]
+    clf = UnconfusedLogisticRegression(l2=1e-3, relabel=0).fit(X, ["a"] * 10 + ["A"] * 10)
+    assert clf.classes_.tolist() == ["A", "a"]
+    clf.fit(X, ["a"] * 10 + ["A"] * 10, y_true=["a", None] * 5 + ["A", None] * 5)
+    with pytest.raises(ValueError, match="y_true holds 'B' and y holds 'b'"):
+        clf.fit(X, ["a", "b"] * 10, y_true=["a", "B"] + [None] * 18)
+
+
+def test_a_missing_label_that_is_a_word_is_not_taken_for_minus_one():
+    X = np.arange(20.0)[:, np.newaxis]
+    clf = UnconfusedLogisticRegression(l2=1e-3, relabel=0, missing_label="none")
+    clf.fit(X, ["a"] * 8 + ["none"] * 2 + ["b"] * 10)  # a warning would be an error
+    assert clf.classes_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("learner", [UMAClassifier, UnconfusedDiscriminantAnalysis])
+def test_a_guess_where_there_is_none(learner):
+    X = np.arange(20.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match="from_noisy"):
+        learner("auto").fit(X, LABELS)
+    learner("auto").fit(X, LABELS, y_true=["a", "b"] * 4 + [None] * 12)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [UnconfusedLogisticRegression(), UnconfusedClassifier(UnconfusedLogisticRegression())],
+)
+def test_rows_and_labels_in_different_orders(learner):
+    X = pd.DataFrame({"a": np.arange(20.0)})
+    with pytest.raises(ValueError, match=r"Pass y.loc\[X.index\]"):
+        learner.fit(X, pd.Series(LABELS)[::-1])
+
+
+def test_a_matrix_whose_rows_are_not_named(tmp_path):
+    X = np.arange(20.0)[:, np.newaxis]
+    frame = pd.DataFrame([[0.9, 0.1], [0.2, 0.8]], columns=["a", "b"])
+    with pytest.raises(ValueError, match="rows of this frame are not named"):
+        UnconfusedLogisticRegression(frame).fit(X, LABELS)
+    frame.set_axis(["a", "b"]).to_csv(tmp_path / "C.csv")
+    with pytest.raises(ValueError, match="index_col=0"):
+        UnconfusedLogisticRegression(pd.read_csv(tmp_path / "C.csv")).fit(X, LABELS)
+    named = pd.read_csv(tmp_path / "C.csv", index_col=0)
+    UnconfusedLogisticRegression(named, l2=1e-3, relabel=0).fit(X, LABELS)
+
+
+def test_arguments_the_wrong_way_round():
+    truth = ["a"] * 4 + [None] * 16
+    with pytest.raises(ValueError, match="look swapped"):
+        confusion.from_trusted(LABELS, truth)
+    with pytest.warns(ConfusionWarning, match="transpose it"):
+        confusion.from_annotators(np.array([[*LABELS, "a"], ["b", *LABELS]]))
 
 
 def test_votes_of_nobody():

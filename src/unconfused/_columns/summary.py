@@ -21,9 +21,7 @@ WORDS_IN_TEXT = 4.0
 """Words per cell, on average, from which words that are mostly different are a text: names have
 two or three."""
 
-AMOUNT = (
-    r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:\s*[%$€£¥])?\s*"
-)
+AMOUNT = r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:\s*[%$€£¥])?\s*"
 """A number as spreadsheets show it: 3,14 or 1.000,5 or $1,000 or 12 %."""
 
 MOSTLY = 0.8

@@ -200,12 +200,12 @@ def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
 
 def _guess(case: Case, seed: int) -> ConfusionSource:
     """Guess C from the labels alone; keep the identity where even that is impossible."""
-    rows, codes = np.flatnonzero(case.labelled & ~case.trusted), np.arange(case.n_classes)
-    X, y = _safe_indexing(case.features, rows), case.observed[rows]
+    rows = np.flatnonzero(case.labelled & ~case.trusted)
+    X, y = _safe_indexing(case.features, rows), case.classes[case.observed[rows]]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
-            found = guess_confusion(X, y, codes, seed)
+            found = guess_confusion(X, y, case.classes, seed)
     except ValueError as error:
         words = f"Labels were taken as right, and a guess from them failed: {error}"
         identity = np.eye(case.n_classes)

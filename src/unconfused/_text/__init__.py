@@ -37,7 +37,7 @@ def printable(text: str) -> str:
 
 
 def cell_text(cell: object) -> str:
-    """Write a cell of a table as people do: a whole number without a point, a date without midnight.
+    """Write a cell as people do: a whole number without a point, a date without midnight.
 
     Examples
     --------

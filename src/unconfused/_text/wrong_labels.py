@@ -84,7 +84,7 @@ class WrongLabels:
         """Return number and claim as a sentence."""
         if self.basis == "assumed":
             return f"All {what} were taken as right."
-        about = "" if self.share == 0 else "About "
+        about = "" if self.number == percent(0) else "About "
         return f"{about}{self.number} {self.claim(classes, what)}."
 
 

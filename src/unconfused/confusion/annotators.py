@@ -22,6 +22,9 @@ from unconfused.confusion.votes import Votes, votes_from_wide
 TIED_WITHIN = 1e-9
 """Posteriors this close are tied: the order in which votes are added must not matter."""
 
+MANY_ANNOTATORS = 20
+"""Columns above which a table with fewer rows may be transposed."""
+
 FEWEST_ROWS = 30
 """Rows needed to tell whether columns answer the same question."""
 
@@ -131,6 +134,13 @@ def from_annotators(
             raise ValueError(f"{name} must be a finite number, at least 0; got {value}.")
     if not isinstance(votes, Votes):
         votes = columns_as_votes(votes, classes=classes, missing_label=missing_label)
+        if votes.n_annotators > max(MANY_ANNOTATORS, votes.n_items):
+            warnings.warn(
+                f"The table has {votes.n_items:,} rows (items) and {votes.n_annotators:,} columns "
+                "(annotators). If it is the other way round, transpose it.",
+                ConfusionWarning,
+                stacklevel=2,
+            )
     votes, truth = with_truth(votes, y_true, classes, missing_label)
     if not len(votes):
         raise ValueError("There is no vote to learn from.")

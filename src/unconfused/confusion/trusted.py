@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from unconfused._arguments import check_weight
-from unconfused._labels import count_pairs, encode_labels
+from unconfused._labels import count_pairs, encode_labels, refuse_swapped
 from unconfused._matrix import ConfusionWarning
 from unconfused._typing import ArrayLike, FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
@@ -58,6 +58,7 @@ def from_trusted(
     """
     refuse_negative(smoothing)
     labels = encode_labels(y, y_true, classes=classes, missing_label=missing_label)
+    refuse_swapped(labels, np.ones(len(labels.truth)))
     weight = check_weight(sample_weight, len(labels.truth))
     counts = count_pairs(labels.truth, labels.observed, len(labels.classes), weight)
     if smoothing == 0:

@@ -151,6 +151,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if is_dask(X) and self._check_dask is not None:
             checked: NoisyData = self._check_dask(X, y, y_true, sample_weight, classes, reset=reset)
             return checked
+        refuse_other_order(X, y, "X", "y")
         refuse_other_order(y, y_true)
         X = self._check_rows(X, reset=reset)
         observed = checked_labels(self, y, X)

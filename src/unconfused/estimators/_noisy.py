@@ -15,6 +15,7 @@ from unconfused._labels import (
     EncodedLabels,
     count_pairs,
     encode_labels,
+    refuse_swapped,
     split_missing,
 )
 from unconfused._matrix import ConfusionWarning, Unmixing, make_unmixing
@@ -155,34 +156,30 @@ def encode_noisy(
     _refuse_no_label(labels)
     _refuse_weights_as_truth(labels)
     n_rows = np.ones(len(y)) if n_rows is None else n_rows
-    _refuse_labels_as_truth(labels, n_rows)
-    if isinstance(missing_label, str):
+    refuse_swapped(labels, n_rows)
+    if isinstance(missing_label, str) and missing_label == "auto":
         _warn_of_minus_one(y, labels, n_rows)
     if len(labels.classes) < 2:
         raise ValueError(
-            "A classifier needs at least two classes; the labels show only one class "
-            f"({labels.classes.tolist()}). Name the others with `classes`."
+            "A classifier needs at least two classes; the labels show only one class, "
+            f"{labels.classes[0].item()!r}. Name the others with `classes`."
         )
     return labels
 
 
 def _refuse_weights_as_truth(labels: EncodedLabels) -> None:
-    """Raise if every row has the same truth, as when weights of 1 are passed in its place."""
+    """Raise if truths are fractions or all the same, as when weights are passed in their place."""
+    strangers = labels.classes[np.setdiff1d(labels.truth[labels.truth >= 0], labels.observed)]
+    if labels.classes.dtype.kind == "f" and (strangers % 1 != 0).any():
+        raise ValueError(
+            f"y_true holds {strangers[strangers % 1 != 0][0]:g}, which is no label of y. If these "
+            "are weights, pass them as sample_weight=."
+        )
     first, shown = labels.truth[0], labels.observed[labels.observed != MISSING]
     if first != MISSING and np.all(labels.truth == first) and len(shown) and np.ptp(shown):
         raise ValueError(
             f"y_true gives every row the class {labels.classes[first].item()!r}, though y shows "
             "others. If these are weights, pass them as sample_weight=."
-        )
-
-
-def _refuse_labels_as_truth(labels: EncodedLabels, n_rows: FloatArray) -> None:
-    """Raise if all rows have a truth and few have a label, as when the two are swapped."""
-    shown, total = n_rows[labels.observed != MISSING].sum(), n_rows.sum()
-    if 0 < 2 * shown < total and np.all(labels.truth != MISSING):
-        raise ValueError(
-            f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they "
-            "look swapped. y holds the observed labels, y_true the truth where it is known."
         )
 
 
@@ -316,6 +313,7 @@ def unmixing_for(
     towards a common error rate as far as the counts allow.
     """
     known = confusion_for(data, confusion, order, counts)
+    refuse_to_guess(data, confusion, known)
     matrix, counts = known.matrix, known.counts
     if known.source == "trusted" and counts is not None:
         counted = counts.any(axis=1, keepdims=True)
@@ -323,6 +321,16 @@ def unmixing_for(
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         matrix = np.where(counted, shares, matrix)
     return make_unmixing(matrix, data.labels.classes, trusted=data.trusted, counts=counts)
+
+
+def refuse_to_guess(data: NoisyData, confusion: Any, known: KnownConfusion) -> None:
+    """Raise if C should be estimated from noisy labels alone by a learner that does not."""
+    if isinstance(confusion, str) and known.source == "identity" and not data.trusted:
+        raise ValueError(
+            "Without rows whose truth is known, confusion='auto' is for "
+            "UnconfusedLogisticRegression and UnconfusedClassifier. Pass "
+            "confusion.from_noisy(X, y), or None to take the labels as right."
+        )
 
 
 def is_open(confusion: Any) -> bool:

@@ -11,7 +11,7 @@ from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike
 from unconfused.estimators._arrays import like
 from unconfused.estimators._base import SoftmaxClassifier, all_at_once
-from unconfused.estimators._noisy import confusion_for
+from unconfused.estimators._noisy import confusion_for, refuse_to_guess
 from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
 
@@ -123,6 +123,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         self._validate_params()
         data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
         known = confusion_for(data, self.confusion, self.classes)
+        refuse_to_guess(data, self.confusion, known)
         unmixing = make_unmixing(
             known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
         )

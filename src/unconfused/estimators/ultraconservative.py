@@ -145,8 +145,8 @@ class UltraconservativeClassifier(LinearClassifier):
             )
         if len(labels.classes) < 2:
             raise ValueError(
-                "A classifier needs at least two classes; the labels show only one class "
-                f"({labels.classes.tolist()})."
+                "A classifier needs at least two classes; the labels show only one class, "
+                f"{labels.classes[0].item()!r}."
             )
         self.classes_ = labels.classes
         return labels.observed

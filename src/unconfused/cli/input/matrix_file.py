@@ -93,8 +93,8 @@ def _cells(path: Path) -> list[list[str]]:
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         raise DataFileError(
-            f"{path}: the lines have {min(widths)} to {max(widths)} cells; all need the same number, "
-            "separated by commas, and numbers need a decimal point."
+            f"{path}: the lines have {min(widths)} to {max(widths)} cells; all need the same "
+            "number, separated by commas, and numbers need a decimal point."
         )
     return rows
 

@@ -243,9 +243,14 @@ def _task_of_votes(
     )
     others = dict.fromkeys([known.label, known.truth, known.identity, named])
     reserved = [str(name) for name in others if name in table.columns]
-    return make_task(
+    task = make_task(
         "votes", table, kept, votes, y_true, checked, classes=classes, reserved=reserved
     )
+    if votes.n_annotators <= len(answered):
+        return task
+    doubt = f"{votes.n_annotators:,} annotators gave answers on only {len(answered):,} rows: check "
+    doubt += "that --item and --annotator are not swapped."
+    return replace(task, notes=[*task.notes, doubt])
 
 
 def _read_answers(known: LabelOptions, reading: ReadOptions) -> tuple[list[str], list[str], Any]:

@@ -227,7 +227,7 @@ def refuse_measurements(labels: Labels, name: str) -> None:
 
 
 def refuse_measured_answers(answers: Sequence[Labels], names: Sequence[str]) -> None:
-    """Raise if an annotator gives many answers that nobody else gives, nor they themselves again."""
+    """Raise if nearly all answers of an annotator are distinct, and given by nobody else."""
     every = [distinct_labels(one) for one in answers]
     givers = Counter(value for distinct in every for value in distinct)
     for name, one, distinct in zip(names, answers, every, strict=True):

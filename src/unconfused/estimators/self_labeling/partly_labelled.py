@@ -52,11 +52,11 @@ class PartlyLabelled:
         """Raise unless there are two classes with two labels of positive weight each."""
         codes, classes = self.truth, self.classes
         if len(classes) < 2:
-            found = f"they show one class ({classes[0]!r})" if len(classes) else "none is labelled"
+            found = f"show one class, {classes[0].item()!r}" if len(classes) else "have no label"
             raise ValueError(
-                f"A classifier needs labelled rows of at least two classes; of {len(codes)} rows, "
-                f"n_samples={len(codes)}, {found}. Unlabelled rows are marked None or NaN; -1 only "
-                "with integer labels of two or more other classes, or with missing_label=-1."
+                f"A classifier needs labelled rows of at least two classes; these rows {found} "
+                f"(n_samples={len(codes)}). Unlabelled rows are marked None or NaN; -1 only with "
+                "integer labels of two or more other classes, or with missing_label=-1."
             )
         counted = codes >= 0 if self.weight is None else (codes >= 0) & (self.weight > 0)
         sizes = np.bincount(codes[counted], minlength=len(classes))

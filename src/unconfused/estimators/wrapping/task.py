@@ -100,6 +100,7 @@ def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) ->
             f"{name} takes a precomputed kernel or distances, which cannot be split into folds by "
             "row: pass the features themselves."
         )
+    refuse_other_order(X, y, "X", "y")
     refuse_other_order(y, y_true)
     if are_votes(y):
         return task_of_votes(settings, X, y, y_true, sample_weight)
