@@ -123,6 +123,17 @@ def test_arguments_the_wrong_way_round():
         confusion.from_annotators(np.array([[*LABELS, "a"], ["b", *LABELS]]))
 
 
+@pytest.mark.parametrize("stranger", [np.arange(60), np.arange(60) * 17 % 101])
+def test_measurements_among_votes(stranger):
+    answers = np.arange(60) % 2
+    votes = np.column_stack([answers, answers, stranger])
+    with pytest.raises(ValueError, match="The column 2 has 58 different values in 60 rows, which"):
+        confusion.from_annotators(votes)
+    X = np.arange(60.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match="these are measurements"):
+        UnconfusedLogisticRegression().fit(X, votes)
+
+
 def test_votes_of_nobody():
     X = np.arange(20.0)[:, np.newaxis]
     with pytest.raises(ValueError, match="the votes show none"):

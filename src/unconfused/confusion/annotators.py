@@ -25,6 +25,9 @@ TIED_WITHIN = 1e-9
 MANY_ANNOTATORS = 20
 """Columns above which a table with fewer rows may be transposed."""
 
+MANY_ANSWERS = 20
+"""Distinct answers above which those of an annotator may be no classes."""
+
 FEWEST_ROWS = 30
 """Rows needed to tell whether columns answer the same question."""
 
@@ -209,7 +212,23 @@ def columns_as_votes(
     """
     if not sparse.issparse(y):
         _refuse_no_votes(np.asarray(y) if hasattr(y, "columns") else label_array(y), classes)
-    return votes_from_wide(y, classes=classes, missing_label=missing_label)
+    votes = votes_from_wide(y, classes=classes, missing_label=missing_label)
+    refuse_measurements(votes)
+    return votes
+
+
+def refuse_measurements(votes: Votes) -> None:
+    """Raise if nearly all answers of an annotator are distinct, and given by nobody else."""
+    n_answers = np.bincount(votes.annotator, minlength=votes.n_annotators)
+    annotator, label = np.unique(np.column_stack([votes.annotator, votes.label]), axis=0).T
+    n_givers = np.bincount(label, minlength=len(votes.classes))
+    n_own = np.bincount(annotator[n_givers[label] == 1], minlength=votes.n_annotators)
+    for place in np.flatnonzero(n_own > np.maximum(MANY_ANSWERS, n_answers / 2))[:1]:
+        raise ValueError(
+            f"The column {votes.annotators.tolist()[place]!r} has {n_own[place]:,} different values "
+            f"in {n_answers[place]:,} rows, which no other column has: these are measurements or "
+            "identifiers, not answers of an annotator. Leave it out."
+        )
 
 
 def with_truth(

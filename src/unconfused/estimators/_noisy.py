@@ -162,7 +162,7 @@ def encode_noisy(
     if len(labels.classes) < 2:
         raise ValueError(
             "A classifier needs at least two classes; the labels show only one class, "
-            f"{labels.classes[0].item()!r}. Name the others with `classes`."
+            f"{labels.classes.tolist()[0]!r}. Name the others with `classes`."
         )
     return labels
 

@@ -146,7 +146,7 @@ class UltraconservativeClassifier(LinearClassifier):
         if len(labels.classes) < 2:
             raise ValueError(
                 "A classifier needs at least two classes; the labels show only one class, "
-                f"{labels.classes[0].item()!r}."
+                f"{labels.classes.tolist()[0]!r}."
             )
         self.classes_ = labels.classes
         return labels.observed

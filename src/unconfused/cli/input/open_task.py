@@ -24,11 +24,11 @@ from unconfused.cli.input.task import (
     narrow,
     present_labels,
     refuse_alike,
-    refuse_measured_answers,
     refuse_measurements,
     refuse_strangers,
 )
 from unconfused.cli.options import ReadOptions
+from unconfused.confusion.annotators import refuse_measurements as refuse_measured_votes
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
@@ -206,10 +206,10 @@ def _task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | 
     require_columns(table, others)
     answers = [table[name] for name in columns]
     classes, labels, y_true = _labels_of(answers, table, known, checked)
-    refuse_measured_answers(labels, columns)
     votes = np.stack([one.astype(object) for one in labels], axis=1)
     kept = kept_rows(np.logical_or.reduce([present_labels(one) for one in labels]), y_true)
     y = votes_from_wide(votes[kept], classes=classes, annotators=columns, missing_label=None)
+    refuse_measured_votes(y)
     reserved = [*dict.fromkeys([*columns, *others])]
     return make_task("votes", table, kept, y, y_true, checked, classes=classes, reserved=reserved)
 

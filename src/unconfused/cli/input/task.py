@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -223,19 +222,6 @@ def refuse_measurements(labels: Labels, name: str) -> None:
     n_present, distinct = int(present_labels(labels).sum()), len(distinct_labels(labels))
     if not n_present:
         raise ValueError(f"The column {name!r} holds no labels.")
-    _refuse_different(name, distinct, n_present)
-
-
-def refuse_measured_answers(answers: Sequence[Labels], names: Sequence[str]) -> None:
-    """Raise if nearly all answers of an annotator are distinct, and given by nobody else."""
-    every = [distinct_labels(one) for one in answers]
-    givers = Counter(value for distinct in every for value in distinct)
-    for name, one, distinct in zip(names, answers, every, strict=True):
-        own = sum(1 for value in distinct if givers[value] == 1)
-        _refuse_different(name, own, int(present_labels(one).sum()))
-
-
-def _refuse_different(name: str, distinct: int, n_present: int) -> None:
     if distinct > max(MANY, n_present / 2):
         raise ValueError(
             f"The column {name!r} has {distinct:,} different values in {n_present:,} rows: "

@@ -37,7 +37,7 @@ def collect_votes(
         y = columns_as_votes(y, classes=classes, missing_label=missing_label)
     votes, truth = with_truth(y, y_true, classes, missing_label)
     if len(votes.classes) < 2:
-        found = f"only one class, {votes.classes[0].item()!r}" if len(votes.classes) else "none"
+        found = f"only one class, {votes.classes.tolist()[0]!r}" if len(votes.classes) else "none"
         raise ValueError(f"A classifier needs at least two classes; the votes show {found}.")
     return votes, truth
 

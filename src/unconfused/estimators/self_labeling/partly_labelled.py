@@ -52,7 +52,7 @@ class PartlyLabelled:
         """Raise unless there are two classes with two labels of positive weight each."""
         codes, classes = self.truth, self.classes
         if len(classes) < 2:
-            found = f"show one class, {classes[0].item()!r}" if len(classes) else "have no label"
+            found = f"show one class, {classes.tolist()[0]!r}" if len(classes) else "have no label"
             raise ValueError(
                 f"A classifier needs labelled rows of at least two classes; these rows {found} "
                 f"(n_samples={len(codes)}). Unlabelled rows are marked None or NaN; -1 only with "
