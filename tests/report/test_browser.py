@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from unconfused import UnconfusedLogisticRegression, write_report
+from unconfused import UnconfusedLogisticRegression, noise, write_report
 from unconfused.review import match_verdicts, read_verdicts
 
 pytestmark = needs_browser
@@ -329,3 +329,19 @@ def test_the_buttons_cover_no_cell(browser, tmp_path):
         " e.getBoundingClientRect().left - e.previousElementSibling.getBoundingClientRect().right)"
     )
     assert len(room) > 40 and min(room) > -1
+
+
+def test_three_classes_fit_a_phone(browser, tmp_path):
+    """Nothing of the matrix and its tables is out of sight."""
+    X = np.random.RandomState(0).randn(300, 2)
+    truth = np.array(["basic", "golden", "silver"])[(X[:, 0] > -0.5).astype(int) + (X[:, 1] > 0)]
+    C = noise.symmetric(3, 0.3)
+    labels = noise.corrupt_labels(truth, C, random_state=0)
+    y_true = np.where(np.arange(300) < 60, truth, None)
+    model = UnconfusedLogisticRegression(l2=1e-3, relabel=0).fit(X, labels, y_true=y_true)
+    path = write_report(model, X, labels, tmp_path / "r.html", y_true=y_true, sensitivity=False)
+    set_screen(browser, 390)
+    browser.get(path.as_uri())
+    hidden = "return [...document.querySelectorAll('#confusion .scroll, #mix .scroll')].map("
+    hidden += "one => one.scrollWidth - one.clientWidth)"
+    assert browser.execute_script(hidden) == [0, 0, 0]

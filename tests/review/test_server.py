@@ -16,6 +16,7 @@ from unconfused.cli.input.open_task import open_task
 from unconfused.cli.options import ReadOptions
 from unconfused.cli.reviewing import open_session
 from unconfused.review import append_verdicts, read_verdicts
+from unconfused.review.serve.rows import ReviewRows
 from unconfused.review.serve.session import ReviewError
 
 PIXEL = base64.b64decode(
@@ -270,3 +271,15 @@ def test_votes_are_shown_and_verdicts_settle_them(tmp_path):
     )
     again = open_task(tmp_path / "animals.csv", known, ReadOptions(), [])
     assert again.trusted.sum() == 1 and again.y_true[page["row"]] == "cat" and not again.notes
+
+
+def test_cells_are_written_as_people_do():
+    frame = pd.DataFrame({
+        "age": [33.0, np.nan], "share": [0.1 + 0.2, 1.5], "code": [20240531.0, 1.0],
+        "seen": pd.to_datetime(["2020-09-18", "2020-09-19"]), "text": ["ten", "two"],
+    })  # fmt: skip
+    rows = ReviewRows(["0", "1"], ["a", "b"], lambda wanted: frame.iloc[wanted])
+    shown = {cell["name"]: cell["text"] for cell in rows.cells(0)}
+    expected = {"age": "33", "share": "0.3", "code": "20240531", "seen": "2020-09-18"}
+    assert shown == expected | {"text": "ten"}
+    assert [cell["name"] for cell in rows.cells(1)] == ["share", "code", "seen", "text"]

@@ -224,8 +224,9 @@ def refuse_measurements(votes: Votes) -> None:
     n_givers = np.bincount(label, minlength=len(votes.classes))
     n_own = np.bincount(annotator[n_givers[label] == 1], minlength=votes.n_annotators)
     for place in np.flatnonzero(n_own > np.maximum(MANY_ANSWERS, n_answers / 2))[:1]:
+        name = votes.annotators.tolist()[place]
         raise ValueError(
-            f"The column {votes.annotators.tolist()[place]!r} has {n_own[place]:,} different values "
+            f"The column {name!r} has {n_own[place]:,} different values "
             f"in {n_answers[place]:,} rows, which no other column has: these are measurements or "
             "identifiers, not answers of an annotator. Leave it out."
         )

@@ -178,7 +178,7 @@ def _refuse_weights_as_truth(labels: EncodedLabels) -> None:
     first, shown = labels.truth[0], labels.observed[labels.observed != MISSING]
     if first != MISSING and np.all(labels.truth == first) and len(shown) and np.ptp(shown):
         raise ValueError(
-            f"y_true gives every row the class {labels.classes[first].item()!r}, though y shows "
+            f"y_true gives every row the class {labels.classes.tolist()[first]!r}, though y shows "
             "others. If these are weights, pass them as sample_weight=."
         )
 
