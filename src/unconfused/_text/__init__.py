@@ -49,6 +49,17 @@ def cell_text(cell: object) -> str:
     return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else f"{cell:.8g}"
 
 
+def roughly(number: str) -> str:
+    """Begin a sentence with an estimate.
+
+    Examples
+    --------
+    >>> roughly("8 %"), roughly("0 %"), roughly("?")
+    ('About 8 %', '0 %', '?')
+    """
+    return number if number in (percent(0), "?") else f"About {number}"
+
+
 NAME = "unconfused"
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaincinv
 
-from unconfused._text import percent, percent_range, shorten
+from unconfused._text import percent, percent_range, roughly, shorten
 from unconfused._typing import FloatArray
 
 Basis = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]
@@ -84,8 +84,7 @@ class WrongLabels:
         """Return number and claim as a sentence."""
         if self.basis == "assumed":
             return f"All {what} were taken as right."
-        about = "" if self.number == percent(0) else "About "
-        return f"{about}{self.number} {self.claim(classes, what)}."
+        return f"{roughly(self.number)} {self.claim(classes, what)}."
 
 
 def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:

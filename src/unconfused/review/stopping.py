@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import is_missing
-from unconfused._text import percent, percent_range
+from unconfused._text import percent, percent_range, roughly
 from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from unconfused.review.checked import CheckedRows
@@ -47,15 +47,12 @@ class WrongLeft:
     @property
     def sentence(self) -> str:
         """The estimate in words."""
+        said = f"{roughly(percent(self.share))} of the labels are still wrong"
         if self.low is None or self.high is None:
-            return (
-                f"About {percent(self.share)} of the labels are still wrong: a guess by the model, "
-                "as too few of the checked rows were drawn at random."
-            )
-        return (
-            f"About {percent(self.share)} of the labels are still wrong (95 % interval "
-            f"{percent_range(self.low, self.high)}, from {self.n_random:,} rows drawn at random)."
-        )
+            why = "too few of the checked rows were drawn at random"
+            return f"{said}: a guess by the model, as {why}."
+        interval = percent_range(self.low, self.high)
+        return f"{said} (95 % interval {interval}, from {self.n_random:,} rows drawn at random)."
 
 
 def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = None) -> WrongLeft:
@@ -145,7 +142,7 @@ class StoppingCurve:
         what = f"Another {self.more:,} rows would lower the error by about"
         change = f"{self.gain:.3f} ± {self.gain_spread:.3f}"
         if self.gain <= self.gain_spread:
-            return f"{what} {change}: that may be no gain at all."
+            return f"{what} {change}, which may be no gain at all."
         return f"{what} {change}."
 
 

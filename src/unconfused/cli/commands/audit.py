@@ -14,7 +14,7 @@ from rich.text import Text
 from unconfused._columns.kinds import require_columns
 from unconfused._files import DataFileError, find_source
 from unconfused._files.write import check_table_target, write_table
-from unconfused._text import percent, printable, shorten
+from unconfused._text import percent, printable, roughly, shorten
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json, say_notes
 from unconfused.cli.errors import check_target, in_options, refuse_clash, refuse_same_target
@@ -167,7 +167,7 @@ def _tell(
         print_json(found)
         return
     out = console()
-    out.print(f"About {page.verdict.number} {page.verdict.sentence}.", style="bold")
+    out.print(f"{roughly(page.verdict.number)} {page.verdict.sentence}.", style="bold")
     for sentence in page.verdict.detail:
         out.print(sentence)
     if page.accuracy is not None:
