@@ -31,7 +31,7 @@ def test_rows_drawn_by_label_do_not():
     assert found.p_value < 1e-10
     assert found.shift == pytest.approx(0.58, abs=0.02)
     assert "from_audit(y_true, y)" in found.warning
-    assert "58% of the 220" in found.warning
+    assert "58 % of the 220" in found.warning
 
 
 def test_two_rows_of_each_class_made_sure_of_do_no_harm():

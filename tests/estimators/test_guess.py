@@ -28,7 +28,7 @@ def test_flipped_digits_are_warned_of_or_unmixed():
     X, truth = load_digits(return_X_y=True)
     X = X / 16
     y = noise.corrupt_labels(truth, noise.pairwise(10, 0.4), random_state=0)
-    with pytest.warns(LabelNoiseWarning, match="About 4.% of the labels seem wrong"):
+    with pytest.warns(LabelNoiseWarning, match="About 4. % of the labels seem wrong"):
         believed = UnconfusedLogisticRegression(relabel=0).fit(X, y)
     with pytest.warns(GuessedConfusionWarning, match="estimated from features and labels alone"):
         guessed = UnconfusedLogisticRegression("auto", relabel=0).fit(X, y)

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from unconfused import noise
 from unconfused._matrix import GuessedConfusionWarning
+from unconfused._text import percent
 from unconfused._typing import FloatArray
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.uma import UMAClassifier
@@ -118,10 +119,10 @@ class Outcome:
         guessed = self.best(ESTIMATED)
         helps = told.mean < rival.mean
         return (
-            f"Knowing the confusion matrix, {told.name} has an error of {told.mean:.1%}; "
-            f"estimating it, {guessed.name} has {guessed.mean:.1%}. The best learner that trusts "
-            f"the noisy labels ({rival.name}) has {rival.mean:.1%}, and clean labels give "
-            f"{ceiling.mean:.1%}. Here "
+            f"Knowing the confusion matrix, {told.name} has an error of {percent(told.mean)}; "
+            f"estimating it, {guessed.name} has {percent(guessed.mean)}. The best learner that "
+            f"trusts the noisy labels ({rival.name}) has {percent(rival.mean)}, and clean labels "
+            f"give {percent(ceiling.mean)}. Here "
             + ("it helps to model the noise." if helps else "the noise can be ignored.")
         )
 

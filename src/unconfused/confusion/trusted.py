@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from unconfused._arguments import check_weight
 from unconfused._labels import count_pairs, encode_labels, refuse_swapped
 from unconfused._matrix import ConfusionWarning
+from unconfused._text import percent
 from unconfused._typing import ArrayLike, FloatArray, IntArray
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
 
@@ -88,7 +89,7 @@ class SampleTest:
         """Warning for the user if they are not."""
         return (
             "The checked rows are no random sample of the labels: "
-            f"{self.shift:.0%} of the {self.n_checked:.0f} would have to carry other labels "
+            f"{percent(self.shift)} of the {self.n_checked:.0f} would have to carry other labels "
             f"(chi-square test, p = {self.p_value:.1g}). A confusion matrix counted on them is "
             "wrong if they were drawn by label, some of each, and right if they were drawn by true "
             "class. If by label, pass confusion=unconfused.confusion.from_audit(y_true, y) besides "

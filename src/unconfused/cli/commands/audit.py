@@ -258,7 +258,7 @@ def _tell_ranked(told: dict[str, Any], rows: Any, output: Path, as_json: bool) -
     out = console()
     share = told["expected_wrong"] / max(1, told["labels"])
     if told["criterion"] == "posterior":
-        out.print(f"About {share:.1%} of the labels are wrong.", style="bold")
+        out.print(f"{roughly(percent(share))} of the labels are wrong.", style="bold")
     else:
         out.print("No confusion matrix explains these labels better than none:", style="bold")
         out.print("rows are ranked by how unlikely the model finds their label.")

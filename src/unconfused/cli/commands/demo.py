@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.table import Table
 
-from unconfused._text import pip_install
+from unconfused._text import percent, pip_install
 from unconfused.cli import options as opt
 from unconfused.cli.console import console, print_json
 from unconfused.cli.errors import check_target
@@ -85,8 +85,9 @@ def _print_outcome(outcome: Outcome) -> None:
     from unconfused.cli import digits_demo
 
     wrong = {"pairwise": "as the next one", "symmetric": "as any other"}[outcome.kind]
+    share = percent(digits_demo.RATE)
     table = Table(
-        title=f"Digits, with {digits_demo.RATE:.0%} of each digit labelled {wrong} in training",
+        title=f"Digits, with {share} of each digit labelled {wrong} in training",
         caption=f"Error on unseen digits with clean labels: mean and standard deviation of "
         f"{len(outcome.learners[0].errors)} runs, seeds from {outcome.seed} on.",
     )

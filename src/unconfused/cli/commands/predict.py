@@ -119,8 +119,8 @@ class Prediction:
         if self.keep:
             if self.keep != [OWN_LABELS] or rows.y is None:
                 raise ValueError(
-                    f"{path} has no column names: only its own labels, if it has any, can be named, "
-                    f"as {OWN_LABELS} (--keep {OWN_LABELS}, or `evaluate` --truth {OWN_LABELS})."
+                    f"{path} has no column names: only its own labels, if it has any, can be "
+                    f"named, {OWN_LABELS} (--keep {OWN_LABELS}, `evaluate --truth {OWN_LABELS}`)."
                 )
             kept = pd.DataFrame({OWN_LABELS: rows.y})
         if X.shape[1] > width:

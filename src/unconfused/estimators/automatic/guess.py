@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scipy.special import softmax
 
 from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
+from unconfused._text import percent
 from unconfused._typing import FloatArray, IntArray, Labels
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import best_power, sharpen
@@ -71,7 +72,7 @@ def warn_of_guess(guess: ConfusionEstimate) -> None:
     """Say that the matrix in use is a guess."""
     warnings.warn(
         "The confusion matrix was estimated from features and labels alone: about "
-        f"{guess.noise_rate:.0%} of the labels seem wrong. Probabilities are only as good as "
+        f"{percent(guess.noise_rate)} of the labels seem wrong. Probabilities are only as good as "
         f"this guess. {KNOW_MORE}",
         GuessedConfusionWarning,
         stacklevel=7,
@@ -81,9 +82,9 @@ def warn_of_guess(guess: ConfusionEstimate) -> None:
 def warn_of_noise(found: NoiseEvidence) -> None:
     """Say that labels taken as right look noisy."""
     warnings.warn(
-        f"About {found.rate:.0%} of the labels seem wrong, but were taken as right: a model with "
-        "an estimated confusion matrix predicts held-out labels better. Pass confusion='auto' to "
-        f"use one. {KNOW_MORE}",
+        f"About {percent(found.rate)} of the labels seem wrong, but were taken as right: a model "
+        "with an estimated confusion matrix predicts held-out labels better. Pass "
+        f"confusion='auto' to use one. {KNOW_MORE}",
         LabelNoiseWarning,
         stacklevel=7,
     )
