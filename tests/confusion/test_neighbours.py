@@ -49,7 +49,7 @@ def test_a_model_is_believed_where_neighbours_are_strangers():
     found = from_noisy(X, y, random_state=0)
     plain = from_noisy(X, y, random_state=0, method="confident")
     np.testing.assert_array_equal(found.matrix, plain.matrix)
-    assert "rows that a model is sure of" in found.verdict
+    assert "from confident predictions" in found.verdict
     assert found.caveat.startswith(plain.caveat)
 
 

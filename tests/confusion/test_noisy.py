@@ -42,7 +42,7 @@ def test_the_verdict_speaks_of_sampling_and_names_classes_to_doubt():
     low, high = guess.interval()
     assert np.any((matrix < low) | (matrix > high))  # what the words are for
     assert "known to within" not in guess.verdict
-    assert "Least reliable are the rows of classes" in guess.verdict and "1, 2" in guess.verdict
+    assert "Least reliable is what it says of classes" in guess.verdict and "1, 2" in guess.verdict
     X, _, y = blobs()
     plain = from_noisy(X, y, random_state=0).verdict
     assert plain.startswith("A guess: the sampling error of an entry is at most")

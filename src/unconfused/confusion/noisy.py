@@ -37,7 +37,7 @@ from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
 
 SOURCES = {
-    "confident": "the rows that a model is sure of",
+    "confident": "confident predictions",
     "neighbours": "the labels of nearest neighbours",
 }
 
@@ -173,7 +173,7 @@ def _say_which(confident: float, neighbours: float) -> str:
     scores = sorted([(confident, "confident"), (neighbours, "neighbours")])
     (worse, other), (better, best) = scores
     return (
-        f"It is based on {SOURCES[best]}, which predict held-out labels better (log-likelihood "
+        f"It comes from {SOURCES[best]}, which explain held-out labels better (log-likelihood "
         f"{better:.3f} per row) than {SOURCES[other]} ({worse:.3f})."
     )
 
@@ -182,8 +182,8 @@ def _say_doubt(doubted: Labels) -> str:
     if not len(doubted):
         return ""
     return (
-        f"Least reliable are the rows of {name_classes(doubted)}: rarer than the wrong labels of "
-        "another class, or overlapping with other classes."
+        f"Least reliable is what it says of {name_classes(doubted)}: rarer than the wrong labels "
+        "of another class, or overlapping with other classes."
     )
 
 
