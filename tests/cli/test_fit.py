@@ -108,6 +108,15 @@ def test_a_guess_is_called_one():
     assert "may be wrong" in printed and "estimate from features" in printed
 
 
+def test_a_truth_that_repeats_the_labels_is_noticed():
+    frame = pd.read_csv("pets.csv")
+    frame.assign(checked=frame["kind"]).to_csv("pets.csv", index=False)
+    for command in ("fit", "estimate"):
+        settings = SETTINGS if command == "fit" else ()
+        notes = succeed_json(command, "pets.csv", *KNOWN[1:], *settings)["notes"]
+        assert any("a copy of the labels?" in one for one in notes), notes
+
+
 def test_a_truth_that_is_not_named_is_noticed():
     pets().drop(columns="checked").to_csv("open.csv", index=False)
     result = invoke("fit", "open.csv", "--label", "kind")

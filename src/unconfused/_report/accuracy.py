@@ -97,12 +97,12 @@ def accuracy_words(found: CheckedAccuracy | None) -> str:
     >>> print(accuracy_words(found))
     On 400 checked rows the model is right 48 % of the time (43 to 53 %), the labels 72 % (67 to
     76 %). The labels are better than the model: do not replace them by its predictions. It needs
-    features that tell more about the classes.
+    more informative features.
     """
     if found is None:
         return (
-            "Too few rows are checked to measure how often the model is right: a few hundred, "
-            "drawn at random, would tell."
+            "Too few rows are checked to measure how often the model is right: check a few "
+            "hundred, drawn at random."
         )
     share, *ends = found.model
     said = f"On {count(found.rows, 'checked row')} the model is right {percent(share)} of the time "
@@ -116,7 +116,7 @@ def accuracy_words(found: CheckedAccuracy | None) -> str:
     verdict = "Neither is clearly better."
     if found.gain < -CLEARLY * found.gain_error:
         verdict = "The labels are better than the model: do not replace them by its predictions. "
-        verdict += "It needs features that tell more about the classes."
+        verdict += "It needs more informative features."
         if partly:
             verdict = "On those, the labels are better than the model: keep them."
     elif found.gain > CLEARLY * found.gain_error:

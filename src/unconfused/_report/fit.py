@@ -65,7 +65,7 @@ def _of_uma(final: UMAClassifier) -> Convergence:
     history, n_updates = final.history_, len(final.history_["norm"])
     shown = _spread(n_updates)
     ended = (
-        "It ended by itself: no pair of classes stands out of the label noise any more."
+        "It converged: no pair of classes is statistically significant any more."
         if final.stopped_ == CONVERGED
         else f"It was ended before it converged ({final.stopped_})."
     )
@@ -98,7 +98,7 @@ def _of_likelihood(final: Any) -> Convergence:
     if rest is None:  # a model that was stored and loaded again may not know
         ended = ""
     elif rest.exhausted:
-        ended = " It used up its steps before it converged: raise max_iter, or scale the features."
+        ended = " It did not converge: raise max_iter, or scale the features."
     elif rest.interrupted:
         ended = " It was interrupted."
     return Convergence(

@@ -199,8 +199,8 @@ def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
         f"The matrix says that {percent(told)} of the labels are wrong; by features and labels it "
         f"looks like {percent(judged.wrong_share)}. Mistakes probably depend on more than "
         "the class of a row (hard rows are mislabelled more often), and a model through the matrix "
-        "learns such mistakes. Fit with relabel=4, which then uses the matrix for the number of "
-        "rows of each class and label only; or the matrix belongs to other labels."
+        "learns such mistakes. Fit with relabel=4, which then uses the matrix only for the number "
+        "of rows of each class and label. Or the matrix is that of other labels."
     ]
 
 
@@ -223,6 +223,6 @@ def _misfits(judged: Judgement, source: ConfusionSource) -> list[str]:
     return [
         f"Labels and matrix do not fit each other: the label {name!r} is on {seen[worst]:,} rows, "
         f"where about {about(expected[worst])} would be expected. The matrix may be wrong or "
-        "transposed, or the fit may have lost a class. Do not rely on the numbers below before "
-        "this is explained."
+        "transposed, or the fit may have lost a class. Do not rely on the numbers below until this "
+        "is explained."
     ]

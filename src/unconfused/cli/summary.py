@@ -26,6 +26,9 @@ from unconfused.confusion.estimate import ConfusionEstimate
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels from which an estimate without trusted rows is not credible."""
 
+TOO_CLEAN = 0.02
+"""Upper end of the interval below which checked rows without a wrong label are pointed out."""
+
 MOST_LISTED = 12
 """Columns of a kind that the table of columns lists."""
 
@@ -86,7 +89,9 @@ class NoiseSummary:
         }
 
     def doubts(self) -> list[str]:
-        """Return a note if an estimate without trusted rows is not credible."""
+        """Return a note if the numbers are not credible."""
+        if self.kind == "trusted" and self.found.share == 0 and self.found.high < TOO_CLEAN:
+            return ["No checked label is wrong. Is the column of --truth a copy of the labels?"]
         if self.kind != "nothing" or self.wrong_share < HARDLY_SO_MANY:
             return []
         return [

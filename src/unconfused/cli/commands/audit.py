@@ -96,8 +96,8 @@ def audit(
 
     OUTPUT has the columns `row` (row number in DATA, from 0), the column of --id if given,
     `label`, `suggested` and `probability_wrong`, and is sorted by the latter. Probabilities are
-    out-of-fold: no label is scored by a model fitted to it. Where nothing supports a probability,
-    rows are ranked by self-confidence, and the column is `suspicion`. Trusted rows are not listed.
+    out-of-fold: no label is scored by a model fitted to it. Where no probability can be estimated,
+    rows are ranked by self-confidence, in a column `suspicion`. Trusted rows are not listed.
     """
     labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
     labels.refuse_other_labels()

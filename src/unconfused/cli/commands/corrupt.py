@@ -64,8 +64,8 @@ def corrupt(
 ) -> None:
     """Corrupt labels with known noise.
 
-    The new labels go into a column of their own. The truth stays in its column for the rows of
-    --reveal alone: a model could learn from a column that holds all of it.
+    The noisy labels go into a new column. The truth is removed, except from the rows of --reveal: a
+    model could learn from it.
     """
     if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
         raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")

@@ -71,9 +71,9 @@ def evaluate(
 ) -> None:
     """Estimate how good a model is against the truth, on rows it was not fitted on.
 
-    The noise of the labels is taken out with the matrix of --confusion, and trusted rows (--truth)
-    are used with their true class. With --truth alone only the trusted rows count; with neither,
-    the matrix that was given to `fit`, or counted on its trusted rows. If the labels of the file
+    Scores are corrected for label noise through the matrix of --confusion; trusted rows (--truth)
+    enter with their true class. With --truth alone, only the trusted rows count. With neither, the
+    matrix of the fit is used, if it was given or counted on trusted rows. If the labels of the file
     are clean, name their column with --truth; no --label is needed.
     """
     from unconfused import load

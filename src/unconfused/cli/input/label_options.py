@@ -146,7 +146,7 @@ class Settings:
     relabel: int | None = opt.plain(
         "--relabel",
         "Rounds of refitting to the probable classes of the rows (logistic); 0 for none. Without "
-        "it, up to 4, where held-out labels show that they help.",
+        "it, up to 4, as long as held-out labels support them.",
         min=0,
         show_default="automatic",
     )
