@@ -271,9 +271,17 @@ def test_verdicts_on_other_data_are_told(checked_pets):
     frame = pd.read_csv("pets.csv")
     frame["legs"] += 1
     frame.to_csv("other.csv", index=False)
-    out = succeed_json("fit", "other.csv", "--label", "kind", "--truth", "verdicts.csv")
+    for stream in ([], ["--stream"]):
+        said = refused("fit", "other.csv", "--label", "kind", "--truth", "verdicts.csv", *stream)
+        assert "No verdict of verdicts.csv can be used" in said and "rows have changed" in said
+    frame.loc[:29, "legs"] -= 1
+    frame.to_csv("some.csv", index=False)
+    out = succeed_json("estimate", "some.csv", "--label", "kind", "--truth", "verdicts.csv")
     assert any("rows have changed" in note for note in out["notes"])
-    assert any("No verdict could be used" in note for note in out["notes"])
+    for wrong in (["--id", "name"], ["--label", "coat"]):
+        known = ["--label", "kind", *wrong] if wrong[0] == "--id" else wrong
+        said = refused("apply", "pets.csv", "verdicts.csv", *known, "-o", "corrected.csv")
+        assert "--label and --id must be those of the review" in said
 
 
 @pytest.mark.parametrize(("name", "why"), [("pets.csv", "is not a"), ("no.csv", "does not exist")])

@@ -109,7 +109,7 @@ def require_columns(frame: Any, names: Iterable[str]) -> None:
     known = set(there)
     missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
-        close = [one for name in missing for one in difflib.get_close_matches(name, there, n=1)]
+        close = [one for name in missing for one in difflib.get_close_matches(name, there, 1, 0.7)]
         meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
         raise ColumnError(
             f"There is no column {_listed(missing)}.{meant} The columns are {_listed(there)}."

@@ -59,7 +59,8 @@ def write_report(
 
     Parameters
     ----------
-    model : fitted UnconfusedLogisticRegression, UMAClassifier, or Pipeline that ends in one
+    model : fitted UnconfusedLogisticRegression, UnconfusedClassifier or UMAClassifier, or a
+        Pipeline that ends in one
     X, y : rows and their labels, or votes; usually those the model was fitted to
     path : output file
     y_true : the truth where known, missing elsewhere

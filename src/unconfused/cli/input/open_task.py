@@ -153,12 +153,25 @@ def checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
 
     verdicts = read_verdicts(known.verdicts)
     if isinstance(rows, LabelledRows):
-        return match_verdicts(verdicts, rows.X, _texts(rows.y, rows.X.shape[0]))
+        found = match_verdicts(verdicts, rows.X, _texts(rows.y, rows.X.shape[0]))
+        return _used(found, known)
     labels = None if known.label is None else rows.get(known.label)
     keys = None if known.identity is None else _texts(rows[known.identity], len(rows))
-    return match_verdicts(
+    found = match_verdicts(
         verdicts, rows, _texts(labels, len(rows)), keys=keys, leave_out=left_out(known)
     )
+    return _used(found, known)
+
+
+def _used(checked: CheckedRows, known: LabelOptions) -> CheckedRows:
+    """Return verdicts, unless every one of them is on rows that the data does not have."""
+    seen = checked.known.any() or len(checked.skipped) or len(checked.conflicts)
+    if checked.notes and not seen:
+        raise ValueError(
+            f"No verdict of {known.verdicts} can be used. {' '.join(checked.notes)} The data, "
+            "--label and --id must be those of the review."
+        )
+    return checked
 
 
 def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedRows:
@@ -180,7 +193,7 @@ def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedR
             if key in place:
                 raise ValueError(f"{key!r} occurs more than once in the column {named!r}.")
             place[key], hashes[numbers[spot]] = numbers[spot], digest
-    return place_verdicts(verdicts, _texts(labels, parts.n_rows), place, hashes)
+    return _used(place_verdicts(verdicts, _texts(labels, parts.n_rows), place, hashes), known)
 
 
 def left_out(known: LabelOptions) -> list[str]:
