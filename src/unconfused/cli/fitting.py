@@ -80,7 +80,7 @@ class FittedTask:
             self.confusion = replace(self.confusion, basis=self.noise.source)
 
     def _accuracy_of(self, case: Case) -> CheckedAccuracy | None:
-        """Measure the model on the checked rows, of verdicts on those drawn by chance."""
+        """Measure the model on the checked rows, of verdicts on those drawn at random."""
         if self.task.y_true is None:
             return None
         from unconfused._report.accuracy import checked_accuracy
@@ -90,7 +90,7 @@ class FittedTask:
         return checked_accuracy(case, self.seed, drawn)
 
     def _source_of(self, case: Case) -> ConfusionSource:
-        """Return what is known about C; verdicts on rows drawn by chance count before the model."""
+        """Return what is known about C; verdicts on rows drawn at random count before the model."""
         source = find_source(case, self.seed)
         if self.task.checked is None or self.task.kind == "votes":
             return source

@@ -151,7 +151,7 @@ def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEst
     if task.checked is not None and task.kind == "trusted":
         from unconfused.review.fit import confusion_of_checked
 
-        # From verdicts on rows drawn by chance, and a guess beside them.
+        # From verdicts on rows drawn at random, and a guess beside them.
         given: dict[str, Any] = {"classes": task.classes, "random_state": settings.seed}
         return confusion_of_checked(plan.features(), task.y, task.verdicts(), **given)
     if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
@@ -235,7 +235,7 @@ def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
 
 
 def _fit_verdicts(task: Task, plan: Plan) -> Pipeline:
-    """Fit with verdicts: all are learnt from, those on rows drawn by chance are counted."""
+    """Fit with verdicts: all are learnt from, those on rows drawn at random are counted."""
     from unconfused.review.fit import fit_checked
 
     alone = plan.model if plan.sample is None else plan.learner

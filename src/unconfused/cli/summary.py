@@ -138,7 +138,7 @@ def _source_words(task: Task, known: LabelOptions) -> str:
 
 
 def _of_verdicts(task: Task, where: str) -> str:
-    """Say on which verdicts the summary is based, and how many are on rows drawn by chance."""
+    """Say on which verdicts the summary is based, and how many are on rows drawn at random."""
     from unconfused.review.checked import FEWEST_DRAWN
 
     checked = task.verdicts()

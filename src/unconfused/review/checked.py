@@ -24,7 +24,7 @@ FIRST = 3
 """Rows named in a note."""
 
 FEWEST_DRAWN = 10
-"""Rows drawn by chance below which nothing is counted."""
+"""Rows drawn at random below which nothing is counted."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class CheckedRows:
     def confusion(
         self, y: ArrayLike, *, classes: ArrayLike | None = None, smoothing: float = 0.0
     ) -> ConfusionEstimate:
-        """Estimate C from the rows that were drawn by chance.
+        """Estimate C from the rows that were drawn at random.
 
         As `confusion.from_trusted` if all were drawn evenly, otherwise as `confusion.from_audit`.
         """
@@ -95,7 +95,7 @@ class CheckedRows:
         return from_audit(self.y_random, y, probability=chances, **given)
 
     def sample_weight(self, y: ArrayLike) -> FloatArray | None:
-        """Return what each row drawn by chance counts, 0 for the others; None if there are too few.
+        """Return what each row drawn at random counts, 0 for the others; None if there are too few.
 
         Rows of a label that were drawn more often than others stand for fewer rows. The weights add
         up to the number of evenly drawn rows that such a sample is worth (Kish).
@@ -121,7 +121,7 @@ class CheckedRows:
         return np.asarray(weight / mean[observed])
 
     def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
-        """Count the rows drawn by chance by true class and label; None if there are too few."""
+        """Count the rows drawn at random by true class and label; None if there are too few."""
         weight = self.sample_weight(y)
         if weight is None:
             return None

@@ -146,7 +146,7 @@ def next_to_check(
 def _state(
     found: Measured, y_true: ArrayLike | None, checked: CheckedRows | None, missing_label: Any
 ) -> tuple[BoolArray, BoolArray]:
-    """Return which rows' truth is known, and which were drawn by chance before."""
+    """Return which rows' truth is known, and which were drawn at random before."""
     n_rows = len(found.observed)
     if checked is not None:
         known = checked.known.copy()
@@ -176,7 +176,7 @@ class Draw:
         """Rows that may be asked about."""
 
         self.pool = labelled & ~drawn_before
-        """Rows that may be drawn by chance; those known already too, or the sample would be
+        """Rows that may be drawn at random; those known already too, or the sample would be
         without the rows that were checked for looking wrong."""
 
         if not isinstance(seed, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Fits with verdicts: all truths are learnt from, only rows drawn by chance are counted."""
+"""Fits with verdicts: all truths are learnt from, only rows drawn at random are counted."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def confusion_of_checked(
     left_out: LeftOut | None = None,
     random_state: int = 0,
 ) -> ConfusionEstimate:
-    """Estimate C from the rows drawn by chance and from what left-out labels say.
+    """Estimate C from the rows drawn at random and from what left-out labels say.
 
     Among the rows of a label, the estimate from all labels (`LeftOut.confusion`) counts as twenty
-    checked rows. Only rows drawn by chance stand for others; a verdict on any other row stands for
+    checked rows. Only rows drawn at random stand for others; a verdict on any other row stands for
     that row alone.
     """
     if classes is None:

@@ -55,7 +55,7 @@ def log_chances(
 
 
 def sharpen(probability: FloatArray, power: float) -> FloatArray:
-    """Raise probabilities to a power: above 1 makes them surer, below 1 less sure.
+    """Raise probabilities to a power: above 1 sharpens them, below 1 flattens them.
 
     Examples
     --------

@@ -154,7 +154,7 @@ class Session:
         )
         chances = [None if np.isnan(one) else float(one) for one in found.probability]
         drawn = list(map(Asked, found.row.tolist(), found.drawn_by.tolist(), chances))
-        # Rows drawn by chance whose verdict is there belong to the sample from now on.
+        # Rows drawn at random whose verdict is there belong to the sample from now on.
         again = [one for one, known in zip(drawn, found.known, strict=True) if known]
         settled = [(one, self.verdicts.settled.get(self.rows.keys[one.row])) for one in again]
         self._append([
