@@ -18,7 +18,7 @@ def with_card(model: Any, diagram: str) -> str:
     steps = f"{type(model).__name__}, {len(classes)} classes"
     if hasattr(model, "n_iter_"):
         steps += f", fitted in {model.n_iter_:,} steps"
-    more = "unconfused.write_report shows which rows, and how sure this is"
+    more = "unconfused.write_report shows which rows, and how often the model is right"
     from unconfused._text.html import confusion_card
 
     return confusion_card(_headline(model), model.confusion_, classes, [steps, more]) + diagram
