@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from reviews import animals_session, serving, write_animals
+from scipy import sparse
 
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.options import ReadOptions
 from unconfused.cli.reviewing import open_session
 from unconfused.review import append_verdicts, read_verdicts
+from unconfused.review.serve.judged import Judged
 from unconfused.review.serve.rows import ReviewRows
 from unconfused.review.serve.session import ReviewError
 
@@ -283,3 +285,10 @@ def test_cells_are_written_as_people_do():
     expected = {"age": "33", "share": "0.3", "code": "20240531", "seen": "2020-09-18"}
     assert shown == expected | {"text": "ten"}
     assert [cell["name"] for cell in rows.cells(1)] == ["share", "code", "seen", "text"]
+
+
+def test_a_text_is_not_most_like_one_without_words():
+    words = sparse.csr_array(np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 2], [0, 0, 1.0]]))
+    posterior, labels = np.tile([0.1, 0.9], (5, 1)), np.array([0, 1, 1, 1, 1])
+    judged = Judged(None, words, labels, posterior, posterior, posterior)
+    assert judged.nearest(0, 1, 4)[:2] == [2, 3]

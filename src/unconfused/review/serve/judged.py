@@ -117,6 +117,8 @@ class Judged:
         near = np.asarray(near.todense() if issparse(near) else near).ravel()
         squares = self._squares[pool]
         distance = squares - 2 * near
+        if issparse(self.features):  # of texts, rows without a known word are the shortest
+            distance = -near / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
         return [int(one) for one in pool[np.argsort(distance, kind="stable")[:n_rows]]]
 
     @cached_property
