@@ -69,6 +69,11 @@ def check_confusion(
             f"{n_labels} labels. Name both with a DataFrame: the classes are its index, the labels "
             "its columns."
         )
+    if not matrix.ndim:
+        raise ValueError(
+            f"confusion is the number {matrix:g}, not a matrix. For evenly spread mistakes pass "
+            f"unconfused.noise.symmetric({n_classes or 'n_classes'}, {matrix:g})."
+        )
     if n_labels is None and (matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]):
         raise ValueError(
             f"The confusion matrix must be square, one row and one column per class; it has "

@@ -15,6 +15,7 @@ from unconfused import (
     noise,
     write_report,
 )
+from unconfused.review import fit_checked
 
 LABELS = ["a", "b"] * 10
 COLUMNS = {"age": np.arange(20.0), "job": ["nurse", "pilot"] * 10}
@@ -132,6 +133,16 @@ def test_measurements_among_votes(stranger):
     X = np.arange(60.0)[:, np.newaxis]
     with pytest.raises(ValueError, match="these are measurements"):
         UnconfusedLogisticRegression().fit(X, votes)
+
+
+def test_arguments_of_the_wrong_kind():
+    X = np.arange(20.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match=r"noise.symmetric\(2, 0.2\)"):
+        UnconfusedLogisticRegression(0.2).fit(X, LABELS)
+    with pytest.raises(ValueError, match="no label to rank"):
+        confusion.rank_label_errors(UnconfusedLogisticRegression(), X, LABELS, y_true=LABELS)
+    with pytest.raises(TypeError, match="y_true="):
+        fit_checked(UnconfusedLogisticRegression(), X, LABELS, np.array(LABELS))
 
 
 def test_votes_of_nobody():

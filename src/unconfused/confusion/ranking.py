@@ -179,6 +179,8 @@ def rank_label_errors(
     labels = encode_labels(y, y_true, missing_label=missing_label)
     (X,) = indexable(X)
     refuse_other_length(X, labels.observed, "y")
+    if np.all(labels.truth != MISSING):
+        raise ValueError("y_true gives the truth of every row, so there is no label to rank.")
     usable = np.flatnonzero((labels.observed != MISSING) | (labels.truth != MISSING))
     used = EncodedLabels(labels.classes, labels.observed[usable], labels.truth[usable])
     scorer = LabelScorer(estimator, used, None if method == "auto" else method)

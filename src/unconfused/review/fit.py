@@ -69,6 +69,11 @@ def fit_checked(
     >>> bool(fitted.score(X, truth) > 0.85)
     True
     """
+    if not isinstance(checked, CheckedRows):
+        raise TypeError(
+            "checked must be a CheckedRows, from match_verdicts. If it is the truth of rows drawn "
+            "at random, call model.fit(X, y, y_true=...)."
+        )
     model = clone(model)
     final, prefix = final_step(model)
     known = {f"{prefix}y_true": checked.y_true}
