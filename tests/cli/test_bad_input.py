@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from pets import AUDIT, FIT, KNOWN, invoke, pets, pets_csv, refused, succeed, write_fitted
 
-from unconfused import cli
 from unconfused._files import read
 from unconfused._text import pip_install
 from unconfused.cli import fitting, model
@@ -234,21 +233,6 @@ def test_interrupt_leaves_no_file(monkeypatch):
     result = invoke("predict", "model.skops", "pets.csv", "-o", "out.csv")
     assert result.exit_code == 130 and result.output.strip() == ""
     assert sorted(Path().iterdir()) == before
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the system's")
-def test_a_command_that_goes_on_is_told_to_end_again(monkeypatch):
-    monkeypatch.setattr(cli, "AGAIN", 0.5)
-    before = signal.getsignal(signal.SIGALRM)
-    try:
-        with pytest.raises(SystemExit):
-            cli._end()
-        with pytest.raises(SystemExit) as told:
-            time.sleep(30)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-    assert told.value.code == 143
 
 
 @pytest.mark.slow

@@ -13,10 +13,6 @@ from unconfused.cli.errors import BAD_INPUT, INTERRUPTED, TERMINATED
 
 __all__ = ["main"]
 
-AGAIN = 30.0
-"""Seconds until SIGTERM is raised again if the process still runs: longer than it takes to remove a
-file on a slow disk, which the second signal would interrupt."""
-
 
 def main() -> None:
     """Run the command line, or say which package it needs."""
@@ -31,9 +27,6 @@ def main() -> None:
         app(prog_name="unconfused")
     except KeyboardInterrupt:  # before a command has started
         raise SystemExit(INTERRUPTED) from None
-    finally:
-        if hasattr(signal, "setitimer"):  # already exiting
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def _print_traceback(*error: Any) -> None:
@@ -43,11 +36,5 @@ def _print_traceback(*error: Any) -> None:
 
 
 def _end(*_: Any) -> None:
-    """Exit by an exception, so that partial files are removed.
-
-    Python swallows exceptions raised in a destructor or a callback, so it is raised again later.
-    """
-    if hasattr(signal, "setitimer"):  # not on Windows
-        signal.signal(signal.SIGALRM, _end)
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+    """Exit by an exception, so that partial files are removed."""
     raise SystemExit(TERMINATED)
