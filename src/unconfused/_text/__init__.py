@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
-from itertools import takewhile
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -226,23 +226,12 @@ def short_names(names: list[str], longest: int) -> list[str]:
     """
     short = [squeeze(name, longest) for name in names]
     for length in range(longest, max(map(len, names), default=0) + 1):
-        groups: dict[str, set[str]] = {}
-        for name, one in zip(names, short, strict=True):
-            groups.setdefault(one, set()).add(name)
-        clashes = {one: alike for one, alike in groups.items() if len(alike) > 1}
-        if not clashes:
-            break
-        short = [
-            _what_differs(name, clashes[one], length) if one in clashes else one
-            for name, one in zip(names, short, strict=True)
-        ]
+        for alike in [one for one, times in Counter(short).items() if times > 1]:
+            places = [place for place, one in enumerate(short) if one == alike]
+            some = [names[place] for place in places]
+            pairs = enumerate(zip(min(some), max(some), strict=False))
+            begun = next((spot for spot, (a, b) in pairs if a != b), len(min(some)))
+            for place in places:
+                rest = f"{names[place][: min(2, begun)]}…{names[place][begun:]}"
+                short[place] = shorten(rest, length)
     return short
-
-
-def _what_differs(name: str, alike: set[str], longest: int) -> str:
-    """Leave out of a name what it begins with like all others."""
-    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
-    begun = sum(1 for _ in same)
-    head, room = name[: min(2, begun)], longest - min(2, begun) - 1
-    rest = name[begun:]
-    return f"{head}…{rest if len(rest) <= room else rest[: max(1, room - 1)] + '…'}"
