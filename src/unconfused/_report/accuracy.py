@@ -46,7 +46,6 @@ def checked_accuracy(
     predicted = np.empty(len(known), dtype=np.intp)
     learner, rng = _settled(case), np.random.RandomState(seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         warnings.simplefilter("ignore", ConfusionWarning)  # the fit itself warns
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _, test in stratified_folds(case.truth[known], FOLDS, seed):

@@ -203,8 +203,8 @@ def _guess(case: Case, seed: int) -> ConfusionSource:
     rows = np.flatnonzero(case.labelled & ~case.trusted)
     X, y = _safe_indexing(case.features, rows), case.classes[case.observed[rows]]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be exact
+        # A guess need not be exact.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             found = guess_confusion(X, y, case.classes, seed)
     except ValueError as error:
         words = f"Labels were taken as right, and a guess from them failed: {error}"

@@ -156,8 +156,7 @@ class FittedTask:
 
         X, y, y_true = self.plan.rows, self.task.y, self.task.y_true
         if rows is not None:
-            X, y_true = X[rows], None if y_true is None else y_true[rows]
-            y = y.take_items(rows) if self.task.kind == "votes" else y[rows]
+            X, y, y_true = X[rows], y[rows], None if y_true is None else y_true[rows]
         found: dict[str, Any] = {
             "accuracy": self.accuracy,
             "source": self.confusion,
@@ -228,14 +227,9 @@ class FittedTask:
     def _weight_in_words(self) -> list[str]:
         """Return the weight of noisy rows beside trusted ones."""
         weight = getattr(self.learner, "noisy_weight_", None)
-        if weight is None or self.task.kind == "votes":
+        known, votes = self.task.trusted, self.task.kind == "votes"
+        if weight is None or votes or known.all() or not known.any():
             return []
-        if self.task.trusted.all() or not self.task.trusted.any():
-            return []
-        if weight == 1:
-            return ["Noisy and trusted rows have the same weight."]
-        if weight == 0:
-            return ["The noisy labels were of no help: they have weight 0."]
         return [f"A noisy row has {weight:.2g} times the weight of a trusted one."]
 
     def show(self, output: Path, report: Path | None) -> None:
@@ -253,12 +247,13 @@ class FittedTask:
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
             f"{len(names)} classes{few}."
         )
-        for line in [*describe_columns(self.plan), *self._weight_in_words()]:
+        for line in [describe_columns(self.plan), *self._weight_in_words()]:
             out.print(line)
         out.print(f"Model: {output}")
         if report is not None:
             out.print(f"Report: {report}")
-        say_notes(self.notes)
+        said = [] if self.plan.columns is None else map(in_options, self.plan.columns.notes)
+        say_notes([*said, *self.notes])
 
     def judge_rows(self, top: int | None, kept: list[str], details: bool) -> ReportData:
         """Rank the `top` rows by how likely their label is wrong.

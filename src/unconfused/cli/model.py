@@ -20,7 +20,7 @@ from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.source import guess_confusion
 from unconfused.cli.errors import in_options
-from unconfused.cli.input.label_options import Settings, refuse_as_is, refuse_column_options
+from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Plan, Task
 from unconfused.confusion.annotators import from_annotators
 from unconfused.confusion.estimate import ConfusionEstimate
@@ -135,11 +135,10 @@ def trees_to_compare(task: Task, settings: Settings, linear: Plan) -> Plan | Non
 
 def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:
     """Build the pipeline that ends in a learner."""
+    settings.refuse_unsuitable(named=task.is_frame)
     if not task.is_frame:
-        refuse_column_options(settings)
         model = plain_pipeline(task.table, learner, as_is=settings.as_is, for_trees=for_trees)
         return Plan(model, task.table, None)
-    refuse_as_is(settings)
     table = task.table.set_axis(task.place)  # messages name rows of the file
     said = settings.roles(task.reserved)
     model, columns = build_pipeline(table, learner, said, for_trees=for_trees)
@@ -180,9 +179,8 @@ def choose_on_sample(task: Task, plan: Plan) -> None:
     known = task.trusted
     order = np.random.RandomState(learner.random_state).permutation(len(known))
     rows = np.sort(order[np.argsort(~known[order], kind="stable")][:ROWS_TO_CHOOSE_FROM])
-    y = task.y.take_items(rows) if task.kind == "votes" else task.y[rows]
     truth = None if task.y_true is None else task.y_true[rows]
-    chosen = clone(learner).set_params(relabel=0).fit(plan.rows[rows], y, y_true=truth)
+    chosen = clone(learner).set_params(relabel=0).fit(plan.rows[rows], task.y[rows], y_true=truth)
     learner.set_params(l2=chosen.l2_, noisy_weight=chosen.noisy_weight_)
     if isinstance(learner.confusion, str):
         learner.set_params(confusion=getattr(chosen, "guessed_confusion_", None))

@@ -193,21 +193,18 @@ def show_columns(plan: Plan) -> None:
     console(stderr=True).print(table)
 
 
-def describe_columns(plan: Plan) -> list[str]:
-    """Describe the kinds of the columns in a few lines."""
+def describe_columns(plan: Plan) -> str:
+    """Return the kinds of the columns on one line."""
     if plan.columns is None:
         as_is = isinstance(plan.model.named_steps["scale"], FunctionTransformer)
         how = "not scaled" if as_is else "scaled"
-        return [f"Features: {plan.rows.shape[1]:,} columns without names, {how}."]
+        return f"Features: {plan.rows.shape[1]:,} columns without names, {how}."
     found = []
     for kind, (one, many, _) in KINDS.items():
         names = getattr(plan.columns, kind)
         listed = f" ({', '.join(names)})" if len(names) <= MOST_NAMES else ""
         found += [f"{len(names)} {one if len(names) == 1 else many}{listed}"] if names else []
-    said = [in_options(line) for line in plan.columns.in_words()]
-    more = len(said) - MOST_NAMES
-    lines = [f"Features: {'; '.join(found)}.", *said[:MOST_NAMES]]
-    return [*lines, f"And {count(more, 'more column')} (--json lists all)."] if more > 0 else lines
+    return f"Features: {'; '.join(found)}."
 
 
 def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:

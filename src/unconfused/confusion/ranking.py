@@ -185,8 +185,8 @@ def rank_label_errors(
     used = EncodedLabels(labels.classes, labels.observed[usable], labels.truth[usable])
     scorer = LabelScorer(estimator, used, None if method == "auto" else method)
     folds = ranking_folds(used, cv, n_repeats, random_state) if cross_fit else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # wrong labels are ranked here
+    # Wrong labels are ranked here.
+    with warnings.catch_warnings(action="ignore", category=LabelNoiseWarning):
         any_folds = n_repeats == 1 and isinstance(cv, Integral) and cv == USUAL_FOLDS
         rows = _safe_indexing(X, usable)
         scores = scorer.score(rows, folds, n_jobs=n_jobs, any_folds=any_folds)

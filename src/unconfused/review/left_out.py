@@ -137,9 +137,8 @@ def judge_left_out(
         )
     splits = stratified_folds(codes, min(FOLDS, int(np.bincount(codes).max())), random_state)
     probability = np.full((len(best), n_classes), 1.0 / n_classes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a ranking need not be exact
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+    # A ranking need not be exact.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         probability[usable] = left_out_probabilities(
             estimator, _safe_indexing(X, usable), codes, labels.classes, splits
         )

@@ -171,40 +171,29 @@ def finite_scores(model: Any, rows: Any, method: str) -> Any:
     """
     from scipy import sparse
 
-    frame = hasattr(rows, "select_dtypes")
-    numbers = rows.select_dtypes("number") if frame else rows
+    refusal = None
     try:
         with np.errstate(all="ignore"):
             scores = np.asarray(getattr(model, method)(rows))
         wrong = ~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
         if not wrong.any():
             return scores
-    except ValueError:  # a model refuses what is not finite, but not by its name
-        wrong = _far(numbers)
+    except ValueError as error:  # a model refuses what is not finite, but not by its name
+        refusal = error
+    frame = hasattr(rows, "select_dtypes")
+    numbers = rows.select_dtypes("number") if frame else rows
+    cells = sparse.csr_matrix(numbers, dtype=np.float64)
+    if refusal is not None:
+        wrong = (abs(cells) >= TOO_LARGE).sum(axis=1) > 0
         if not wrong.any():
-            raise
+            raise refusal
     row = int(np.argmax(wrong))
-    cells = (
-        numbers[row].toarray().ravel()
-        if sparse.issparse(rows)
-        else np.asarray(numbers, dtype=np.float64)[row]
-    )
     what = "its cells"
-    if len(cells):
-        place = int(np.argmax(np.nan_to_num(np.abs(cells), nan=-1.0)))
+    if cells.shape[1]:
+        place = int(np.nan_to_num(abs(cells[[row]]).toarray(), nan=-1.0).argmax())
         name = numbers.columns[place] if frame else place + 1
-        what = f"column {name!r}, which holds {cells[place]:g}"
+        what = f"column {name!r}, which holds {cells[row, place]:g}"
     raise ValueError(
         f"Row {rows.index[row] if frame else row} (from 0) has no finite score, so it cannot be "
         f"labelled. Look at {what}; correct it, or leave the cell empty."
     ) from None
-
-
-def _far(numbers: Any) -> Any:
-    """Return which rows have an entry that no model can take; missing ones may be filled in."""
-    from scipy import sparse
-
-    if sparse.issparse(numbers):
-        numbers = abs(numbers).max(axis=1).toarray()
-    values = np.asarray(numbers, dtype=np.float64)
-    return np.asarray((np.abs(values) >= TOO_LARGE).any(axis=1))

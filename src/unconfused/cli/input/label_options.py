@@ -181,20 +181,15 @@ class Settings:
 
         return ColumnRoles([*reserved, *self.ignore], self.text, self.categories, self.numbers)
 
-
-def refuse_column_options(settings: Settings) -> None:
-    """Raise if options name columns of a file without column names."""
-    if settings.text or settings.categories or settings.numbers or settings.ignore:
-        raise ValueError(
-            "This file has no column names, so --text, --categories, --numbers and --ignore do not "
-            "apply."
-        )
-
-
-def refuse_as_is(settings: Settings) -> None:
-    """Raise if --as-is is given for a file with column names."""
-    if settings.as_is:
-        raise ValueError(
-            "--as-is is for files without column names (.svm, .npz); drop it: scaling columns that "
-            "are scaled already is harmless."
-        )
+    def refuse_unsuitable(self, *, named: bool) -> None:
+        """Raise if options do not apply to a file with, or without, column names."""
+        if not named and (self.text or self.categories or self.numbers or self.ignore):
+            raise ValueError(
+                "This file has no column names, so --text, --categories, --numbers and --ignore do "
+                "not apply."
+            )
+        if named and self.as_is:
+            raise ValueError(
+                "--as-is is for files without column names (.svm, .npz); drop it: scaling columns "
+                "that are scaled already is harmless."
+            )

@@ -19,7 +19,6 @@ from unconfused._files.disk_rows import DiskRows, scratch_file
 from unconfused._files.sparse import iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
 from unconfused._typing import IntArray
-from unconfused.cli.input.label_options import refuse_as_is, refuse_column_options
 from unconfused.cli.input.open_task import (
     checked_in_parts,
     refuse_unknown_columns,
@@ -125,7 +124,7 @@ def open_stream(source: TaskSource) -> tuple[Task, Plan]:
     """Read a file in chunks; its features go to files that are removed when `source` is closed."""
     if _format_of(source) == "svmlight":
         return _open_svmlight(source)
-    refuse_as_is(source.settings)
+    source.settings.refuse_unsuitable(named=True)
     parts = Parts(source.data, source.reading, source.stage.rows)
     task, words = _labels(source, parts)
     source.stage("Looking at the columns")
@@ -212,7 +211,7 @@ def _sample(n_rows: int, seed: int) -> IntArray:
 
 def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     settings, stage = source.settings, source.stage
-    refuse_column_options(settings)
+    settings.refuse_unsuitable(named=False)
     file = find_source(source.data, source.reading.format)
     stage(f"Reading the labels of {source.data.name}")
     labels, lowest, highest, n_nonzero = [], 1, -1, 0

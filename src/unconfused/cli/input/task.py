@@ -186,11 +186,7 @@ def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) 
 
 
 def _array(labels: list[Any]) -> Labels:
-    if labels and None not in labels:
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+    return np.array(labels, dtype=None if labels and None not in labels else object)
 
 
 def label_texts(column: Iterable[Any], missing: str | None = None, empty: Any = None) -> list[Any]:

@@ -281,8 +281,7 @@ def _fit_and_label(labeler: Labeler, view: PartlyLabelled, rows: Rows) -> tuple[
 def _learn_and_label(
     learner: Learner, view: PartlyLabelled, labels: IntArray, estimate: ConfusionEstimate
 ) -> IntArray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfusionWarning)  # the final fit warns
+    with warnings.catch_warnings(action="ignore", category=ConfusionWarning):  # a later fit warns
         fitted = learner.fit(view, labels, estimate)
     return predicted_codes(fitted, view.X, view.classes)
 
