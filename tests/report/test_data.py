@@ -127,7 +127,7 @@ def test_trusted_rows():
     assert data.confusion.low[4][9] < C[4, 9] < data.confusion.high[4][9]
     assert not {one.row for one in data.rows} & set(np.flatnonzero(y_true >= 0).tolist())
     assert any("drawn from the counts" in one.name for one in data.sensitivity.scenarios)
-    assert data.convergence.weights and "y_true=y_true" in data.code
+    assert "times the weight" in data.convergence and "y_true=y_true" in data.code
     drawn = [one.wrong for one in data.sensitivity.scenarios if "drawn" in one.name]
     assert abs(np.mean(drawn) - data.sensitivity.baseline) < 0.02
 
@@ -207,13 +207,7 @@ def test_uma_says_who_ranks():
     data = gather(model, X, SEEN, random_state=0)
     assert "as UMA has no probabilities" in data.rows_words
     assert precision(data) > 0.97
-    fit = data.convergence
-    assert fit.kind == "uma" and fit.n_steps == model.n_iter_
-    assert sum(len(one.updates) for one in fit.pairs) <= model.n_iter_
-    first = fit.pairs[0]
-    for update in first.updates:
-        assert model.history_["predicted"][update - 1] == first.predicted
-        assert model.history_["true"][update - 1] == first.true
+    assert f"made {model.n_iter_} updates" in data.convergence
     assert len(data.sensitivity.scenarios) == 2
 
 
@@ -291,7 +285,7 @@ def test_sparse_rows_and_a_fit_that_is_forgotten(known):
     del model._state  # as after a model was stored and loaded again
     data = gather(model, rows, SEEN, sensitivity=False, random_state=0)
     assert share(data) == pytest.approx(share(known), abs=1e-3)
-    assert data.convergence.words.endswith("steps.")
+    assert data.convergence.endswith("steps.")
     kinder = gather(model, rows, SEEN, sensitivity=False, cross_fit=False, random_state=0)
     assert "too few" in kinder.rows_words and "optimistic" in kinder.reliability.words
 

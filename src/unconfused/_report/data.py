@@ -107,34 +107,6 @@ class SuspectRow:
 
 
 @dataclass(frozen=True)
-class PairUse:
-    """A pair of classes that UMA chose: predicted one, truly the other."""
-
-    predicted: int
-    true: int
-    updates: list[int]
-
-
-@dataclass(frozen=True)
-class Convergence:
-    """Convergence of the fit; `kind` is "uma", "likelihood" or "rounds".
-
-    `weights` are weights of noisy rows that were tried, with the held-out log-loss; `weight` is the
-    one in use.
-    """
-
-    kind: str
-    words: str
-    steps: list[int]
-    values: list[float]
-    noise: list[float] = field(default_factory=list)
-    pairs: list[PairUse] = field(default_factory=list)
-    weights: list[tuple[float, float]] = field(default_factory=list)
-    weight: float = 1.0
-    n_steps: int = 0
-
-
-@dataclass(frozen=True)
 class Reliability:
     """Predicted chances beside how often it came so, `against` "truth" or "labels".
 
@@ -207,7 +179,7 @@ class ReportData:
     rows_words: str
     are_probabilities: bool
     n_ranked: int
-    convergence: Convergence
+    convergence: str
     reliability: Reliability | None
     sensitivity: Sensitivity | None
     annotators: list[Annotator]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections import defaultdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unconfused._pipelines import final_step
-from unconfused._report.data import Convergence, PairUse
 from unconfused._text import shorten
-from unconfused._typing import FloatArray, IntArray
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier
 from unconfused.solvers.uma.solver import CONVERGED
@@ -21,112 +18,41 @@ from unconfused.solvers.uma.solver import CONVERGED
 if TYPE_CHECKING:
     from unconfused._report.case import Case
 
-MOST_POINTS = 300
-"""Points of a curve: more could not be told apart on a screen."""
-
-MOST_PAIRS = 12
-
 LONGEST_VALUE = 120
 """Characters of a parameter that are shown."""
 
 
-def convergence_of(final: Any) -> Convergence:
-    """Read a fitted learner's history."""
-    if isinstance(final, UMAClassifier):
-        return _of_uma(final)
+def convergence_of(final: Any) -> str:
+    """Say how a learner was fitted, and whether it converged; `history_` has the details."""
     if isinstance(final, UnconfusedClassifier):
-        return _of_rounds(final)
-    return _of_likelihood(final)
-
-
-def _of_rounds(final: UnconfusedClassifier) -> Convergence:
-    name, changed = type(final.estimator).__name__, final.history_["relabelled"]
-    words = {
-        "rounds": "the probable classes of the rows, predicted out of fold",
-        "labels": "the labels",
-        "mixed": "the labels, and the truth where known",
-        "trusted": "the trusted rows alone",
-    }
-    shares = sorted(final.shares_.items(), key=lambda item: -item[1])
-    learnt = "; ".join(f"{words[name]} ({share:.0%})" for name, share in shares if share > 0)
-    trained = f"The averaged models were trained on: {learnt}."
-    if len(changed):
-        trained += " Below is the share of rows whose pseudo-label changed."
-    return Convergence(
-        "rounds",
-        f"{name} was fitted {final.n_fits_} times, in {final.n_rounds_} rounds. {trained}",
-        list(range(1, len(changed) + 1)),
-        changed.tolist(),
-        n_steps=len(changed),
-    )
-
-
-def _of_uma(final: UMAClassifier) -> Convergence:
-    history, n_updates = final.history_, len(final.history_["norm"])
-    shown = _spread(n_updates)
-    ended = (
-        "It converged: no pair of classes is statistically significant any more."
-        if final.stopped_ == CONVERGED
-        else f"It was ended before it converged ({final.stopped_})."
-    )
-    words = f"UMA made {n_updates:,} updates. {ended}"
-    return Convergence(
-        "uma",
-        words,
-        (shown + 1).tolist(),
-        np.asarray(history["norm"])[shown].tolist(),
-        np.asarray(history["noise"])[shown].tolist(),
-        _pairs(history["predicted"], history["true"]),
-        n_steps=n_updates,
-    )
-
-
-def _pairs(predicted: FloatArray | IntArray, true: FloatArray | IntArray) -> list[PairUse]:
-    """List the pairs by how often they were chosen, the most frequent first."""
-    used: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for update, pair in enumerate(zip(predicted.tolist(), true.tolist(), strict=True), start=1):
-        used[int(pair[0]), int(pair[1])].append(update)
-    ranked = sorted(used.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [PairUse(p, q, updates) for (p, q), updates in ranked[:MOST_PAIRS]]
-
-
-def _of_likelihood(final: Any) -> Convergence:
-    objective = np.asarray(final.history_["objective"])
-    shown = _spread(len(objective))
+        words = {
+            "rounds": "the probable classes of the rows, predicted out of fold",
+            "labels": "the labels",
+            "mixed": "the labels, and the truth where known",
+            "trusted": "the trusted rows alone",
+        }
+        shares = sorted(final.shares_.items(), key=lambda item: -item[1])
+        learnt = "; ".join(f"{words[name]} ({share:.0%})" for name, share in shares if share > 0)
+        return (
+            f"{type(final.estimator).__name__} was fitted {final.n_fits_} times, in "
+            f"{final.n_rounds_} rounds. The averaged models were trained on: {learnt}."
+        )
+    if isinstance(final, UMAClassifier):
+        ended = (
+            "It converged: no pair of classes is statistically significant any more."
+            if final.stopped_ == CONVERGED
+            else f"It was ended before it converged ({final.stopped_})."
+        )
+        return f"UMA made {len(final.history_['norm']):,} updates. {ended}"
+    said = f"The likelihood was maximised in {len(final.history_['objective']):,} steps."
+    if np.any(getattr(final, "_pair_counts", 0)):
+        said += f" A noisy row has {final.noisy_weight_:.2g} times the weight of a trusted one."
     rest = getattr(final, "_state", None)
-    ended = " It converged."
     if rest is None:  # a model that was stored and loaded again may not know
-        ended = ""
-    elif rest.exhausted:
-        ended = " It did not converge: raise max_iter, or scale the features."
-    elif rest.interrupted:
-        ended = " It was interrupted."
-    return Convergence(
-        "likelihood",
-        f"The likelihood was maximised in {len(objective):,} steps.{ended}",
-        (shown + 1).tolist(),
-        objective[shown].tolist(),
-        weights=_weights_tried(final),
-        weight=float(getattr(final, "noisy_weight_", 1.0)),
-        n_steps=len(objective),
-    )
-
-
-def _weights_tried(final: Any) -> list[tuple[float, float]]:
-    """List weights of noisy rows and the least held-out loss of each, where one was looked for."""
-    choice = getattr(final, "choice_", None)
-    if choice is None or len(np.unique(choice["noisy_weight"])) < 2:
-        return []
-    through = choice["believed"] == 0.0
-    weights, losses = choice["noisy_weight"][through], choice["loss"][through]
-    return [(one, losses[weights == one].min()) for one in np.unique(weights).tolist()]
-
-
-def _spread(n_points: int) -> IntArray:
-    """Return places over the whole curve, first and last included."""
-    if n_points <= MOST_POINTS:
-        return np.arange(n_points)
-    return np.unique(np.linspace(0, n_points - 1, MOST_POINTS).round().astype(np.intp))
+        return said
+    if rest.exhausted:
+        return f"{said} It did not converge: raise max_iter, or scale the features."
+    return f"{said} It was interrupted." if rest.interrupted else f"{said} It converged."
 
 
 def settings_of(case: Case) -> list[tuple[str, str]]:

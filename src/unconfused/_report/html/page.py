@@ -40,7 +40,6 @@ def render(data: ReportData) -> str:
         ("mix", "Class shares", sections.label_mix(data)),
         ("rows", "Rows to check", rows.rows_to_check(data)),
         ("annotators", "Annotators", sections.annotators(data)),
-        ("convergence", "Fit", checks.convergence(data)),
         ("reliability", "Reliability", checks.reliability(data)),
         ("sensitivity", "Sensitivity", checks.sensitivity(data)),
         ("settings", "Settings", checks.settings(data)),
