@@ -107,7 +107,7 @@ def test_it_can_be_repeated(known):
     seed = int(first.code.split("random_state=")[1].rstrip(")"))
     again = gather(model, X, SEEN, sensitivity=False, random_state=seed)
     assert again.rows == first.rows and again.verdict == first.verdict
-    assert "UnconfusedLogisticRegression(C, l2=0.001, relabel=2)" in known.code
+    assert "UnconfusedLogisticRegression(confusion=C, l2=0.001, relabel=2)" in known.code
     assert dict(known.settings)["l2"] == "0.001"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import copy
 import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -71,37 +71,27 @@ def versions() -> list[tuple[str, str]]:
     return [*((name, version(name)) for name in packages), ("Python", platform.python_version())]
 
 
+class _Name(str):
+    """What stands for an object in code."""
+
+    __slots__ = ()
+
+    __repr__ = str.__str__
+
+
 def code_of(case: Case, seed: int) -> str:
     """Write the fit and the report as code."""
-    learner = _call(case.final)
-    steps = getattr(case.model, "steps", None)
-    if steps is not None:
-        before = "".join(f"    ({name!r}, {_one_line(step)}),\n" for name, step in steps[:-1])
-        learner = f"Pipeline([\n{before}    ({steps[-1][0]!r}, {learner}),\n])"
+    final = copy.copy(case.final)
+    if final.confusion is not None and not isinstance(final.confusion, str):
+        final.confusion = _Name("C")
     truth = ", y_true=y_true" if case.trusted.any() else ""
     fit_truth = f", {final_step(case.model)[1]}y_true=y_true" if truth else ""
     return (
-        f"model = {learner}\n"
+        f"model = {case.with_final(final)!r}\n"
         f"model.fit(X, y{fit_truth})\n"
         f'unconfused.write_report(model, X, y, "report.html"{truth}, random_state={seed})'
     )
 
 
-def _call(final: Any) -> str:
-    """Write the constructor's call with what differs from its defaults."""
-    defaults = inspect.signature(type(final)).parameters
-    parts = []
-    for name, value in final.get_params(deep=False).items():
-        if name == "confusion":
-            parts += [] if value is None else ["C"]
-        elif type(value) is not type(usual := defaults[name].default) or np.any(value != usual):
-            parts.append(f"{name}={_short(value)}")
-    return f"{type(final).__name__}({', '.join(parts)})"
-
-
-def _one_line(value: Any) -> str:
-    return " ".join(repr(value).split())
-
-
 def _short(value: Any) -> str:
-    return shorten(_one_line(value), LONGEST_VALUE)
+    return shorten(" ".join(repr(value).split()), LONGEST_VALUE)
