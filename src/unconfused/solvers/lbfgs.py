@@ -1,8 +1,7 @@
 """Preconditioned L-BFGS.
 
 SciPy's L-BFGS-B supports bounds and copies the weights several times per step: with 100,000 weights
-that took longer than the passes over the rows. Here a step reads the stored pairs twice and the
-weights a few times.
+that took longer than the passes over the rows.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import daxpy
 
 from unconfused._typing import FloatArray
 from unconfused.solvers.preconditioner import Preconditioner
@@ -96,7 +95,7 @@ def descend(
     value, gradient = measure(start)
     at = preconditioner.to_coordinates(start).ravel()
     point = _Point(at, start, value, gradient, preconditioner.slope(gradient).ravel())
-    memory = _Memory(MEMORY if start.size < MANY_WEIGHTS else SHORT_MEMORY, start.size)
+    memory = _Memory(MEMORY if start.size < MANY_WEIGHTS else SHORT_MEMORY)
     for _ in range(max_steps):
         if point.converged(tol):
             return True
@@ -147,76 +146,35 @@ def _product(one: FloatArray, other: FloatArray) -> float:
 
 
 class _Memory:
-    """Stored (step, gradient change) pairs and the inverse Hessian approximation they define.
+    """Stored (step, gradient change) pairs and the inverse Hessian approximation they define."""
 
-    Compact form of Byrd, Nocedal and Schnabel. Inner products among pairs are derived from their
-    products with successive gradients, so a direction needs two passes over the pairs.
-    """
-
-    def __init__(self, most: int, size: int) -> None:
-        self._most = most
-        self._steps, self._changes = np.zeros((most, size)), np.zeros((most, size))
-        self.forget()
+    def __init__(self, most: int) -> None:
+        self._most, self._scale = most, 1.0
+        self._pairs: list[tuple[FloatArray, FloatArray, float]] = []
 
     def forget(self) -> None:
         """Drop all pairs."""
-        self._order: list[int] = []
-        """Indices of the stored pairs, oldest first."""
-
-        self._latest: int | None = None
-        """Index of the pair whose products with the others are still unknown."""
-
-        self._steps_changes = np.zeros((self._most, self._most))
-        self._changes_changes = np.zeros((self._most, self._most))
-        self._slope = np.zeros((2, self._most))
-        """Products of steps and changes with the last gradient."""
+        self._scale, self._pairs = 1.0, []
 
     @property
     def empty(self) -> bool:
         """Whether no pair is stored."""
-        return not self._order
+        return not self._pairs
 
     def note(self, step: FloatArray, change: FloatArray) -> None:
         """Store a step from the last point and its gradient change, replacing the oldest pair."""
         curvature, square = _product(step, change), _product(change, change)
-        if not curvature > CURVATURE * np.sqrt(_product(step, step) * square):
-            return
-        full = len(self._order) == self._most
-        place = self._order.pop(0) if full else len(self._order)
-        self._order.append(place)
-        self._steps[place], self._changes[place] = step, change
-        self._steps_changes[place, place], self._changes_changes[place, place] = curvature, square
-        self._latest = place
+        if curvature > CURVATURE * np.sqrt(_product(step, step) * square):
+            self._scale = curvature / square
+            self._pairs = [*self._pairs[-self._most + 1 :], (step, change, curvature)]
 
     def direction(self, slope: FloatArray) -> FloatArray:
-        """Return the search direction for this gradient."""
-        if self.empty:
-            return -slope
-        n = len(self._order)
-        products = np.zeros_like(self._slope)
-        products[0, :n], products[1, :n] = self._steps[:n] @ slope, self._changes[:n] @ slope
-        if self._latest is not None:
-            self._fill_in(self._latest, products - self._slope)
-        self._slope, self._latest = products, None
-        places = np.ix_(self._order, self._order)
-        by_step, by_change = products[:, self._order]
-        upper = np.triu(self._steps_changes[places])
-        scale = upper[-1, -1] / self._changes_changes[self._order[-1], self._order[-1]]
-        inner = scale * self._changes_changes[places]
-        inner[np.diag_indices(n)] += np.diag(upper)
-        of_changes = solve_triangular(upper, by_step, check_finite=False)
-        rest = inner @ of_changes - scale * by_change
-        of_steps = solve_triangular(upper, rest, trans="T", check_finite=False)
-        factors = np.zeros((2, n))
-        factors[0, self._order], factors[1, self._order] = of_steps, -scale * of_changes
-        found = scale * slope
-        found += factors[0] @ self._steps[:n]
-        found += factors[1] @ self._changes[:n]
-        return np.asarray(-found)
-
-    def _fill_in(self, latest: int, differences: FloatArray) -> None:
-        """Store the products of all older pairs with the latest change."""
-        older = self._order[:-1]
-        self._steps_changes[older, latest] = differences[0, older]
-        self._changes_changes[older, latest] = differences[1, older]
-        self._changes_changes[latest, older] = differences[1, older]
+        """Return the search direction for this gradient: the two-loop recursion."""
+        found, factors = -slope, []
+        for step, change, curvature in reversed(self._pairs):
+            factors.append(_product(step, found) / curvature)
+            daxpy(change, found, a=-factors[-1])
+        found *= self._scale
+        for (step, change, curvature), factor in zip(self._pairs, reversed(factors), strict=True):
+            daxpy(step, found, a=factor - _product(change, found) / curvature)
+        return found
