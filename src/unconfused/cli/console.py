@@ -5,17 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
 from unconfused._text import printable
@@ -59,44 +52,23 @@ def _lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-class Stages:
-    """A progress bar on stderr, on a terminal only, with one step per stage of a command."""
+class Stages(Progress):
+    """A line on stderr, on a terminal only, that says what a command is doing."""
 
-    def __init__(self, n_stages: int) -> None:
+    def __init__(self) -> None:
         stderr = console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=stderr,
-            transient=True,
-            disable=not stderr.is_terminal,
-        )
-        self._task = self._bar.add_task("Starting", total=n_stages)
-        self._begun, self._what, self._rows = False, "", 0
-
-    def __enter__(self) -> Self:
-        """Show the bar."""
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Remove the bar."""
-        self._bar.stop()
+        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False)
+        off = not stderr.is_terminal
+        super().__init__(*columns, TimeElapsedColumn(), console=stderr, transient=True, disable=off)
+        self._shown = self.add_task("Starting", total=None)
+        self._what, self._rows = "", 0
 
     def __call__(self, what: str) -> None:
         """Start the next stage."""
-        self._bar.update(self._task, description=what, advance=1 if self._begun else 0)
-        self._begun, self._what, self._rows = True, what, 0
-
-    def more(self, n_stages: int) -> None:
-        """Add stages to the total."""
-        total = self._bar.tasks[0].total or 0
-        self._bar.update(self._task, total=total + n_stages)
+        self._what, self._rows = what, 0
+        self.update(self._shown, description=what)
 
     def rows(self, more: int) -> None:
         """Add to the number of rows shown for this stage."""
         self._rows += more
-        self._bar.update(self._task, description=f"{self._what} ({self._rows:,} rows)")
+        self.update(self._shown, description=f"{self._what} ({self._rows:,} rows)")

@@ -116,10 +116,7 @@ def audit(
         write_table(ranked, output, force=force, escape=escape)
         _tell_ranked(told, ranked, output, as_json)
         return
-    with TaskSource(
-        data, labels, reading, settings,
-        scratch=scratch or output.parent, stream=stream, n_stages=4,
-    ) as source:  # fmt: skip
+    with TaskSource(data, labels, reading, settings, scratch or output.parent, stream) as source:
         from unconfused.cli.fitting import FittedTask
 
         done = FittedTask(source)

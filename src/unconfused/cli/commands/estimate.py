@@ -51,10 +51,7 @@ def estimate(
     if output is not None:
         check_target(output, [".csv", ".tsv"], force=force)
     folder = Path() if output is None else output.parent
-    with TaskSource(
-        data, labels, reading, settings,
-        scratch=scratch or folder, stream=stream, n_stages=2,
-    ) as source:  # fmt: skip
+    with TaskSource(data, labels, reading, settings, scratch or folder, stream) as source:
         from unconfused.cli.summary import confusion_table
 
         found, verdict, notes = _estimated(source)

@@ -124,7 +124,7 @@ def _predict(
     import pandas as pd
 
     predicted, kept, begun = list[Any](), list[Any](), set[str]()
-    with Stages(1) as stage:
+    with Stages() as stage:
         stage(f"Labelling {data.name}")
         for part, columns in asked.inputs(data, reading, rows):
             if not kept:  # a fit leaves out rows without a label, in whichever column it was

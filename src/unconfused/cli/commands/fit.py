@@ -57,10 +57,7 @@ def fit(
         check_target(report, [".html", ".htm"], force=force)
         labels.refuse_other_labels()
     begun = time.perf_counter()
-    with TaskSource(
-        data, labels, reading, settings,
-        scratch=scratch or output.parent, stream=stream, n_stages=3 if report is None else 4,
-    ) as source:  # fmt: skip
+    with TaskSource(data, labels, reading, settings, scratch or output.parent, stream) as source:
         from unconfused._text import import_extra
         from unconfused.cli.fitting import FittedTask
 

@@ -54,7 +54,7 @@ def predict(
     refuse_clash("--keep", asked.keep, asked.made())
     with (
         open_table(output, force=force, escape=escape) as append,
-        Stages(1) as stage,
+        Stages() as stage,
     ):
         stage(f"Labelling {data.name}")
         for frame in asked.parts(data, reading, rows):

@@ -86,7 +86,7 @@ def review(
         raise typer.BadParameter(f"There is no folder {images}.")
     if stop is not None and not verdicts.is_file():
         raise ValueError(f"There are no verdicts in {verdicts} yet: check some rows first.")
-    with Stages(2) as stage:
+    with Stages() as stage:
         stage(f"Reading {data.name}")
         from unconfused.cli.input.open_task import open_task
         from unconfused.cli.reviewing import open_session, tell_when_to_stop

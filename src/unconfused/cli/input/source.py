@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -18,30 +19,22 @@ if TYPE_CHECKING:
 STREAM_ABOVE = 512 * 2**20
 """File size in bytes above which files are streamed by default."""
 
-PASSES = 2
-"""Stages of a fit in parts, besides those of a fit in memory."""
 
-
+@dataclass
 class TaskSource:
     """A data file, how to read it, and a folder for features that do not fit into memory.
 
     As a context it shows the stages of the work, and removes temporary files at the end.
     """
 
-    def __init__(
-        self,
-        data: Path,
-        known: LabelOptions,
-        reading: ReadOptions,
-        settings: Settings,
-        *,
-        scratch: Path,
-        stream: bool | None,
-        n_stages: int,
-    ) -> None:
-        self.data, self.known, self.reading, self.settings = data, known, reading, settings
-        self.scratch, self.stream = scratch, stream
-        self.files, self.stage = ExitStack(), Stages(n_stages)
+    data: Path
+    known: LabelOptions
+    reading: ReadOptions
+    settings: Settings
+    scratch: Path
+    stream: bool | None
+    files: ExitStack = field(default_factory=ExitStack)
+    stage: Stages = field(default_factory=Stages)
 
     def __enter__(self) -> Self:
         """Show the first stage, before slow imports."""
@@ -70,7 +63,6 @@ class TaskSource:
             return task, plan
         from unconfused.cli.comparison import better_plan
 
-        self.stage.more(1)
         self.stage("Comparing a linear model with boosted trees")
         return task, better_plan(task, plan, trees, self.settings.seed)
 
@@ -102,7 +94,6 @@ class TaskSource:
     def _open_stream(self) -> tuple[Task, Plan]:
         from unconfused.cli.input.stream import open_stream
 
-        self.stage.more(PASSES)
         return open_stream(self)
 
     def _whole(self) -> Task:
