@@ -110,12 +110,6 @@ class Named:
         return f"Named({self.names.tolist()!r})"
 
 
-def names_in(columns: Any) -> list[str]:
-    """Return the names in what a ColumnTransformer was given: `Named`, a list, or one name."""
-    found = columns.names.tolist() if isinstance(columns, Named) else columns
-    return [found] if isinstance(found, str) else [str(name) for name in found]
-
-
 NUMBERS, CATEGORIES, DATES, TEXT = "numbers", "categories", "dates", "text: "
 """Names of the parts of the column transformer; each text has one of its own."""
 
@@ -269,7 +263,8 @@ def _kinds(model: Any) -> dict[str, str]:
     for part, _, names in first.transformers:
         if part in (NUMBERS, CATEGORIES, DATES) or part.startswith(TEXT):
             kind = TEXT if part.startswith(TEXT) else part
-            kinds |= dict.fromkeys(names_in(names), kind)
+            found = names.names.tolist() if isinstance(names, Named) else names
+            kinds |= dict.fromkeys([found] if isinstance(found, str) else map(str, found), kind)
     return kinds
 
 

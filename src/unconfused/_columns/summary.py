@@ -152,7 +152,10 @@ class ColumnSummary:
             return False
         if self.levels is None:
             return True
-        words = sum(1 for level in self.levels if not is_number(str(level)))
+        import pandas as pd
+
+        levels = pd.Series([*map(str, self.levels)])
+        words = int(pd.to_numeric(levels, errors="coerce").isna().sum())
         return len(self.levels) - words >= NUMBERS_PER_WORD * words
 
     @property
@@ -203,15 +206,6 @@ def cells_as_text(column: Any, missing: Any = np.nan) -> Any:
     texts = np.empty(len(column), dtype=object)
     texts[:] = [missing if absent else _as_written(cell) for cell, absent in cells]
     return pd.Series(texts, index=column.index, dtype=object)
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _as_written(cell: Any) -> str:

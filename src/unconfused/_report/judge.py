@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
@@ -106,21 +106,14 @@ def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) 
     rows = np.flatnonzero(case.labelled & ~case.trusted)
     if not (guessed and cross_fit and case.votes is None and len(rows)):
         return judged
-    choice = fit_uses_guess(case.final)
-    if choice:
+    asked = isinstance(case.final.confusion, str)  # to choose whether to learn through the guess
+    if asked and hasattr(case.final, "guessed_confusion_"):
         return judged
     believed = _out_of_fold(case, np.eye(case.n_classes), splits, seed)
     fair, evidence = sharpen(probability, judged.power), _evidence(case, source.judging)
-    if choice is None and matrix_helps(fair, evidence, believed, case.observed, rows):
+    if not asked and matrix_helps(fair, evidence, believed, case.observed, rows):
         return judged
     return replace(judged, believed=believed)
-
-
-def fit_uses_guess(final: Any) -> bool | None:
-    """Whether the fit chose to learn through a guess of C; None if it was not asked to choose."""
-    if not isinstance(final.confusion, str):
-        return None
-    return hasattr(final, "guessed_confusion_")
 
 
 def _out_of_fold(case: Case, matrix: FloatArray, splits: list[Split], seed: int) -> FloatArray:

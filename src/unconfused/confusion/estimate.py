@@ -152,7 +152,8 @@ class ConfusionEstimate:
                 f"Weak: n rows are worth n/{inflation**2:.0f} clean ones, since the labels hardly "
                 f"tell {name_classes(alike)} apart"
             )
-        margin = self._margins()
+        low, high = self.interval(0.95)
+        margin = (high - low).max(axis=1) / 2  # half the width of the widest interval of each row
         unsure = (margin > WIDE_BEYOND) | np.isin(self.classes, self.rare_classes)
         if unsure.any():
             return (
@@ -169,11 +170,6 @@ class ConfusionEstimate:
             "Precise enough to learn with: sampling error of at most "
             f"{margin.max():.2f} per entry; {magnified}"
         )
-
-    def _margins(self) -> FloatArray:
-        """Half the width of the widest 95 % interval of each row."""
-        low, high = self.interval(0.95)
-        return np.asarray((high - low).max(axis=1) / 2)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of a credible interval for every entry.

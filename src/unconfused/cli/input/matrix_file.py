@@ -83,9 +83,10 @@ def write_matrix(
 
 def _cells(path: Path) -> list[list[str]]:
     source = find_source(path, "csv")
+    delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
     with reading(path, "CSV"), open_text(source, find_encoding(source, None)) as stream:
         try:
-            rows = [row for row in iter_rows(stream, _delimiter(path)) if any(row)]
+            rows = [row for row in iter_rows(stream, delimiter) if any(row)]
         except UnicodeDecodeError:  # --encoding is that of the data
             raise DataFileError("the text is not UTF-8; convert the file.") from None
     if not rows:
@@ -97,10 +98,6 @@ def _cells(path: Path) -> list[list[str]]:
             "number, separated by commas, and numbers need a decimal point."
         )
     return rows
-
-
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
 
 
 def _number(cell: str) -> float | None:

@@ -243,13 +243,8 @@ def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     scaler = as_they_are().fit(X) if settings.as_is else columns.scaler(width)
     matrix = rows.matrix()
     if hasattr(scaler, "scale_"):
-        _scale(matrix, scaler.scale_)
+        for start in range(0, matrix.nnz, ENTRIES):  # in place
+            some = slice(start, start + ENTRIES)
+            matrix.data[some] *= 1.0 / scaler.scale_[matrix.indices[some]]
     model = Pipeline([("scale", scaler), ("learner", make_learner(task, settings))])
     return task, Plan(model, matrix, None, Sample(_sample(len(task.place), settings.seed), None))
-
-
-def _scale(rows: Any, scale: Any) -> None:
-    """Scale the columns in place, a block of entries at a time."""
-    for start in range(0, rows.nnz, ENTRIES):
-        some = slice(start, start + ENTRIES)
-        rows.data[some] *= 1.0 / scale[rows.indices[some]]

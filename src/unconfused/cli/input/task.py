@@ -182,11 +182,8 @@ def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) 
     whole = all(map(WHOLE.fullmatch, distinct))
     meaning: dict[Any, Any] = {None: None}
     meaning |= {text: int(text.partition(".")[0]) if whole else text for text in distinct}
-    return [_array([meaning[text] for text in column]) for column in texts]
-
-
-def _array(labels: list[Any]) -> Labels:
-    return np.array(labels, dtype=None if labels and None not in labels else object)
+    found = [[meaning[text] for text in column] for column in texts]
+    return [np.array(one, dtype=None if one and None not in one else object) for one in found]
 
 
 def label_texts(column: Iterable[Any], missing: str | None = None, empty: Any = None) -> list[Any]:
