@@ -119,7 +119,7 @@ def test_marks_line_ends_and_quotes_of_other_programs():
         (("fit", "pets.csv", "-l", "kind", "--confusion", "none.csv"), "no file"),
         (("predict", "none.skops", "pets.csv", "-o", "o.csv"), "no file"),
         (("predict", "pets.csv", "pets.csv", "-o", "o.csv"), "named twice"),
-        (("export", "pets.csv", "--onnx"), "cannot be loaded"),
+        (("export", "pets.csv"), "cannot be loaded"),
         (("corrupt", "one.csv", "-l", "kind", "--symmetric", "0.2", "-o", "o.csv"), "at least two"),
         (("review", "one.csv", "-l", "kind", "--no-browser"), "show class 'x'"),
         (("fit", "one.csv", "-l", "kind", "--ignore", "size"), "besides its labels"),

@@ -109,7 +109,7 @@ def open_archive(content: bytes) -> Archive:
 
 
 def header_of(archive: Archive) -> tuple[ModelHeader, str]:
-    """Return the header of a file, and the checksum in it of the rest."""
+    """Return the header of a file, and the checksum in it of the rest; refuse what is unknown."""
     # Stored, so that text from a small file is small too.
     if not archive.is_stored(HEADER):
         raise ModelFileError(TOO_LARGE)
@@ -117,7 +117,28 @@ def header_of(archive: Archive) -> tuple[ModelHeader, str]:
         text = archive.read(HEADER)
     if len(text) > LONGEST:
         raise ModelFileError(TOO_LARGE)
-    return read_header_bytes(text)
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ModelFileError("its header is not JSON") from None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise ModelFileError("its header is not that of a model")
+    version = said.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(
+            f"its format version is {printable(repr(version))[:80]}, which is invalid"
+        )
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"it has format version {version}, and this release ({__version__}) knows versions up "
+            f"to {FORMAT_VERSION}: it was saved with a newer one. Upgrade unconfused"
+        )
+    kinds: dict[str, Any] = {"estimator": str, "classes": list | None, "feature_names": list | None}
+    kinds |= {"n_features": int | None, "versions": dict, "metadata": dict}
+    if not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
+        raise ModelFileError("its header is incomplete")
+    known: dict[str, Any] = {name: said.get(name) for name in kinds}
+    return ModelHeader(**known), str(said.get("sha256"))
 
 
 def inflation(content: bytes) -> float:
@@ -210,44 +231,6 @@ def write_header(header: ModelHeader, digest: str) -> bytes:
         raise ModelFileError(
             f"metadata must be what JSON can hold: text, numbers, lists, dictionaries ({error})."
         ) from None
-
-
-def read_header_bytes(text: bytes) -> tuple[ModelHeader, str]:
-    """Return the header and the digest of the rest; refuse what this release does not know."""
-    try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ModelFileError("its header is not JSON") from None
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise ModelFileError("its header is not that of a model")
-    version = said.get("format_version")
-    if type(version) is not int or version < 1:
-        raise ModelFileError(
-            f"its format version is {printable(repr(version))[:80]}, which is invalid"
-        )
-    if version > FORMAT_VERSION:
-        made_with = _version_of(said)
-        raise ModelFileError(
-            f"it has format version {version}, and this release ({__version__}) knows "
-            f"versions up to {FORMAT_VERSION}: it was saved with a newer one{made_with}. Upgrade "
-            "unconfused"
-        )
-    return _checked(said), str(said.get("sha256"))
-
-
-def _version_of(said: dict[str, Any]) -> str:
-    versions = said.get("versions")
-    ours = versions.get("unconfused") if isinstance(versions, dict) else None
-    return f" ({printable(ours)})" if isinstance(ours, str) else ""
-
-
-def _checked(said: dict[str, Any]) -> ModelHeader:
-    kinds: dict[str, Any] = {"estimator": str, "classes": list | None, "feature_names": list | None}
-    kinds |= {"n_features": int | None, "versions": dict, "metadata": dict}
-    if not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
-        raise ModelFileError("its header is incomplete")
-    known: dict[str, Any] = {name: said.get(name) for name in kinds}
-    return ModelHeader(**known)
 
 
 LAST_CODE_POINT = 0x10FFFF

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Literal
 
 import numpy as np
+from scipy.special import lambertw
 
 from unconfused._arguments import check_count, check_positive
 from unconfused._matrix import SINGULAR_BEYOND, Unmixing, check_confusion
@@ -120,21 +121,7 @@ def sample_size(
     rows = 128 / eta**2 * (log_failures + log_cover)
     if regions == "fixed":
         return math.ceil(rows)
-    return _solve_for_rows(rows, 128 / eta**2 * D * (Q - 1), 2 * math.e / D)
-
-
-def _solve_for_rows(constant: float, factor: float, slope: float) -> int:
-    """Return the smallest n from which ``n >= constant + factor * log(slope * n)`` holds."""
-
-    def enough(n: int) -> bool:
-        return n >= constant + factor * math.log(slope * n)
-
-    # Below `factor` the right-hand side grows faster than n: the last crossing lies above it.
-    low = math.ceil(max(constant, factor))
-    high = 2 * low
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    # The larger solution of n = rows + factor * log(slope * n), by Lambert's function.
+    factor, slope = 128 / eta**2 * D * (Q - 1), 2 * math.e / D
+    branch = lambertw(-math.exp(-rows / factor) / (factor * slope), -1)
+    return math.ceil(-factor * float(branch.real))

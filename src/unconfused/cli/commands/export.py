@@ -20,9 +20,6 @@ DOUBLE = 11
 
 def export(
     model: opt.Model,
-    onnx: bool = opt.plain(
-        "--onnx", "Export to ONNX: the only format, and the default.", default=True
-    ),
     output: Path | None = opt.plain(
         "--output -o", "Output file for the graph.", show_default="MODEL with the ending .onnx"
     ),
