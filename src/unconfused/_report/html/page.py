@@ -13,7 +13,7 @@ from typing import Any
 from unconfused._atomic import whole_file
 from unconfused._report.data import ReportData
 from unconfused._report.html import checks, rows, sections
-from unconfused._text.html import Markup, element
+from unconfused._text.html import Markup, element, escape, join
 
 DIGITS = 5
 """Digits of the numbers in the embedded JSON."""
@@ -45,39 +45,24 @@ def render(data: ReportData) -> str:
         ("settings", "Settings", checks.settings(data)),
     ]
     present = [one for one in shown if one[2] is not None]
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="generator", content="unconfused"),
-        element("title", f"{data.verdict.number} {data.verdict.sentence}: {data.title}"),
-        element("style", Markup(style)),
-    )
     links = (element("li", element("a", title, href=f"#{anchor}")) for anchor, title, _ in present)
-    body = element(
-        "body",
-        element("a", "Skip to the verdict", href="#main", class_="skip"),
-        element(
-            "header",
-            element("p", element("bdi", data.title), class_="title"),
-            element("button", "Dark", type="button", id="theme", hidden=True),
-        ),
-        element(
-            "main",
-            sections.verdict(data),
-            element("nav", element("ul", *links), aria_label="Sections", class_="contents"),
-            *(part for _, _, part in present),
-            id="main",
-            tabindex="-1",
-        ),
-        element("footer", element("p", f"Made by unconfused on {data.created}.")),
-        element("script", _embedded(data), type="application/json", id="report-data"),
-        element("script", Markup(script)),
-    )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+    title = f"{data.verdict.number} {data.verdict.sentence}: {data.title}"
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=True)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">
+<meta name="generator" content="unconfused">{element("title", title)}<style>{style}</style></head>
+<body><a href="#main" class="skip">Skip to the verdict</a>
+<header><p class="title">{element("bdi", data.title)}</p>
+<button type="button" id="theme" hidden>Dark</button></header>
+<main id="main" tabindex="-1">{sections.verdict(data)}
+<nav aria-label="Sections" class="contents"><ul>{join(links)}</ul></nav>
+{join(part for _, _, part in present)}</main>
+<footer><p>Made by unconfused on {escape(data.created)}.</p></footer>
+<script type="application/json" id="report-data">{_embedded(data)}</script>
+<script>{script}</script></body></html>
+"""
 
 
 def static_text(name: str) -> str:

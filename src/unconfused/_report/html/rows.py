@@ -10,6 +10,23 @@ from unconfused._report.html.sections import name, paragraph, scrolled, section
 from unconfused._text import count, percent
 from unconfused._text.html import Markup, element, join
 
+DECISIONS = Markup(
+    '<div class="decisions" id="decisions" hidden><p id="decided" role="status"></p>'
+    '<button type="button" id="verdicts" disabled>Download verdicts</button>'
+    '<button type="button" id="corrected" disabled>Download corrected labels</button>'
+    '<button type="button" id="forget" disabled>Forget all</button></div>'
+)
+"""Room for what was decided; the script fills it in."""
+
+FILTERS = (
+    '<div class="filters" hidden id="filters" role="search" aria-label="Filter the rows">'
+    '<label><span>Search</span><input type="search" id="search" autocomplete="off"></label>'
+    "<label><span>Label</span>{}</label><label><span>Suggested</span>{}</label>"
+    "<label><span>Minimum probability, %</span>"
+    '<input type="number" id="at-least" min="0" max="100" step="5" value="0"></label>'
+    '<button type="button" id="clear">Clear</button><p id="matches" role="status"></p></div>'
+)
+
 
 def rows_to_check(data: ReportData) -> Markup:
     """Show the rows most likely mislabelled."""
@@ -22,54 +39,18 @@ def rows_to_check(data: ReportData) -> Markup:
         "rows",
         "Rows to check first",
         paragraph(f"{shown}. {data.rows_words}"),
-        _decisions(),
+        DECISIONS,
         _filters(data),
         _table(data),
         element("button", "Show more rows", type="button", id="more", hidden=True),
     )
 
 
-def _decisions() -> Markup:
-    """Make room for what was decided; the script fills it in."""
-    titles = {
-        "verdicts": "Download verdicts",
-        "corrected": "Download corrected labels",
-        "forget": "Forget all",
-    }
-    return element(
-        "div",
-        element("p", "", id="decided", role="status"),
-        *(element("button", titles[one], type="button", id=one, disabled=True) for one in titles),
-        class_="decisions",
-        id="decisions",
-        hidden=True,
-    )
-
-
 def _filters(data: ReportData) -> Markup:
     labels = sorted({one.label for one in data.rows})
     suggested = sorted({one.suggested for one in data.rows})
-    return element(
-        "div",
-        _field("Search", element("input", type="search", id="search", autocomplete="off")),
-        _field("Label", _choice(data, "by-label", labels)),
-        _field("Suggested", _choice(data, "by-suggested", suggested)),
-        _field(
-            "Minimum probability, %",
-            element("input", type="number", id="at-least", min=0, max=100, step=5, value=0),
-        ),
-        element("button", "Clear", type="button", id="clear"),
-        element("p", "", id="matches", role="status"),
-        class_="filters",
-        hidden=True,
-        id="filters",
-        role="search",
-        aria_label="Filter the rows",
-    )
-
-
-def _field(label: str, control: Markup) -> Markup:
-    return element("label", element("span", label), control)
+    choices = _choice(data, "by-label", labels), _choice(data, "by-suggested", suggested)
+    return Markup(FILTERS.format(*choices))
 
 
 def _choice(data: ReportData, identity: str, codes: list[int]) -> Markup:
