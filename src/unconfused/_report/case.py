@@ -155,7 +155,7 @@ class Case:
 
     def fit(self, model: Any, X: Any, rows: IntArray) -> Any:
         """Fit a model to some rows of X, their labels (codes, or votes) and known truths."""
-        y: Any = self.observed[rows] if self.votes is None else self.votes.take_items(rows)
+        y: Any = (self.observed if self.votes is None else self.votes)[rows]
         truth = self.truth[rows] if self.trusted.any() else None
         return fit_with(model, _safe_indexing(X, rows), y, y_true=truth)
 

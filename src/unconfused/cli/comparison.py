@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import encode_labels
@@ -42,16 +43,23 @@ def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
     if len(counts) < 2 or counts.min() < FOLDS:
         return linear
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(some, names)
+    truth = np.full(len(y), None) if task.y_true is None else np.asarray(task.y_true, dtype=object)
+    believed = np.where(known, truth, y).astype(y.dtype)
+    believer = Pipeline([*trees.model.steps[:-1], ("learner", trees.learner.estimator)])
     chances: tuple[list[FloatArray], list[FloatArray]] = ([], [])
-    settings: dict[str, Any] = {"relabel": 0}
+    settings: dict[str, Any] = {"learner__relabel": 0}
     for train, test in splits:
         learnt = np.concatenate([some[train], np.flatnonzero(known)])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit itself warns
-            model, found = _log_chances(task, linear, learnt, some[test], y, **settings)
-            chances[0].append(found)
-            chances[1].append(_log_chances(task, trees, learnt, some[test], y, as_they_are=True)[1])
-        settings["l2"] = model[-1].l2_  # chosen once
+        given = {} if task.y_true is None else {"learner__y_true": truth[learnt]}
+        rows = [_safe_indexing(plan.rows, learnt) for plan in (linear, trees)]
+        with warnings.catch_warnings(action="ignore"):  # the fit itself warns
+            model = clone(linear.model).set_params(**settings).fit(rows[0], y[learnt], **given)
+            settings["learner__l2"] = model[-1].l2_  # chosen once
+            through = label_chances(model[-1].confusion_)
+            chances[0].append(_log_chances(model, through, linear, some[test], y))
+            plain = clone(believer).fit(rows[1], believed[learnt])
+            right = np.eye(len(plain.classes_))
+            chances[1].append(_log_chances(plain, right, trees, some[test], y))
     ours, theirs = (np.concatenate(one) for one in chances)
     gain, error = mean_and_error(theirs - ours, np.ones(len(ours)))
     if gain <= CLEARLY * error:
@@ -64,31 +72,9 @@ def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
     return replace(trees, notes=[words])
 
 
-def _log_chances(
-    task: Task,
-    plan: Plan,
-    train: Any,
-    test: Any,
-    y: Any,
-    *,
-    as_they_are: bool = False,
-    **settings: Any,
-) -> tuple[Any, FloatArray]:
-    """Return the fitted model, and the logarithm of the chance of every held-out label."""
-    model = clone(plan.model)
-    truth = None if task.y_true is None else np.asarray(task.y_true, dtype=object)[train]
-    if as_they_are:
-        # The labels themselves, and the truth where it is known.
-        labels = y[train] if truth is None else np.where(present_labels(truth), truth, y[train])
-        model.steps[-1] = ("learner", clone(plan.learner.estimator))
-        model.fit(_safe_indexing(plan.rows, train), labels.astype(y.dtype))
-        chances = np.eye(len(model.classes_))
-    else:
-        model.set_params(**{f"learner__{name}": value for name, value in settings.items()})
-        given = {} if truth is None else {"learner__y_true": truth}
-        model.fit(_safe_indexing(plan.rows, train), y[train], **given)
-        chances = label_chances(model[-1].confusion_)
+def _log_chances(model: Any, chances: FloatArray, plan: Plan, test: Any, y: Any) -> FloatArray:
+    """Return the logarithm of the chance of every held-out label."""
     probability = model.predict_proba(_safe_indexing(plan.rows, test))
     evidence = chances[encode_labels(y[test], classes=model.classes_, missing_label=None).observed]
     fair = sharpen(probability, best_power(probability, evidence))
-    return model, np.log(np.maximum((fair * evidence).sum(axis=1), 1e-12))
+    return np.asarray(np.log(np.maximum((fair * evidence).sum(axis=1), 1e-12)))
