@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from unconfused._text import import_extra
 from unconfused._typing import Labels
 from unconfused.datasets._home import (
     DataHome,
@@ -20,7 +21,6 @@ from unconfused.datasets._home import (
     documented,
     find_data_home,
     hand_over,
-    import_pandas,
     parts_of,
     read_columns,
     what_is_missing,
@@ -61,7 +61,7 @@ class SuppliedSet:
         # Parts may number their rows alike; only training rows, which come first, have answers.
         votes = self._votes(folder, tables[0]["id"], len(columns["id"])) if answered else {}
         if as_frame and votes:
-            frame = import_pandas().DataFrame
+            frame = import_extra("pandas", "data", "as_frame=True").DataFrame
             votes["answers"] = frame(dict(votes["answers"]))
             votes["votes"] = frame(votes["votes"], columns=votes["annotators"], dtype=object)
         return columns, votes

@@ -171,11 +171,6 @@ def as_numbers(where: Any, fields: NDArray[np.str_]) -> FloatArray:
     return numbers
 
 
-def import_pandas() -> Any:
-    """Import pandas, or say how to get it."""
-    return import_extra("pandas", "data", "as_frame=True")
-
-
 def hand_over(
     loader: Callable[..., Any],
     data: Any,
@@ -190,7 +185,7 @@ def hand_over(
     """Return a set as the caller wants it: a pair or a ``Bunch``, of arrays or of frames."""
     names, frame = np.unique(target) if target_names is None else target_names, None
     if as_frame:
-        pandas = import_pandas()
+        pandas = import_extra("pandas", "data", "as_frame=True")
         data = pandas.DataFrame(data, columns=feature_names)
         target = pandas.Series(target, name="target")
         frame = pandas.concat([data, target], axis=1)

@@ -6,7 +6,6 @@ are converted to NumPy.
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -14,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._array_api import (
     _convert_to_numpy,
     _is_numpy_namespace,
     get_namespace_and_device,
 )
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import column_or_1d
 
 from unconfused._labels import label_array
 from unconfused._typing import FloatArray, Labels
@@ -126,13 +125,8 @@ def one_column(labels: Any) -> Labels:
     array = label_array(to_numpy(labels))
     if array.ndim != 2 or array.shape[1] != 1:
         return array
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
-        "to (n_samples,), for example using ravel().",
-        DataConversionWarning,
-        stacklevel=3,
-    )
-    return np.asarray(array[:, 0])
+    column: Labels = column_or_1d(array, warn=True)
+    return column
 
 
 def like(array: NDArray[Any], X: Any, dtype: Any = None) -> Any:

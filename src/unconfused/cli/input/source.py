@@ -79,7 +79,7 @@ class TaskSource:
         """Return the chunks of the file."""
         from unconfused.cli.input.stream import Parts
 
-        return Parts(self.data, self.reading)
+        return Parts(self.data, self.reading, self.stage.rows)
 
     def _is_streamed(self) -> bool:
         """Return whether the file is read in chunks: as the user says, else by its size."""

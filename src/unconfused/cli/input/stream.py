@@ -125,7 +125,7 @@ def open_stream(source: TaskSource) -> tuple[Task, Plan]:
     if _format_of(source) == "svmlight":
         return _open_svmlight(source)
     source.settings.refuse_unsuitable(named=True)
-    parts = Parts(source.data, source.reading, source.stage.rows)
+    parts = source.parts()
     task, words = _labels(source, parts)
     source.stage("Looking at the columns")
     kept = np.zeros(parts.n_rows, dtype=bool)
@@ -139,7 +139,7 @@ def open_labels(source: TaskSource) -> Task | None:
     counted = known.truth or known.verdicts or known.annotators or known.votes
     if not counted or _format_of(source) == "svmlight":
         return None
-    return _labels(source, Parts(source.data, source.reading, source.stage.rows))[0]
+    return _labels(source, source.parts())[0]
 
 
 def _format_of(source: TaskSource) -> str:
