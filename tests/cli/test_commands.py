@@ -91,13 +91,9 @@ def test_demo_writes_other_formats(ready, name, magic):
     assert Path(name).read_bytes().startswith(magic)
 
 
-def test_demo_json(ready):
-    result = runner.invoke(app, ["demo", "--json", "--no-figure"])
-    found = json.loads(result.stdout)
-    assert found["figure"] is None and found["seeds"] == [3, 4]
-    assert found["learners"][4]["errors"] == [0.4, 0.42000000000000004]
-    np.testing.assert_allclose(np.sum(found["noise"]["confusion"], axis=1), 1)
-    np.testing.assert_allclose(np.sum(found["estimated_confusion"], axis=1), 1)
+def test_demo_without_a_figure(ready):
+    result = runner.invoke(app, ["demo", "--no-figure"])
+    assert result.exit_code == 0 and "Figure" not in result.stdout
     assert not list(Path().iterdir())
 
 

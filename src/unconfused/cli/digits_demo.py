@@ -90,7 +90,7 @@ def make_learners(confusion: FloatArray) -> list[Learner]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that the table, the JSON and the figure show."""
+    """All that the table and the figure show."""
 
     kind: str
     seed: int
@@ -125,27 +125,6 @@ class Outcome:
             f"give {percent(ceiling.mean)}. Here "
             + ("it helps to model the noise." if helps else "the noise can be ignored.")
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        return {
-            "data": "scikit-learn digits",
-            "noise": {"kind": self.kind, "rate": RATE, "confusion": self.confusion.tolist()},
-            "estimated_confusion": self.estimate.tolist(),
-            "seeds": list(range(self.seed, self.seed + len(self.learners[0].errors))),
-            "learners": [
-                {
-                    "name": one.name,
-                    "given": one.given,
-                    "mean_error": one.mean,
-                    "std_error": one.spread,
-                    "errors": one.errors,
-                    "mean_fit_seconds": float(np.mean(one.seconds)),
-                }
-                for one in self.learners
-            ],
-            "in_words": self.in_words(),
-        }
 
 
 def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = True) -> Outcome:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from unconfused._text import percent, pip_install
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import console
 from unconfused.cli.errors import check_target
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ DEFAULT_FIGURE = Path("unconfused-demo.png")
 EXAMPLES = [
     "demo",
     "demo --output figures/demo.pdf",
-    "demo --json --no-figure",
+    "demo --no-figure",
     "demo --noise symmetric",
 ]
 
@@ -49,7 +49,6 @@ def demo(
         default=Noise.pairwise,
     ),
     seed: int = opt.plain("--seed", "Seed of the first run.", min=0, max=2**31, default=0),
-    as_json: bool = opt.plain("--json", "Print the result as JSON.", default=False),
 ) -> None:
     """Corrupt the labels of scikit-learn's digits, learn through the noise, and show the result.
 
@@ -70,13 +69,9 @@ def demo(
         from unconfused.cli import demo_figure
 
         demo_figure.save_figure(demo_figure.draw(outcome), drawn)
-    if as_json:
-        found = outcome.as_dict() | {"figure": None if drawn is None else str(drawn)}
-        print_json(found)
-    else:
-        _print_outcome(outcome)
-        if drawn is not None:
-            console().print(f"Figure: {drawn}")
+    _print_outcome(outcome)
+    if drawn is not None:
+        console().print(f"Figure: {drawn}")
     if not drawable and not no_figure:
         print(f"For the figure: {pip_install('plot')}", file=sys.stderr)
 
