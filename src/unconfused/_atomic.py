@@ -93,7 +93,10 @@ def refuse_target(target: Path, *, force: bool) -> None:
             raise OSError(f"{target} is not an ordinary file; choose another place.")
         if target.exists() and not force:
             raise FileExistsError(f"{target} exists already; force=True replaces it.")
-        if target.exists() and not _is_writable(target):
+        any_write = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH  # root could write to others too
+        if target.exists() and not (
+            target.stat().st_mode & any_write and os.access(target, os.W_OK)
+        ):
             raise PermissionError(f"{target} is read-only; make it writable, or choose another.")
     except ValueError as error:  # a NUL in the name
         raise OSError(f"{str(target)!r} cannot be a file name ({error}).") from None
@@ -121,12 +124,6 @@ def _scratch(target: Path) -> Path:
             f"Cannot write into {target.parent} ({error.strerror}); choose another place."
         ) from None
     return scratch
-
-
-def _is_writable(target: Path) -> bool:
-    """Return whether a file may be changed; root could write to read-only ones too."""
-    any_write = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-    return bool(target.stat().st_mode & any_write) and os.access(target, os.W_OK)
 
 
 def _remove_stale(folder: Path) -> None:

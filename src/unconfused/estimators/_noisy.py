@@ -153,7 +153,8 @@ def encode_noisy(
         _other_labels(y, confusion, named, missing_label) if is_rectangular(confusion) else None
     )
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
-    _refuse_no_label(labels)
+    if without_label(labels).all():
+        raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
     _refuse_weights_as_truth(labels)
     n_rows = np.ones(len(y)) if n_rows is None else n_rows
     refuse_swapped(labels, n_rows)
@@ -215,11 +216,6 @@ def refuse_rows_without_label(labels: EncodedLabels) -> None:
             f"{bare[0]}). Drop them. If -1 is a class and not a missing label, say so with "
             "`classes`, or with missing_label=None."
         )
-
-
-def _refuse_no_label(labels: EncodedLabels) -> None:
-    if without_label(labels).all():
-        raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
 
 
 def _warn_of_minus_one(y: Labels, labels: EncodedLabels, n_rows: FloatArray) -> None:

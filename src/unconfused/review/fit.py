@@ -91,7 +91,10 @@ def fit_checked(
             # A handful of rows would be no match for what a model that learns labels by heart says.
             model.set_params(**{f"{prefix}refine": False})
     chosen = checked.known & ~checked.representative
-    if not _chooses(final) or (checked.known.any() and not chosen.any()):
+    # Whether a learner chooses settings, or adjusts C, by truths it is given.
+    left = [getattr(final, name, None) for name in ("l2", "noisy_weight", "refine")]
+    chooses = any(isinstance(one, str) or one is True for one in left)
+    if not chooses or (checked.known.any() and not chosen.any()):
         return model.fit(X, y, **known)
     if 2 * chosen.sum() > checked.known.sum() and getattr(final, "noisy_weight", 1.0) == "auto":
         model.set_params(**{f"{prefix}noisy_weight": 1.0})
@@ -106,13 +109,6 @@ def fit_checked(
 def features_of(model: Any, X: Any) -> Any:
     """Return the rows as the learner at the end of a pipeline sees them."""
     return model[:-1].fit_transform(X) if len(getattr(model, "steps", ())) > 1 else X
-
-
-def _chooses(final: Any) -> bool:
-    """Whether a learner chooses settings, or adjusts C, by truths it is given."""
-    given = final.get_params(deep=False)
-    left = [given.get(name) for name in ("l2", "noisy_weight", "refine")]
-    return any(isinstance(one, str) or one is True for one in left)
 
 
 def _kept(fitted: Any, prefix: str) -> dict[str, Any]:
