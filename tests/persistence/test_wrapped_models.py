@@ -52,7 +52,7 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     model = UnconfusedClassifier(RandomForestClassifier(2), C, max_rounds=0).fit(X, truth)
     first, shift = model._components[0], model._components[0].calibration.shift
     for part, name, right, wrong in (
-        (first, "of", first.of, 1),  # there is one classifier
+        (model, "_components", [first], [first, first]),  # there is one classifier
         (first.calibration, "shift", shift, np.zeros(5)),
     ):
         object.__setattr__(part, name, wrong)

@@ -119,7 +119,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     The average is of the logarithms of calibrated probabilities, with the weights that make
-    held-out trusted rows likeliest or, with too few of these, held-out labels through the matrix.
+    held-out labels, through the matrix, and truths likeliest; the more rows are trusted, the more
+    it is these alone that count.
 
     With "auto" and nothing known, the rounds are used if they predict held-out labels through the
     estimated matrix clearly better than two models predict them without it: one fitted to the
@@ -327,7 +328,7 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         if self._components is None:
             table = np.exp(logs[0])
             return np.asarray(table / table.sum(axis=1, keepdims=True))
-        scores = sum(one.scores(logs[one.of]) for one in self._components)
+        scores = sum(one.scores(own) for one, own in zip(self._components, logs, strict=True))
         return np.asarray(softmax(scores, axis=1))
 
     def predict_log_proba(self, X: Any) -> FloatArray:

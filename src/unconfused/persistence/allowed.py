@@ -70,7 +70,7 @@ def _state_agrees(held: Mapping[str, Any]) -> bool:
     fair += [one.unmixing.calibration for one in components if one.unmixing is not None]
     if any(len(one.shift) != len(held["classes_"]) for one in fair):
         return False
-    if any(one.of >= len(held["estimators_"]) for one in components):
+    if components and len(components) != len(held["estimators_"]):
         return False
     if state is None:
         return True
@@ -113,7 +113,6 @@ _OTHERS: dict[type, Checks] = {
 _STATES: dict[type, Checks] = {
     Calibration: {"power": has.number, "shift": has.numbers("Q"), "floor": has.number},
     Component: {
-        "of": has.count,
         "calibration": has.instance(Calibration),
         "unmixing": has.optional(has.instance(LabelUnmixing)),
     },

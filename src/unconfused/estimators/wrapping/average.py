@@ -2,8 +2,9 @@
 
 A classifier fitted to the labels, one fitted to pseudo-labels, and one fitted to the trusted rows
 alone are wrong on different rows. Their average is better than each of them, and a bad one gets a
-small weight. Weights are those that make held-out truths likeliest or, without enough of these,
-held-out labels through C.
+small weight. Weights are those that make held-out labels, seen through C, and truths likeliest;
+then they are moved towards those that make the truths likeliest, as far as the number of these
+allows: labels are many, and truths right even where mistakes depend on more than the class.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from unconfused.confusion.estimation.calibration import (
     shares_of,
     stacked,
 )
-from unconfused.estimators.automatic.search import FEWEST_LABELS, FEWEST_TRUTHS
+from unconfused.estimators.automatic.search import FEWEST_LABELS
 from unconfused.estimators.relabel.evidence import Evidence
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
@@ -53,9 +54,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Component:
-    """A term of the average: a `Candidate`, computed from the predictions of classifier `of`."""
+    """A term of the average: what a `Candidate` makes of the predictions of its classifier."""
 
-    of: int
     calibration: Calibration
     unmixing: LabelUnmixing | None
 
@@ -72,7 +72,7 @@ class Average:
     ----------
     training_sets : of the classifiers, the largest share first
     shares : of each kind of training set, by name
-    components : terms of the average; None to use the one classifier as it is
+    components : terms of the average, one for each of them; None to use the one as it is
     matrix : C, refined or not; None if there is none, or a guess is not used
     found : out-of-fold predictions of the rows
     """
@@ -90,41 +90,25 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     `complete` says whether simple models that are not fitted yet may be.
     """
     assert rounds.current is not None
-    evidence, known = rounds.current.evidence, rounds.evidence.known
+    evidence = rounds.current.evidence
+    if rounds.guessed_counts is not None and not rounds.guess_helps:
+        return _as_labelled(rounds)
     candidates = _candidates(rounds, complete)
     counted = evidence.trust * evidence.sample_weight
-    if rounds.guessed_counts is not None and not rounds.guess_helps:
-        return _as_labelled(rounds, candidates[-1])
-    if _enough_truths(rounds):
-        counted = np.where(known, counted, 0.0)
-    rows = counted > 0
-    logs = np.array([log_softmax(m.calibration.scores(m.logs[rows]), axis=1) for m in candidates])
-    weights = stacked(logs, evidence.chances[rows], counted[rows])
-    parts = shares_of(weights, logs)
-    shares = dict.fromkeys((m.name for m in candidates), 0.0)
-    for candidate, part in zip(candidates, parts.tolist(), strict=True):
-        shares[candidate.name] += part
+    logs = np.array([log_softmax(m.calibration.scores(m.logs), axis=1) for m in candidates])
+    weights = stacked(logs, evidence.chances, counted)
+    weights = stacked(logs, evidence.chances, np.where(evidence.known, counted, 0.0), weights)
+    parts = shares_of(weights, logs[:, counted > 0])
+    shares = dict(zip((m.name for m in candidates), parts.tolist(), strict=True))
     kept = [
         replace(m, calibration=m.calibration.times(float(w)))
         for m, w, part in zip(candidates, weights, parts, strict=True)
         if part
     ]
     kept.sort(key=lambda candidate: -shares[candidate.name])
-    training = list({id(m.training): m.training for m in kept}.values())
-    places = {id(one): place for place, one in enumerate(training)}
-    components = [Component(places[id(m.training)], m.calibration, m.unmixing) for m in kept]
+    training = [m.training for m in kept]
+    components = [Component(m.calibration, m.unmixing) for m in kept]
     return Average(training, shares, components, evidence.matrix, _cross_fitted(kept, evidence))
-
-
-def _enough_truths(rounds: SoftRounds) -> bool:
-    """Whether there are enough truths to compare models by, of more than half of the classes.
-
-    Truths of few classes would favour models that predict these everywhere.
-    """
-    known, n_classes = rounds.evidence.known, rounds.evidence.chances.shape[1]
-    truths = rounds.first.classes[known & (rounds.evidence.sample_weight > 0)]
-    shown = len(np.unique(truths))
-    return bool(len(truths) >= FEWEST_TRUTHS * n_classes and 2 * shown > n_classes)
 
 
 def _cross_fitted(candidates: Sequence[Candidate], evidence: Evidence) -> CrossFitted:
@@ -138,7 +122,7 @@ def _cross_fitted(candidates: Sequence[Candidate], evidence: Evidence) -> CrossF
 def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
     """List the models: before and after rounds, and simple ones."""
     first, current, known = rounds.initial, rounds.current, rounds.evidence.known
-    assert first is not None and current is not None and rounds.label_logs is not None
+    assert first is not None and current is not None
     evidence, found = current.evidence, list[Candidate]()
 
     def add(
@@ -154,10 +138,8 @@ def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
 
     if rounds.last is not None:
         add("rounds", rounds.last, (rounds.trial or current).logs, current.logs)
-    if rounds.unmixing is not None:
-        add("labels", rounds.first, first.logs, unmixing=rounds.unmixing)
     own = "mixed" if known.any() and rounds.crowd is None else "labels"
-    add(own, rounds.first, rounds.label_logs)
+    add(own, rounds.first, first.logs, unmixing=rounds.unmixing)
     if complete:
         for name, training in _simple_training_sets(rounds).items():
             with suppress(ValueError):  # too few rows for the classifier
@@ -182,34 +164,26 @@ def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
     return found
 
 
-def _as_labelled(rounds: SoftRounds, own: Candidate) -> Average:
+def _as_labelled(rounds: SoftRounds) -> Average:
     """Return the average to use if held-out labels do not support a guessed C.
 
     It is even, of a model of all labels and one without rows whose label is doubted: to leave out
     too many rows, or too few, costs half as much then, and neither the guess nor held-out labels
-    tell which of the two it is. With few rows per class no label is doubted.
+    tell which of the two it is. With few rows per class no label is doubted. Likewise the posterior
+    of a row is the mean of that through the guess and of the chance of its labels.
     """
-    assert rounds.current is not None
-    found = _cross_fitted([own], rounds.current.evidence)
-    undoubted = _undoubted_labels(rounds, own.logs, found.posterior)
-    few = rounds.evidence.total < FEWEST_LABELS * rounds.evidence.chances.shape[1]
-    if rounds.trial is None or undoubted is None or few:
-        return Average([rounds.first], {"labels": 1.0}, None, None, found)
-    half = rounds.calibration_of_labels(own.logs).times(0.5)
-    components = [Component(of, half, None) for of in (0, 1)]
-    matrix = rounds.current.evidence.matrix if rounds.labels_look_noisy else None
-    return Average([rounds.first, undoubted], {"labels": 1.0}, components, matrix, found)
-
-
-def _undoubted_labels(
-    rounds: SoftRounds, logs: FloatArray, posterior: FloatArray
-) -> TrainingSet | None:
-    """Return the rows whose label is the likeliest one, or the likeliest class by the guess.
-
-    None if these are all rows, or lack a class.
-    """
-    codes = rounds.first.classes
+    assert rounds.current is not None and rounds.label_logs is not None
+    logs, evidence, codes = rounds.label_logs, rounds.current.evidence, rounds.first.classes
+    probability = calibrate(logs, evidence.chances, evidence.row_counts, zeros=True).apply(logs)
+    posterior, believed = evidence.posterior(probability), rounds.calibration_of_labels(logs)
     doubted = (posterior.argmax(axis=1) != codes) & (logs.argmax(axis=1) != codes)
-    kept = rounds.first.without(doubted)
-    complete = len(np.unique(kept.codes)) == posterior.shape[1]
-    return kept if complete and doubted.any() else None
+    posterior = (posterior + believed.apply(logs)) / 2
+    found = CrossFitted(evidence.codes, probability, posterior, probability.argmax(axis=1))
+    undoubted = rounds.first.without(doubted)
+    complete = len(np.unique(undoubted.codes)) == logs.shape[1]
+    few = evidence.total < FEWEST_LABELS * logs.shape[1]
+    if rounds.trial is None or few or not (complete and doubted.any()):
+        return Average([rounds.first], {"labels": 1.0}, None, None, found)
+    half = [Component(believed.times(0.5), None)] * 2
+    matrix = evidence.matrix if rounds.labels_look_noisy else None
+    return Average([rounds.first, undoubted], {"labels": 1.0}, half, matrix, found)
