@@ -15,11 +15,9 @@ from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.balance import class_shares
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, log_chances
-from unconfused.confusion.estimation.class_probabilities import (
-    estimate_counts,
-    unmix_probabilities,
-)
+from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.label_quality import CLEARLY
+from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold, mean_and_error
 from unconfused.estimators.relabel.rounds import COUNTS, Rounds
@@ -128,9 +126,10 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
             return
         self._first_models = self._fit_labels(folds)
         logs, noisy = _assembled(folds, self._first_models), ~self.evidence.known
-        codes = self.evidence.codes[noisy]
+        codes, n_classes = self.evidence.codes[noisy], logs.shape[1]
         chances = self.calibration_of_labels(logs).apply(logs)
-        matrix, counts = estimate_counts(chances[noisy], codes)
+        counts = guess_counts(chances[noisy], codes)
+        matrix = shrink_to_symmetric(counts, 1.0 / n_classes)
         self.evidence, self.mixing = self.evidence.through(matrix), matrix
         self.guessed_counts = counts
         if (counts.sum(axis=1) < most_counts).any():
