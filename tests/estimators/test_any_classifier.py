@@ -28,6 +28,7 @@ from unconfused import UnconfusedClassifier, UnconfusedLogisticRegression, noise
 from unconfused._matrix import ConfusionWarning
 from unconfused.confusion import rank_label_errors
 from unconfused.confusion.estimation.calibration import stacked
+from unconfused.estimators.wrapping import soft_rounds
 from unconfused.estimators.wrapping.soft_rounds import RoundError, SoftRounds
 
 C = noise.pairwise(3, 0.4)
@@ -284,6 +285,19 @@ def test_rows_are_left_out_where_mistakes_have_no_direction():
     assert accuracy(model, X[600:], truth[600:]) > accuracy(believed, X[600:], truth[600:]) + 0.1
 
 
+def test_rows_are_not_ranked_by_a_guess_alone_that_labels_do_not_support(monkeypatch):
+    never_one = np.array([[150.0, 0.0], [60.0, 90.0]])  # says that no label 1 is wrong
+    monkeypatch.setattr(soft_rounds, "guess_counts", lambda *args: never_one)
+    monkeypatch.setattr(SoftRounds, "guess_helps", False)
+    X, truth = make_blobs(300, centers=[[-2.0, 0.0], [2.0, 0.0]], random_state=0)
+    y = noise.corrupt_labels(truth, noise.symmetric(2, 0.2), random_state=0)
+    model = UnconfusedClassifier(GaussianNB(), "auto", max_rounds=1).fit(X, y)
+    wrong = 1 - model.cross_fitted_posterior_[np.arange(300), y]
+    assert (
+        wrong[(y == 1) & (truth == 0)].mean() > 0.3 > 0.15 > wrong[(y == 1) & (truth == 1)].mean()
+    )
+
+
 @pytest.mark.parametrize("base", [ExtraTreesClassifier(20, random_state=0), KNeighborsClassifier()])
 def test_clean_labels_with_nothing_known_are_kept(base):
     X, truth = make_blobs(900, centers=3, cluster_std=3.0, random_state=3)  # classes overlap
@@ -511,3 +525,14 @@ def test_where_all_models_mislead_the_least_misleading_is_left():
     truth = np.eye(2)[np.arange(400) % 2]
     wrong, worse = np.log(0.9 - 0.8 * truth), np.log(0.99 - 0.98 * truth)
     np.testing.assert_array_equal(stacked(np.array([worse, wrong]), truth, np.ones(400)), [0, 1])
+
+
+def test_truths_have_the_last_word_as_far_as_their_number_allows():
+    truth = np.eye(2)[np.arange(400) % 2]
+    logs = np.log(np.array([0.1 + 0.8 * truth, 0.9 - 0.8 * truth]))  # a right model, a wrong one
+    weights = stacked(logs, 1 - truth, np.ones(400))  # labels that agree with the wrong one
+    assert weights[0] < 0.01 < weights[1]
+    for n_truths, right_leads in ((1, False), (100, True)):
+        moved = stacked(logs, truth, np.where(np.arange(400) < n_truths, 2.0, 0.0), weights)
+        assert (moved[0] > moved[1]) == right_leads
+    np.testing.assert_array_equal(stacked(logs, truth, np.zeros(400), weights), weights)
