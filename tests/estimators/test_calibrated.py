@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from problems import make_problem
+from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
+from unconfused.estimators.automatic.held_out import HeldOutRows
 
 
 def calibration_error(probability, truth, n_bins=15):
@@ -46,17 +48,43 @@ def test_a_number_means_that_number():
     assert clf._state.calibration is None
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-def test_the_temperature_leaves_class_shares_alone(intercept):
+def test_class_shares_are_drawn_towards_even_ones():
     problem = make_problem(2, n=600)
-    clf = UnconfusedLogisticRegression(problem.C, relabel=0, fit_intercept=intercept)
-    clf.fit(problem.X, problem.y)
+    clf = UnconfusedLogisticRegression(problem.C, relabel=0).fit(problem.X, problem.y)
     power, shift = clf._state.calibration[0], clf._state.calibration[1:]
     assert power != 1.0
-    prior = np.log(clf.class_prior_) if intercept else np.zeros(4)
-    np.testing.assert_allclose(shift, (1 - power) * (prior - prior.mean()), atol=1e-12)
-    if not intercept:
-        assert not clf.intercept_.any()
+    shares = softmax(shift + power * np.log(clf.class_prior_))
+    kept = (shares - 0.25) / (clf.class_prior_ - 0.25)
+    np.testing.assert_allclose(kept, kept[0], rtol=1e-6)
+    assert 0.0 <= kept[0] < 1.0
+
+
+def test_without_an_intercept_there_is_only_a_temperature():
+    problem = make_problem(2, n=600)
+    clf = UnconfusedLogisticRegression(problem.C, relabel=0, fit_intercept=False)
+    clf.fit(problem.X, problem.y)
+    assert clf._state.calibration[0] != 1.0
+    assert not clf._state.calibration[1:].any() and not clf.intercept_.any()
+
+
+def rows_labelled(counts):
+    """Rows with these numbers of labels, seen through C."""
+    observed = np.repeat(np.arange(len(counts)), counts)
+    n = len(observed)
+    nothing = np.zeros(n, dtype=bool)
+    rows = HeldOutRows(
+        np.zeros((n, 1)), np.ones((n, len(counts))), np.ones(n), nothing, nothing, n, nothing,
+        observed,
+    )  # fmt: skip
+    return rows.through(np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]))
+
+
+def test_labels_that_chance_explains_are_no_evidence_of_uneven_shares():
+    assert rows_labelled([105, 95, 100]).evidence_of_shares == 0.0
+    assert rows_labelled([160, 90, 50]).evidence_of_shares > 0.9
+    # A sample that is ten times as large says more about the same shares.
+    few, many = (rows_labelled([55 * k, 46 * k, 49 * k]).evidence_of_shares for k in (1, 10))
+    assert few == 0.0 < many
 
 
 def test_calibrated_weights_are_frequencies_and_can_be_undone():

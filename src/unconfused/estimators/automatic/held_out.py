@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from sklearn.utils import check_random_state
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion.estimation.calibration import best_power, log_chances
+from unconfused.confusion.estimation.calibration import log_chances
 from unconfused.estimators._arrays import rows_at, to_numpy
+from unconfused.estimators.automatic.calibrated import calibration_of
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData
@@ -27,6 +29,8 @@ a sample is drawn, truths first. Set by reasoning, not on data."""
 
 SURPRISING = 0.05
 """Chance below which it is no accident that a class is missing from the truths."""
+
+SMALLEST = 1e-12
 
 BLOCK = 250_000
 """Entries per block when rows are hashed."""
@@ -46,6 +50,7 @@ class HeldOutRows:
     n_eligible : how many of those there are
     truth : (n,), whether the truth of the row is known
     observed : (n,), labels of rows that are seen through C, if there are any
+    matrix : C, if it is known
     """
 
     X: Rows
@@ -56,6 +61,7 @@ class HeldOutRows:
     n_eligible: int
     truth: BoolArray
     observed: IntArray | None = None
+    matrix: FloatArray | None = None
 
     @property
     def every(self) -> BoolArray:
@@ -68,7 +74,7 @@ class HeldOutRows:
             return self
         evidence = self.evidence.copy()
         evidence[~self.truth] = label_chances(matrix)[self.observed[~self.truth]]
-        return replace(self, evidence=evidence)
+        return replace(self, evidence=evidence, matrix=matrix)
 
     def held(self, fold: int) -> BoolArray:
         """Return the mask of a fold's rows, over all rows that can be held out."""
@@ -100,12 +106,30 @@ class HeldOutRows:
             scores[rows] += own[:, columns] if intercept else 0.0
         return scores
 
-    def losses(self, scores: FloatArray, which: BoolArray) -> FloatArray:
-        """Return the log-loss of some of the rows, at the temperature that suits them best."""
-        logs = scores[which] - scores[which].max(axis=1, keepdims=True)
-        evidence, weight = self.evidence[which], self.weight[which]
-        power = best_power(softmax(logs, axis=1), evidence, weight)
-        return -log_chances(softmax(power * logs, axis=1), evidence)
+    @cached_property
+    def evidence_of_shares(self) -> float:
+        """How far labels speak for uneven class shares, from 0 (not at all) to 1.
+
+        It is the factor of James and Stein: even shares, too, leave differences to chance in the
+        frequencies of labels. Through a C counted on trusted rows these say too little.
+        """
+        if self.observed is None or self.matrix is None or self.truth.any():
+            return 1.0
+        # Weights are frequencies; but small ones are not taken for few rows.
+        n_rows = max(float(self.weight.sum()), float(len(self.weight)))
+        share = self.weight / self.weight.sum()
+        seen = np.bincount(self.observed, share, minlength=self.matrix.shape[1])
+        even = self.matrix.mean(axis=0)
+        excess = n_rows * float(((seen - even) ** 2 / np.maximum(even, SMALLEST)).sum())
+        return max(0.0, 1.0 - (len(seen) - 1) / max(excess, SMALLEST))
+
+    def losses(self, scores: FloatArray, which: BoolArray, intercept: bool) -> FloatArray:
+        """Return the log-loss of some of the rows, calibrated on them."""
+        own = scores[which]
+        shares = self.weight[which] @ softmax(own, axis=1) if intercept else None
+        shares = None if shares is None else shares / shares.sum()
+        scale = calibration_of(self, scores, shares, which=which)
+        return -log_chances(softmax(scale.scores(own), axis=1), self.evidence[which])
 
 
 def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> HeldOutRows | None:

@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
+from unconfused._matrix import loses_a_class
 from unconfused._typing import BoolArray, FloatArray
+from unconfused.confusion.estimation.balance import class_shares
 from unconfused.engines.base import Engine
 from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
@@ -94,12 +97,15 @@ class Search:
     fit_without : fits of the folds
     intercept : whether the last weight of a class is its intercept
     by_truths : whether there are enough held-out truths to choose by
+    counted : (Q,), class shares among the rows that C was counted on; None if C was not counted:
+        then they are those that explain the labels
     """
 
     rows: HeldOutRows
     fit_without: FitWithout
     intercept: bool
     by_truths: bool = False
+    counted: FloatArray | None = None
     scores: dict[Candidate, FloatArray] = field(default_factory=dict)
     """Out-of-fold scores; NaN in folds that a candidate was not fitted in."""
 
@@ -180,9 +186,11 @@ class Search:
         for candidate in candidates:
             fits = [self._fit(fold, candidate, state) for fold, state in enumerate(states)]
             at_rest = states[0] is not None and not any(fit.n_iter for fit in fits)
-            states = fits
             self._note(candidate, fits)
-            loss = self.loss(candidate, which)
+            if self._loses_a_class(candidate):
+                reached = reached or (fits if candidate == best else [])
+                continue
+            states, loss = fits, self.loss(candidate, which)
             if loss < least - margin:
                 best, reached, least = candidate, fits, min(loss, least)
             risen = 0 if loss < lowest else risen + (not at_rest)
@@ -190,6 +198,24 @@ class Search:
             if risen == 2 or (at_rest and candidates[-1].l2 < candidates[0].l2):
                 break
         return best, reached
+
+    def _loses_a_class(self, candidate: Candidate) -> bool:
+        """Whether a class has next to none of the rows that are known or expected to be of it.
+
+        Under a strong penalty the likelihood can favour intercepts that remove classes: those that
+        remain explain the labels of the others as mistakes, and are easier to predict.
+        """
+        rows, expected = self.rows, self.counted
+        if rows.observed is None or candidate.believed or not candidate.noisy_weight:
+            return False
+        judged = ~np.isnan(self.scores[candidate][:, 0])
+        weight, observed = rows.weight[judged], rows.observed[judged]
+        if expected is None:
+            matrix, seen = self.matrices[candidate], observed >= 0
+            labels = np.bincount(observed[seen], weight[seen], minlength=matrix.shape[1])
+            expected = class_shares(matrix, labels.astype(np.float64))
+        found = weight @ softmax(self.scores[candidate][judged], axis=1) / weight.sum()
+        return loses_a_class(expected, found)
 
     def _note(self, candidate: Candidate, fits: Sequence[LikelihoodState]) -> None:
         """Keep the scores and C of a candidate."""
@@ -222,7 +248,7 @@ class Search:
     def losses(self, candidate: Candidate, which: BoolArray) -> FloatArray:
         """Return the losses of a candidate on some of the rows, labels seen through its own C."""
         rows = self.rows.through(self.matrices[candidate])
-        return rows.losses(self.scores[candidate], which)
+        return rows.losses(self.scores[candidate], which, self.intercept)
 
     def loss(self, candidate: Candidate, which: BoolArray) -> float:
         """Return the mean loss of a candidate on some of the rows."""
@@ -234,7 +260,7 @@ class Search:
         every = self.rows.every
         gains = other.losses(other.chosen, every) - self.losses(self.chosen, every)
         gain, error = mean_and_error(gains, self.rows.weight)
-        return gain > by_errors * error
+        return gain > by_errors * error and not self._loses_a_class(self.chosen)
 
     def largest_weight(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the candidate with the largest weight that is as good as the best.

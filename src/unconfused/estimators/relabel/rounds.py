@@ -192,6 +192,9 @@ class Rounds(ABC, Generic[Model, Target]):
             asked = not (on_trial and self.takes_trial)
             if asked and current.is_less_likely_than(self.initial):
                 break  # the model is too simple to teach itself
+            rows = current.evidence.noisy_rows_by_class(current.posterior)
+            if self._first_rows is not None and loses_a_class(self._first_rows, rows):
+                break
             if on_trial and self.keeps_calibration:
                 kept = current.calibration
             self._accept(target, current)
