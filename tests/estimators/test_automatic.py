@@ -181,7 +181,7 @@ def test_simple_models_are_taken_if_they_predict_held_out_truths_best(monkeypatc
             alone = [m for m, share in zip(members, shares, strict=True) if share]
             return average(alone, rows, intercept)[0], shares
 
-        monkeypatch.setattr("unconfused.estimators.automatic.choose.average", only)
+        monkeypatch.setattr("unconfused.estimators.automatic.average.average", only)
         fitted = clone(clf).fit(problem.X, problem.y, y_true=truth)
         assert fitted.noisy_weight_ == float(believed)
         assert fitted.choice_["share"][fitted.choice_["chosen"] > 0] == 1.0

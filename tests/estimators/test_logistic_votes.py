@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dataset_files import local_data
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -206,3 +206,21 @@ def test_annotators_who_answer_yes_or_no_are_no_multi_label_problem():
     assert (
         UnconfusedLogisticRegression(l2=1e-3, relabel=0).fit(X, votes).score(X, truth[:, 0]) > 0.9
     )
+
+
+def test_truths_outvote_annotators_who_copy_the_same_mistakes():
+    X, true = make_blobs(900, centers=3, cluster_std=2.0, random_state=1)
+    seen, X_test = slice(0, 500), X[500:]
+    copied = np.where(X[seen, 0] > np.median(X[:, 0]), (true[seen] + 1) % 3, true[seen])
+    votes = np.repeat(copied[:, np.newaxis], 5, axis=1).astype(float)
+    votes[np.random.RandomState(0).uniform(size=votes.shape) < 0.4] = np.nan
+    truth = np.where(np.arange(500) < 60, true[seen], np.nan)
+    clf = UnconfusedLogisticRegression(random_state=0).fit(X[seen], votes, y_true=truth)
+    alone = LogisticRegression().fit(X[:60], true[:60])
+    assert clf.score(X_test, true[500:]) >= alone.score(X_test, true[500:]) - 0.02
+    simple = (clf.choice_["believed"] > 0) | (clf.choice_["noisy_weight"] == 0)
+    assert clf.choice_["share"][simple].sum() > 0.1
+    fixed = UnconfusedLogisticRegression(noisy_weight=1.0, random_state=0)
+    fixed.fit(X[seen], votes, y_true=truth)
+    assert (fixed.choice_["noisy_weight"] == 1.0).all()
+    assert fixed.score(X_test, true[500:]) < clf.score(X_test, true[500:]) - 0.1

@@ -139,16 +139,18 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     chosen, and that penalty is used. On Dask collections only trusted rows are held out. A class
     without a trusted row is assumed to have the average error rate, with a `ConfusionWarning`.
 
-    With at least 3 trusted rows per class the model is an average of the fit through C, the same
-    after rounds of relabelling, and two simple ones: labels taken as right, and the trusted rows
-    alone, with the weights that make held-out truths likeliest. An average of linear models is
-    linear.
+    With at least 3 trusted rows per class the model is an average of the fit through C (or to the
+    votes), the same after rounds of relabelling, and two simple ones: labels (or the majority of
+    the votes) taken as right, and the trusted rows alone, with the weights that make held-out
+    truths likeliest. An average of linear models is linear.
 
     Where anything was chosen, or rounds were made, the weights are finally scaled to the
     temperature at which those held-out truths, labels or votes are likeliest, and intercepts are
-    moved so that class shares stay: `predict_proba` is calibrated if mistakes depend on the class
-    alone. With an estimated matrix this is not guaranteed, as temperature and noise cannot be told
-    apart. With every setting a number the weights minimise the objective, and nothing is scaled.
+    moved so that class shares stay; without truths these are drawn towards even ones as far as
+    chance explains the label frequencies. `predict_proba` is calibrated if mistakes depend on the
+    class alone. With an estimated matrix this is not guaranteed, as temperature and noise cannot be
+    told apart. With every setting a number the weights minimise the objective, and nothing is
+    scaled.
 
     With noise the objective is not convex. The fit starts at the solution of the trusted rows;
     without trusted rows of every class, at the class means seen through C, or at 0 if some class

@@ -125,9 +125,11 @@ class Likelihood:
             for factor in factors
         ]
 
-    def estimate_posterior(self, engine: Engine, state: LikelihoodState) -> None:
+    def estimate_posterior(
+        self, engine: Engine, state: LikelihoodState, evidence: FloatArray | None = None
+    ) -> None:
         """Compute the posterior at the weights and C of a state (E-step only)."""
-        objective = _Objective(self, engine, state.matrix.shape)
+        objective = _Objective(self, engine, state.matrix.shape, evidence)
         state.posterior = objective.measure(state.weights, state.matrix).posterior
 
     def run(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from unconfused._labels import refuse_other_order
-from unconfused._typing import BoolArray, FloatArray
+from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.votes import Votes
 from unconfused.engines.array_api.engine import ArrayEngine
@@ -29,9 +30,11 @@ from unconfused.estimators.annotators.crowd import (
     split_silence,
     training_crowd,
 )
-from unconfused.estimators.automatic.held_out import fold_seed, voted_rows_to_judge_by
+from unconfused.estimators.automatic.average import average_of
+from unconfused.estimators.automatic.held_out import FOLDS, fold_seed, voted_rows_to_judge_by
 from unconfused.estimators.automatic.search import (
     FEWEST_LABELS,
+    FEWEST_TRUTHS,
     PENALTIES,
     USUAL_PENALTY,
     Candidate,
@@ -39,6 +42,7 @@ from unconfused.estimators.automatic.search import (
     penalty_unit,
 )
 from unconfused.estimators.relabel.evidence import evidence_of_votes
+from unconfused.estimators.relabel.pseudo_labels import Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
@@ -90,32 +94,35 @@ def fit_model_to_votes(
     rows = check_votes(model, X, y, y_true, sample_weight, noisy)
     model.classes_, model.annotators_ = rows.votes.classes, rows.votes.annotators
     model.noisy_weight_ = noisy
-    counted = rows.engine.weights > 0
-    crowd = replace(
-        rows.crowd, indicators=rows.crowd.indicators[counted], truth=rows.crowd.truth[counted]
-    )
     strength, search = model.prior_strength * ANSWERS_OF_ALL, None
-    matrices = np.maximum(fit_crowd(crowd, strength, ROUNDS, 1e-6).matrices, SMALLEST)
-    if model.l2 != "auto":
-        model.l2_ = float(model.l2)
-    else:
-        unit = penalty_unit(rows.engine)
-        model.l2_ = USUAL_PENALTY * unit
-        search = _choose_penalty(model, rows, matrices, unit)
+    matrices = _matrices_of_votes(model, rows, rows.crowd.truth)
+    unit = penalty_unit(rows.engine)
+    model.l2_ = USUAL_PENALTY * unit if model.l2 == "auto" else float(model.l2)
     settings = Likelihood(
         model.l2_,
         1.0,
         None,
-        STEPS_PER_ROUND,
+        int(model.max_iter),
         float(model.tol),
-        int(model.verbose),
         preconditioner=preconditioner_of(rows.engine, len(rows.votes.classes), model.l2_),
     )
+    if model.l2 == "auto":
+        search = _choose_penalty(model, rows, matrices, settings, unit)
+        settings = replace(settings, l2=model.l2_)
     # "auto" refines, too: the first matrices do not depend on the features.
-    state, matrices = fit_votes(rows, matrices, settings, strength if model.refine else None)
-    if model.relabel:
-        _relabel(model, rows, state, matrices, settings)
+    stepwise = replace(settings, max_iter=STEPS_PER_ROUND, verbose=int(model.verbose))
+    state, matrices = fit_votes(rows, matrices, stepwise, strength if model.refine else None)
+    plain = replace(state)
+    rounds = _relabel(model, rows, state, matrices, settings) if model.relabel else None
     if search is not None:
+        if search.by_truths and not state.interrupted:
+            try:
+                evidence, _ = evidence_of(rows.crowd, matrices)
+                fit = partial(_fit_candidate, model, rows, settings, evidence)
+                state = average_of(search, search.rows, (plain, state), rounds, fit)
+                settings.estimate_posterior(rows.engine, state, evidence)
+            except KeyboardInterrupt:
+                state.interrupted = True
         if state.calibration is None:
             search.calibrate(state)
         model.choice_ = search.table()
@@ -159,43 +166,76 @@ def fit_votes(
     return state, matrices
 
 
+def _matrices_of_votes(model: Any, rows: VotedRows, truth: IntArray) -> FloatArray:
+    """Estimate the annotators' matrices from votes and these truths, whatever the features."""
+    counted, strength = rows.engine.weights > 0, model.prior_strength * ANSWERS_OF_ALL
+    crowd = replace(rows.crowd, indicators=rows.crowd.indicators[counted], truth=truth[counted])
+    return np.maximum(fit_crowd(crowd, strength, ROUNDS, 1e-6).matrices, SMALLEST)
+
+
 def _choose_penalty(
-    model: Any, rows: VotedRows, matrices: FloatArray, unit: float
+    model: Any, rows: VotedRows, matrices: FloatArray, settings: Likelihood, unit: float
 ) -> Search | None:
-    """Choose the penalty by the likelihood of held-out votes; None with too few rows."""
+    """Choose the penalty by the likelihood of held-out votes; None with too few rows.
+
+    With enough truths, the best models of the majority and of the trusted rows alone are found too.
+    """
     evidence, _ = evidence_of(rows.crowd, matrices)
     known, informed = rows.crowd.truth >= 0, rows.crowd.informed
     counted = np.where(informed, rows.sample_weight, 0.0)
     held_out = voted_rows_to_judge_by(
         rows.X, evidence, counted, known, fold_seed(model.random_state)
     )
-    every = np.ones(len(held_out.truth), dtype=bool)
+    every = held_out.every
     if not held_out.enough(every, FEWEST_LABELS):
         return None
-    n_classes = len(rows.votes.classes)
-    preconditioner = preconditioner_of(rows.engine, n_classes, USUAL_PENALTY * unit)
+    truth = held_out.truth
+    shown = held_out.evidence[truth].any(axis=0).all()
+    by_truths = bool(shown) and held_out.enough(truth, FEWEST_TRUTHS)
+    by_truths = by_truths and model.noisy_weight == "auto"
+    masks, of_folds = [held_out.held(fold) for fold in range(FOLDS)], [evidence] * FOLDS
+    if by_truths:  # held-out truths judge models: the matrices must not have seen them either
+        truths = [np.where(held, -1, rows.crowd.truth) for held in masks]
+        without = [_matrices_of_votes(model, rows, seen) for seen in truths]
+        of_folds = [evidence_of(rows.crowd, own)[0] for own in without]
 
     def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
-        if state is None:
-            state = LikelihoodState(
-                np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes)
-            )
-        settings = Likelihood(
-            tried.l2,
-            1.0,
-            None,
-            int(model.max_iter),
-            float(model.tol),
-            preconditioner=preconditioner,
-        )
-        return settings.run(_engine_without(model, rows, held_out.held(fold)), state, evidence)
+        own, held = of_folds[fold], masks[fold]
+        return _fit_candidate(model, rows, settings, own, tried, held, state)
 
-    search = Search(held_out, fit, model.fit_intercept)
+    search = Search(held_out, fit, model.fit_intercept, by_truths)
     penalties = [unit * one for one in PENALTIES]
     usual = Candidate(USUAL_PENALTY * unit, 1.0)
     search.chosen, _ = search.best_penalty(usual, penalties, every)
     model.l2_ = search.chosen.l2
+    if by_truths:
+        alone, believed = Candidate(model.l2_, 0.0), Candidate(model.l2_, 1.0, True)
+        search.simple.append(search.best_penalty(alone, penalties, truth)[0])
+        search.simple.append(search.best_penalty(believed, penalties, every)[0])
     return search
+
+
+def _fit_candidate(
+    model: Any,
+    rows: VotedRows,
+    settings: Likelihood,
+    evidence: FloatArray,
+    tried: Candidate,
+    held: BoolArray | None = None,
+    state: LikelihoodState | None = None,
+) -> LikelihoodState:
+    """Fit to the votes, to their majority as if it were right, or to the trusted rows alone."""
+    n_classes, weight = evidence.shape[1], rows.engine.weights
+    weight = weight if held is None else np.where(held, 0.0, weight)
+    if tried.believed:
+        majority = rows.crowd.majority()
+        evidence = np.eye(n_classes)[majority.argmax(axis=1)]
+        weight = np.where(majority.any(axis=1), weight, 0.0)
+    elif not tried.noisy_weight:
+        weight = np.where(rows.crowd.truth >= 0, weight, 0.0)
+    if state is None:
+        state = LikelihoodState(np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes))
+    return replace(settings, l2=tried.l2).run(_engine(model, rows.X, weight), state, evidence)
 
 
 def _engine(model: Any, X: Any, weight: FloatArray) -> LocalEngine | ArrayEngine:
@@ -213,11 +253,10 @@ def _engine_without(model: Any, rows: VotedRows, held: BoolArray) -> LocalEngine
 
 
 def _relabel(
-    model: Any, rows: VotedRows, state: LikelihoodState, matrices: FloatArray, fitted: Likelihood
-) -> None:
-    """Refit to the probable classes of the rows (in place)."""
+    model: Any, rows: VotedRows, state: LikelihoodState, matrices: FloatArray, settings: Likelihood
+) -> Relabelling | None:
+    """Refit to the probable classes of the rows (in place); return the rounds."""
     evidence, _ = evidence_of(rows.crowd, matrices)
-    settings = replace(fitted, max_iter=int(model.max_iter), verbose=0)
 
     def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
         start = LikelihoodState(0.0 * state.weights if weights is None else weights, state.matrix)
@@ -227,4 +266,7 @@ def _relabel(
         evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight
     )
     observed = replace(observed, trust=np.where(rows.crowd.informed, observed.trust, 0.0))
-    model._relabel(rows.X, observed, state, fit_without, preconditioner=settings.preconditioner)
+    rounds: Relabelling | None = model._relabel(
+        rows.X, observed, state, fit_without, preconditioner=settings.preconditioner
+    )
+    return rounds

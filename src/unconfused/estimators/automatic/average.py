@@ -8,7 +8,8 @@ the result is a linear model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,8 @@ from unconfused.estimators.automatic.calibrated import calibration_of
 
 if TYPE_CHECKING:
     from unconfused.estimators.automatic.held_out import HeldOutRows
-    from unconfused.estimators.automatic.search import Candidate
+    from unconfused.estimators.automatic.search import Candidate, Search
+    from unconfused.estimators.relabel.pseudo_labels import Relabelling
     from unconfused.solvers.likelihood import LikelihoodState
 
 
@@ -45,6 +47,57 @@ class Member:
     def trust(self) -> float:
         """What a label seen through C says of its temperature, beside a truth: as in its fit."""
         return 0.0 if self.candidate.believed else self.candidate.noisy_weight
+
+
+def average_of(
+    search: Search,
+    rows: HeldOutRows,
+    fits: tuple[LikelihoodState, LikelihoodState],
+    rounds: Relabelling | None,
+    fit_simple: Callable[[Candidate], LikelihoodState],
+    *,
+    through: bool = True,
+) -> LikelihoodState:
+    """Return the average of a fit, its rounds and simple models, without its posterior.
+
+    Parameters
+    ----------
+    search : the search behind the fit; shares are noted in it
+    rows : its rows, their labels seen through the C of the fit
+    fits : before and after the rounds
+    rounds : what was tried in them
+    fit_simple : fits the labels as they are, or the trusted rows alone
+    through : whether the fit and its rounds take part
+    """
+    assert search.chosen is not None
+    (plain, state), members = fits, list[Member]()
+    if through:
+        members.append(Member(search.chosen, search.scores[search.chosen], lambda: plain))
+    if through and state.relabelled and rounds is not None:
+        # Later rounds have seen what held-out truths did to other rows.
+        first = rounds.out_of_fold[1][search.rows.places]
+        state.uncalibrate(search.intercept)
+        members.append(Member(search.chosen, first, lambda: state, relabelled=True))
+    members += [
+        Member(simple, search.scores[simple], partial(fit_simple, simple))
+        for simple in search.simple
+        if simple != search.chosen or not through
+    ]
+    weights, shares = average(members, rows, search.intercept)
+    best = members[int(shares.argmax())]
+    for member, share in zip(members, shares, strict=True):
+        search.shares[member.candidate] = search.shares.get(member.candidate, 0.0) + share
+    if not search.shares.get(search.chosen):
+        search.chosen = best.candidate
+    relabelled = any(m.relabelled and s > 0 for m, s in zip(members, shares, strict=True))
+    found = replace(
+        state if relabelled else plain, weights=weights, matrix=state.matrix, calibration=None
+    )
+    if not best.relabelled:  # then the rounds' posteriors are not those of the average
+        found.row_posterior = None
+    # Stacking has seen to the temperature.
+    found.calibrate(1.0, np.zeros(len(weights)), search.intercept)
+    return found
 
 
 def average(

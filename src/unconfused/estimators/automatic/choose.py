@@ -14,7 +14,7 @@ from unconfused.confusion.estimation.label_quality import noise_evidence
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData, confusion_for
 from unconfused.estimators.annotators.crowd import refuse_nothing_to_learn
-from unconfused.estimators.automatic.average import Member, average
+from unconfused.estimators.automatic.average import average_of
 from unconfused.estimators.automatic.guess import (
     CLEAR_ENOUGH_TO_USE,
     CLEAR_ENOUGH_TO_WARN,
@@ -99,7 +99,9 @@ class Choice:
         by_labels = rows.enough(rows.every, FEWEST_LABELS)
         if not by_truth and not by_labels:
             return None
-        search = Search(rows, self._fit_folds(known, rows), model.fit_intercept, by_truth)
+        shares = None if known.counts is None else known.counts.sum(axis=1) / known.counts.sum()
+        folds = self._fit_folds(known, rows)
+        search = Search(rows, folds, model.fit_intercept, by_truth, shares)
         weight = FIRST_WEIGHT if counted and open_weight and fair else model.noisy_weight_
         penalties = [model._unit * one for one in PENALTIES] if open_l2 else [model.l2_]
         by = rows.every if by_labels else rows.truth
@@ -199,63 +201,24 @@ class Choice:
     ) -> LikelihoodState:
         """Return the average of all models worth it, with the matrix of the best through C."""
         model, data, rows = self.model, self.data, search.rows.through(state.matrix)
-        members = self._members(search, plain, state, rounds)
-        weights, shares = average(members, rows, model.fit_intercept)
-        best = members[int(shares.argmax())]
-        for member, share in zip(members, shares, strict=True):
-            search.shares[member.candidate] = search.shares.get(member.candidate, 0.0) + share
-        if search.chosen is None or not search.shares.get(search.chosen):  # not through C at all
-            search.chosen = best.candidate
-            model.l2_, model.noisy_weight_ = best.candidate.l2, best.candidate.noisy_weight
-        relabelled = any(m.relabelled and s > 0 for m, s in zip(members, shares, strict=True))
-        found = replace(
-            state if relabelled else plain, weights=weights, matrix=state.matrix, calibration=None
-        )
-        if not best.relabelled:  # then the rounds' posteriors are not those of the average
-            found.row_posterior = None
-        # Stacking has seen to the temperature.
-        found.calibrate(1.0, np.zeros(len(weights)), model.fit_intercept)
+        fit_simple = partial(self._fit_simple, like=plain)
+        outgrown = self._outgrown(search, state)
+        found = average_of(search, rows, (plain, state), rounds, fit_simple, through=not outgrown)
+        assert search.chosen is not None
+        model.l2_, model.noisy_weight_ = search.chosen.l2, search.chosen.noisy_weight
         through = KnownConfusion(found.matrix)
         settings = model._likelihood(data, through, model.noisy_weight_, model.max_iter)
         settings.estimate_posterior(model._engine_without(data, None), found)
         return found
 
-    def _members(
-        self,
-        search: Search,
-        plain: LikelihoodState,
-        state: LikelihoodState,
-        rounds: Relabelling | None,
-    ) -> list[Member]:
-        """List the fit through C, its rounds, and simple models."""
-        chosen, rows = search.chosen, search.rows
-        assert chosen is not None
-        members = [Member(chosen, search.scores[chosen], lambda: plain)]
-        if state.relabelled and rounds is not None:
-            # Later rounds have seen what held-out truths did to other rows.
-            first = rounds.out_of_fold[1][rows.places]
-            state.uncalibrate(self.model.fit_intercept)
-            members.append(Member(chosen, first, lambda: state, relabelled=True))
-        if self._outgrown(search, state):
-            members = []
-        return members + [
-            Member(
-                simple,
-                search.scores[simple],
-                partial(self._fit_simple, simple, plain),
-            )
-            for simple in search.simple
-            if simple != chosen or not members
-        ]
-
-    def _fit_simple(self, simple: Candidate, plain: LikelihoodState) -> LikelihoodState:
+    def _fit_simple(self, simple: Candidate, like: LikelihoodState) -> LikelihoodState:
         """Fit to the labels as they are, or to the trusted rows alone."""
         model, data = self.model, self.data
-        fixed = KnownConfusion(np.eye(len(plain.matrix)) if simple.believed else plain.matrix)
+        fixed = KnownConfusion(np.eye(len(like.matrix)) if simple.believed else like.matrix)
         settings = model._likelihood(data, fixed, simple.noisy_weight, model.max_iter)
         settings = replace(settings, prior_counts=None, l2=simple.l2)
         rows = data.rows_without(None) if simple.noisy_weight else data.trusted_rows(None)
-        start = LikelihoodState(0.0 * plain.weights, fixed.matrix)
+        start = LikelihoodState(0.0 * like.weights, fixed.matrix)
         fitted: LikelihoodState = settings.run(model._engine(*rows), start)
         return fitted
 
