@@ -42,7 +42,6 @@ from unconfused.estimators.automatic.search import (
     penalty_unit,
 )
 from unconfused.estimators.relabel.evidence import evidence_of_votes
-from unconfused.estimators.relabel.pseudo_labels import Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
@@ -254,7 +253,7 @@ def _engine_without(model: Any, rows: VotedRows, held: BoolArray) -> LocalEngine
 
 def _relabel(
     model: Any, rows: VotedRows, state: LikelihoodState, matrices: FloatArray, settings: Likelihood
-) -> Relabelling | None:
+) -> Any:
     """Refit to the probable classes of the rows (in place); return the rounds."""
     evidence, _ = evidence_of(rows.crowd, matrices)
 
@@ -266,7 +265,5 @@ def _relabel(
         evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight
     )
     observed = replace(observed, trust=np.where(rows.crowd.informed, observed.trust, 0.0))
-    rounds: Relabelling | None = model._relabel(
-        rows.X, observed, state, fit_without, preconditioner=settings.preconditioner
-    )
-    return rounds
+    preconditioner = settings.preconditioner
+    return model._relabel(rows.X, observed, state, fit_without, preconditioner=preconditioner)

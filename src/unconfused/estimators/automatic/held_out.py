@@ -126,8 +126,8 @@ class HeldOutRows:
     def losses(self, scores: FloatArray, which: BoolArray, intercept: bool) -> FloatArray:
         """Return the log-loss of some of the rows, calibrated on them."""
         own = scores[which]
-        shares = self.weight[which] @ softmax(own, axis=1) if intercept else None
-        shares = None if shares is None else shares / shares.sum()
+        weight = self.weight[which] / self.weight[which].sum()
+        shares = weight @ softmax(own, axis=1) if intercept else None
         scale = calibration_of(self, scores, shares, which=which)
         return -log_chances(softmax(scale.scores(own), axis=1), self.evidence[which])
 

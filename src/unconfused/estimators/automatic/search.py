@@ -150,12 +150,6 @@ class Search:
         rows = np.cumsum(np.bincount(self.rows.fold[which], minlength=FOLDS))
         return min(1 + int(np.searchsorted(rows, ROWS_TO_COMPARE_BY)), FOLDS)
 
-    def walk(
-        self, candidates: Sequence[Candidate], which: BoolArray, states: Sequence[LikelihoodState]
-    ) -> None:
-        """Try candidates in turn until their loss has risen twice."""
-        self._walk(candidates, which, states, 0.0)
-
     def _walk(
         self,
         candidates: Sequence[Candidate],
@@ -295,7 +289,7 @@ class Search:
             paths.append((alone, of_alone, smaller[::-1]))
         for begin, reached, weights in paths:
             if weights:
-                self.walk([begin._replace(noisy_weight=w) for w in weights], truth, reached)
+                self._walk([begin._replace(noisy_weight=w) for w in weights], truth, reached, 0.0)
         in_all_folds = [c for c, scores in self.scores.items() if not np.isnan(scores).any()]
         return self.largest_weight([c for c in in_all_folds if c.l2 in (best.l2, alone.l2)])
 
