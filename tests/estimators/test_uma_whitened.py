@@ -18,7 +18,7 @@ from unconfused.engines import LocalEngine
 from unconfused.engines.base import RunningMoments
 from unconfused.estimators._noisy import unmixing_for
 from unconfused.solvers.uma import whitening
-from unconfused.solvers.uma.whitening import Whitening, adapt_to_regions, refine_confusion
+from unconfused.solvers.uma.whitening import Whitening, adapt_to_regions
 
 FROM_ZERO = {"init": "zero", "whiten": True, "tol": 1e-3, "max_iter": 20}
 

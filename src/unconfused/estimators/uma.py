@@ -16,9 +16,11 @@ from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.local.threads import quiet_blas
 from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
 from unconfused.estimators._class_costs import class_costs
-from unconfused.estimators._noisy import NoisyData, refuse_relabelling, unmixing_for
+from unconfused.estimators._noisy import NoisyData, is_open, refuse_relabelling, unmixing_for
+from unconfused.estimators.automatic.held_out import fold_seed
+from unconfused.estimators.automatic.uma import averaged_with_simple, refined_on_held_out
 from unconfused.estimators.dask.data import check_dask
-from unconfused.estimators.relabel.uma_rounds import relabel_rows, usual_rounds
+from unconfused.estimators.relabel.uma_rounds import UMAWithRounds
 from unconfused.selection import SELECTIONS, Selection
 from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
 from unconfused.steps import STEPS, StepRule
@@ -316,43 +318,48 @@ class UMAClassifier(LinearClassifier):
         stream: bool = False,
     ) -> None:
         """Wrap the data in an engine, run UMA and rounds of relabelling, and publish the model."""
+        whiten = stream or not unmixing.is_identity if self.whiten == "auto" else bool(self.whiten)
+        counted = unmixing.counts is not None and is_open(self.confusion)
+        if counted and whiten and not stream and data.in_memory:
+            seed = fold_seed(self.random_state)
+            unmixing = refined_on_held_out(data, unmixing, self._engine, seed)
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         prior = unmixing.prior(engine.code_counts, warn=False)
-        auto_whiten = stream or not unmixing.is_identity
         algorithm = algorithm_of(
             self,
             prior,
             self._order,
             max_iter=max_iter,
-            whiten=auto_whiten if self.whiten == "auto" else bool(self.whiten),
+            whiten=whiten,
             stream=stream,
             error_margin=float(self.alpha if self.error_margin == "alpha" else self.error_margin),
         )
-        relabels = not stream and state is None
+        fresh = not stream and state is None
+        automatic = self.relabel == self.init == self.tol == self.max_iter == "auto"
+        automatic = automatic and fresh and not self.alpha
+        later = replace(algorithm, step=STEPS["passive_aggressive"])
+        fit = UMAWithRounds(
+            algorithm,
+            later if self.step == "auto" else algorithm,
+            float(self.alpha),
+            None if automatic else 0 if self.relabel == "auto" or not fresh else int(self.relabel),
+            self._engine,
+        )
         if state is None:
             state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
         if self.keep_updates and not state.records:
             state.vectors = []
         with quiet_blas():
-            state = algorithm.run(engine, unmixing, float(self.alpha), state)
-            n_rounds = self._n_rounds(data, state) if relabels else 0
-            if state.matrix is not None:
-                unmixing = replace(unmixing, matrix=state.matrix, counts=None)
-            if self.step == "auto":
-                algorithm = replace(algorithm, step=STEPS["passive_aggressive"])
-            made = relabel_rows(n_rounds, data, unmixing, algorithm, state, self._engine)
-        self.confusion_, self.class_prior_, self.relabel_ = unmixing.matrix, prior, made
-        self._publish(state, data.X)
+            self.relabel_ = fit.run(data, engine, unmixing, state)
+            weights = fit.weights(state)
+            if automatic and data.trusted and whiten and self.class_weight is None:
+                seed = fold_seed(self.random_state)
+                weights = averaged_with_simple(data, unmixing, fit, state, prior, seed)
+        self.confusion_, self.class_prior_ = unmixing.matrix, prior
+        self._publish(state, data.X, weights)
 
-    def _n_rounds(self, data: NoisyData, state: UMAState) -> int:
-        """Return the maximum number of rounds of relabelling."""
-        if self.relabel != "auto":
-            return int(self.relabel)
-        automatic = self.init == self.tol == self.max_iter == "auto" and not self.alpha
-        return usual_rounds(data, state) if automatic else 0
-
-    def _publish(self, state: UMAState, X: Rows) -> None:
-        """Set the attributes that follow from the state of a run."""
+    def _publish(self, state: UMAState, X: Rows, weights: FloatArray) -> None:
+        """Set the attributes that follow from the state of a run, and these weights."""
         self._state = state
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.history_ = state.history()
@@ -361,7 +368,6 @@ class UMAClassifier(LinearClassifier):
             width = state.weights.shape[1]
             vectors = np.array(state.vectors).reshape(-1, width)
             self.updates_ = vectors[:, : width - int(self.fit_intercept)]
-        weights = state.averaged() if self.average else state.weights
         self._publish_weights(weights, X, self.fit_intercept)
         if state.stopped == INTERRUPTED:
             raise FitInterrupted

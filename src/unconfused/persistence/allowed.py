@@ -126,7 +126,6 @@ _STATES: dict[type, Checks] = {
         "rng": has.optional(has.instance(np.random.RandomState)),
         "vectors": has.optional(has.array("f", "n", "D")),
         "ridge freedom": has.optional(has.number),
-        "matrix refined_from": has.optional(has.numbers("Q", "*")),
         "moments": has.optional(has.instance(RunningMoments)),
     },
     RunningMoments: {

@@ -51,10 +51,6 @@ THIN_EVIDENCE = float(np.log(20.0))
 """Difference in the log-likelihood of the held-out truths (odds of 20 to 1) below which two weights
 of noisy rows count as equally good."""
 
-ROWS_TO_COMPARE_BY = 1000
-"""Penalties are compared on the fewest folds that hold this many rows. On Digits and Reuters the
-choice then costs at most 0.003 nats per row against one on all folds."""
-
 SEARCH_MATRIX_STEPS = 5
 """Steps of C in fits that only serve the comparison."""
 
@@ -131,7 +127,7 @@ class Search:
         kept unless another makes held-out labels clearly likelier: where noise leaves little to
         choose by, the strongest penalties reduce a model to its intercept at hardly any loss.
         """
-        n_folds = self._folds_to_compare(which)
+        n_folds = self.rows.folds_to_compare(which)
         some = which & (self.rows.fold < n_folds)
         first = int(np.argmin(np.abs(np.subtract(penalties, like.l2))))
         weaker = [like._replace(l2=l2) for l2 in penalties[first:]]
@@ -144,11 +140,6 @@ class Search:
             states = states + [self._fit(fold, best, None) for fold in range(n_folds, FOLDS)]
             self._note(best, states)
         return best, states
-
-    def _folds_to_compare(self, which: BoolArray) -> int:
-        """Return how many folds hold enough of the rows to compare penalties by."""
-        rows = np.cumsum(np.bincount(self.rows.fold[which], minlength=FOLDS))
-        return min(1 + int(np.searchsorted(rows, ROWS_TO_COMPARE_BY)), FOLDS)
 
     def _walk(
         self,

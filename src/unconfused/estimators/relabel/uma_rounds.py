@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_softmax
 
 from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import differs_from
-from unconfused._typing import FloatArray, IntArray, Rows
+from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.engines.base import Engine
 from unconfused.estimators._arrays import array_space, class_scores, like, to_numpy
 from unconfused.estimators._noisy import NoisyData
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.rounds import COUNTS
-from unconfused.solvers.uma.solver import INTERRUPTED, UMAState
-
-if TYPE_CHECKING:
-    from unconfused.solvers.uma.solver import UMA
+from unconfused.solvers.uma.solver import INTERRUPTED, UMA, UMAState
 
 USUAL_ROUNDS, MANY_ROWS = 2, 50_000
 """Rounds after which more change next to nothing (Digits, Music), and the number of rows beyond
@@ -76,7 +72,46 @@ def likeliest_classes(
     return posterior.argmax(axis=1), weight, float(weight @ (1 - sure)), as_expected
 
 
-def usual_rounds(data: NoisyData, state: UMAState) -> int:
+@dataclass(frozen=True)
+class UMAWithRounds:
+    """UMA, and rounds of relabelling after it.
+
+    Parameters
+    ----------
+    first, later : UMA on the labels, and in rounds
+    alpha : minimum margin of the rows that the first run uses
+    n_rounds : the maximum number of rounds; None for the usual one
+    make_engine : wraps rows, label codes and weights
+    """
+
+    first: UMA
+    later: UMA
+    alpha: float
+    n_rounds: int | None
+    make_engine: MakeEngine
+
+    def run(self, data: NoisyData, engine: Engine, unmixing: Unmixing, state: UMAState) -> int:
+        """Update `state` in place; return the number of rounds made."""
+        self.first.run(engine, unmixing, self.alpha, state)
+        n_rounds = _usual_rounds(data, state) if self.n_rounds is None else self.n_rounds
+        return relabel_rows(n_rounds, data, unmixing, self.later, state, self.make_engine)
+
+    def weights(self, state: UMAState) -> FloatArray:
+        """Return the weights of the classifier."""
+        return state.averaged() if self.first.average else state.weights
+
+    def without(self, held: BoolArray, data: NoisyData, unmixing: Unmixing) -> FloatArray:
+        """Return the weights of a fit without some rows."""
+        rows = data.rows_without(held)
+        engine, quiet = self.make_engine(*rows), replace(self, first=replace(self.first, verbose=0))
+        state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
+        quiet.run(replace(data, sample_weight=rows[3]), engine, unmixing, state)
+        if state.stopped == INTERRUPTED:
+            raise KeyboardInterrupt
+        return self.weights(state)
+
+
+def _usual_rounds(data: NoisyData, state: UMAState) -> int:
     """Return the number of rounds after an automatic fit."""
     n_rows = len(data.labels.observed)
     possible = data.in_memory and len(data.labels.labels) == len(data.labels.classes)
@@ -125,5 +160,5 @@ def relabel_rows(
             state.stopped = INTERRUPTED
             return n_made
         again.start_again(again.averaged())
-        vars(state).update(vars(again) | {"matrix": state.matrix})
+        vars(state).update(vars(again))
     return n_rounds

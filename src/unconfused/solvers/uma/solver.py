@@ -62,12 +62,6 @@ class UMAState:
     freedom: float | None = None
     """Degrees of freedom of the discriminant that a whitened run started from."""
 
-    matrix: FloatArray | None = None
-    """C as refined at the start; None if it was not refined."""
-
-    refined_from: FloatArray | None = None
-    """Counts that C was refined from; a resumed run with other counts discards `matrix`."""
-
     moments: RunningMoments | None = None
     """Moments of all rows of a stream so far."""
 
@@ -170,11 +164,13 @@ class UMA:
         """
         whitening = self._whitening(engine, unmixing, state) if self.whiten else None
         if whitening is None:
-            state.matrix = None
             return self._update_until_converged(engine, unmixing, alpha, state)
         fresh = self._starts_at_means(unmixing) and not self.stream and not state.weights.any()
-        unmixing = self._prepare_whitened(engine, unmixing, whitening, state, fresh)
-        assert state.ridge is not None
+        if fresh:
+            weights, state.ridge, state.freedom = unmixed_discriminant(engine, unmixing, whitening)
+            state.start_again(weights)
+        elif self.stream or state.ridge is None:
+            state.ridge = whitening.ridge()
         change = whitening.row_map(state.ridge)
         mapped = engine.mapped(change)
         state.change(change.to_mapped)
@@ -187,31 +183,6 @@ class UMA:
             state.change(change.from_mapped)
             if state.vectors is not None:
                 state.vectors[kept:] = map(change.sums_from_mapped, state.vectors[kept:])
-
-    def _prepare_whitened(
-        self,
-        engine: Engine,
-        unmixing: Unmixing,
-        whitening: Whitening,
-        state: UMAState,
-        fresh: bool,
-    ) -> Unmixing:
-        """Choose the ridge, and on a `fresh` start the weights; return the unmixing, C refined."""
-        now, before = unmixing.counts, state.refined_from
-        if fresh or now is None or before is None or not np.array_equal(now, before):
-            state.matrix = state.refined_from = None
-        if fresh:
-            weights, state.ridge, state.freedom, refined = unmixed_discriminant(
-                engine, unmixing, whitening
-            )
-            state.start_again(weights)
-            if refined is not unmixing:
-                state.matrix, state.refined_from = refined.matrix, unmixing.counts
-        elif self.stream or state.ridge is None:
-            state.ridge = whitening.ridge()
-        if state.matrix is None:
-            return unmixing
-        return replace(unmixing, matrix=state.matrix, counts=None)
 
     def _starts_at_means(self, unmixing: Unmixing) -> bool:
         if self.init != "auto":

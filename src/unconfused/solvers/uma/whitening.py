@@ -10,13 +10,13 @@ only, which keeps them sparse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
+from unconfused._matrix import Unmixing
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, Moments, Partition, RowMap
 from unconfused.solvers.discriminant import (
@@ -52,9 +52,6 @@ MOST_ROWS = 1e6
 
 PSEUDO_COUNT = 0.5
 """Pseudocount of every class in the composition of a region."""
-
-STANDARD_ERRORS = 4.0
-"""Standard errors beyond which a refined C has too few mistakes for its counts."""
 
 COSTS_NOTHING = 1e-6
 """Smallest cost of mistakes on a class, relative to the largest."""
@@ -131,27 +128,25 @@ def restart_adapted(partition: Partition, unmixing: Unmixing, weights: FloatArra
 
 def unmixed_discriminant(
     engine: Engine, unmixing: Unmixing, whitening: Whitening
-) -> tuple[FloatArray, float, float, Unmixing]:
-    """Return the discriminant of the rows, its ridge, its degrees of freedom, and the unmixing.
+) -> tuple[FloatArray, float, float]:
+    """Return the discriminant of the rows, its ridge, and its degrees of freedom.
 
     The class means are first unmixed by the inverse of C from all rows at once. The regions of the
     resulting classifier hold few classes each, so their sums can be unmixed with less noise
     (`adapt_to_regions`). Added up over the regions they give better means, and so on. The ridge
-    follows the noise that is left (`choose_ridge`). A C from trusted rows is refined first.
+    follows the noise that is left (`choose_ridge`).
     """
     classes, total = whitening.classes, float(engine.code_counts.sum())
     weights, first, freedom = regularized_weights(classes, whitening.covariance, total)
     ridge, width = first, engine.n_features
     partition = engine.partition(unmixing, 0.0)
-    partition.restart(weights[:, :width])
-    unmixing = refine_confusion(unmixing, partition.tables().counts)
     for _ in range(DISCRIMINANT_ROUNDS):
         adapted = restart_adapted(partition, unmixing, weights[:, :width])
         if adapted is unmixing:
             break
         classes = region_statistics(partition, adapted, classes.centre, engine.intercept)
         weights, ridge, freedom = regularized_weights(classes, whitening.covariance, total, first)
-    return weights[:, :width].copy(), ridge, freedom, unmixing
+    return weights[:, :width].copy(), ridge, freedom
 
 
 def region_statistics(
@@ -239,26 +234,6 @@ class RegionUnmixing(Unmixing):
         region = Unmixing(self.matrix, self.classes, self.trusted, self.counts)
         vars(region)["coefficients"] = self.coefficients_by_region[predicted]  # not the inverse
         return region
-
-
-def refine_confusion(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
-    """Return the unmixing with C re-estimated from the regions, if it was counted on trusted rows.
-
-    Given the true class, the region of a row and its label are independent if mistakes depend on
-    the class alone. A region is then like the answer of a second annotator, and the joint counts,
-    (Q, S), improve the estimate of C. C is kept if the refined one has far fewer mistakes than were
-    counted: mistakes then depend on the rows, and the regions have learned them.
-    """
-    behind = unmixing.counts
-    if behind is None or not unmixing.trusted or unmixing.n_classes > MOST_CLASSES:
-        return unmixing
-    matrix = composition(unmixing.matrix, counts, behind)[1]
-    right, rows = np.diag(matrix), behind.sum(axis=1)
-    more = rows @ right - np.trace(behind)
-    worst = max(ILL_CONDITIONED_BEYOND, unmixing.condition_number)
-    if more > STANDARD_ERRORS * np.sqrt(rows @ (right - right**2)) or condition_of(matrix) > worst:
-        return unmixing
-    return replace(unmixing, matrix=matrix, counts=None)
 
 
 def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:

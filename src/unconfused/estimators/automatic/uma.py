@@ -1,0 +1,114 @@
+"""UMA with trusted rows: C refined on held-out rows, and an average with simpler models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import log_softmax
+
+from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
+from unconfused._typing import BoolArray, FloatArray
+from unconfused.confusion.estimation.calibration import best_power, shares_of, stacked
+from unconfused.estimators._noisy import NoisyData
+from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows, rows_to_judge_by
+from unconfused.estimators.automatic.search import FEWEST_TRUTHS
+from unconfused.estimators.relabel.uma_rounds import MakeEngine, UMAWithRounds
+from unconfused.solvers.discriminant import fit_discriminant, regularized_weights, unmix_classes
+from unconfused.solvers.uma.solver import INTERRUPTED, UMAState
+from unconfused.solvers.uma.whitening import MOST_CLASSES, Whitening, composition
+
+Fit = Callable[[BoolArray | None], FloatArray]
+"""Weights of a model fitted to all rows, or without some."""
+
+
+def refined_on_held_out(
+    data: NoisyData, unmixing: Unmixing, make_engine: MakeEngine, seed: int
+) -> Unmixing:
+    """Return the unmixing with C, counted on trusted rows, refined by the labels of all rows.
+
+    Given the true class, what a discriminant predicts for a row that it was not fitted to and the
+    row's label are independent, if mistakes depend on the class alone. Its prediction is then like
+    the answer of a second annotator, and the joint counts improve the estimate of C.
+    """
+    n_classes = unmixing.n_classes
+    rows = rows_to_judge_by(data, unmixing.matrix, seed) if n_classes <= MOST_CLASSES else None
+    engine = make_engine(*data.rows_without(None))
+    whitening = None if rows is None else Whitening.of(engine, unmixing)
+    if rows is None or whitening is None:
+        return unmixing
+    folds = []
+    for fold in range(FOLDS):
+        others = make_engine(*data.rows_without(rows.held(fold)))
+        total = float(others.code_counts.sum())
+        # The covariance needs no labels, so that of all rows serves every fold.
+        found = regularized_weights(unmix_classes(others, unmixing), whitening.covariance, total)
+        folds.append(found[0])
+    predicted = rows.scores(folds, bool(engine.intercept)).argmax(axis=1)
+    counts = np.zeros((n_classes, data.n_codes))
+    np.add.at(counts, (predicted, data.codes[rows.places]), rows.weight)
+    matrix = composition(unmixing.matrix, counts, unmixing.counts)[1]
+    worst = max(ILL_CONDITIONED_BEYOND, unmixing.condition_number)
+    return (
+        unmixing if condition_of(matrix) > worst else replace(unmixing, matrix=matrix, counts=None)
+    )
+
+
+def averaged_with_simple(
+    data: NoisyData,
+    unmixing: Unmixing,
+    fit: UMAWithRounds,
+    state: UMAState,
+    prior: FloatArray,
+    seed: int,
+) -> FloatArray:
+    """Return the weights of UMA, averaged with two discriminants by held-out truths.
+
+    One takes the labels as right, the other knows the trusted rows alone: they win where mistakes
+    depend on the rows, or are few. Scores are averaged, and hence weights. `prior` are the shares
+    of the classes. Too few truths, or none of a class that should be among them, judge nothing.
+    """
+    rows = rows_to_judge_by(data, None, seed) if data.in_memory else None
+    judged = rows is not None and rows.enough(rows.truth, FEWEST_TRUTHS) and rows.truths_show(prior)
+    if rows is None or not judged or state.stopped == INTERRUPTED:
+        return fit.weights(state)
+    right = Unmixing(np.eye(len(prior)), trusted=True)
+
+    def through_matrix(held: BoolArray | None) -> FloatArray:
+        return fit.weights(state) if held is None else fit.without(held, data, unmixing)
+
+    def from_truths(held: BoolArray | None) -> FloatArray:
+        return fit_discriminant(fit.make_engine(*data.trusted_rows(held)), right).weights
+
+    def from_labels(held: BoolArray | None) -> FloatArray:
+        return fit_discriminant(fit.make_engine(*data.rows_without(held)), right).weights
+
+    fits = [through_matrix, from_truths]
+    if data.labels.other_labels is None:  # or there are no classes to take as right
+        fits.append(from_labels)
+    try:
+        return _average(fits, rows, data.X.shape[1])
+    except KeyboardInterrupt:
+        state.stopped = INTERRUPTED
+        return fit.weights(state)
+
+
+def _average(fits: Sequence[Fit], rows: HeldOutRows, n_columns: int) -> FloatArray:
+    """Return the average of models whose out-of-fold scores make the rows likeliest."""
+    n_folds = rows.folds_to_compare(rows.every)
+    some = rows.fold < n_folds
+    evidence, weight = rows.evidence[some], rows.weight[some]
+    models, logs = [], []
+    for fit in fits:
+        whole = fit(None)
+        folds = [fit(rows.held(fold)) for fold in range(n_folds)]
+        scores = rows.scores(folds, whole.shape[1] > n_columns)[some]
+        # Weights of any size give the same classifier.
+        scale = 1.0 / max(float(scores.std(axis=1).mean()), np.finfo(np.float64).tiny)
+        scale *= best_power(np.exp(log_softmax(scale * scores, axis=1)), evidence, weight)
+        models.append(scale * whole)
+        logs.append(log_softmax(scale * scores, axis=1))
+    factors = stacked(np.array(logs), evidence, weight)
+    kept = shares_of(factors, np.array(logs)) > 0
+    return np.asarray(np.tensordot(factors * kept, np.array(models), 1))
