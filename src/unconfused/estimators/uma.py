@@ -320,7 +320,7 @@ class UMAClassifier(LinearClassifier):
         """Wrap the data in an engine, run UMA and rounds of relabelling, and publish the model."""
         whiten = stream or not unmixing.is_identity if self.whiten == "auto" else bool(self.whiten)
         counted = unmixing.counts is not None and is_open(self.confusion)
-        if counted and whiten and not stream and data.in_memory:
+        if counted and whiten and not stream:
             seed = fold_seed(self.random_state)
             unmixing = refined_on_held_out(data, unmixing, self._engine, seed)
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)

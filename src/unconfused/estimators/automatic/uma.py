@@ -11,6 +11,7 @@ from scipy.special import log_softmax
 from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
 from unconfused._typing import BoolArray, FloatArray
 from unconfused.confusion.estimation.calibration import best_power, shares_of, stacked
+from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import NoisyData
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows, rows_to_judge_by
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
@@ -30,24 +31,29 @@ def refined_on_held_out(
 
     Given the true class, what a discriminant predicts for a row that it was not fitted to and the
     row's label are independent, if mistakes depend on the class alone. Its prediction is then like
-    the answer of a second annotator, and the joint counts improve the estimate of C.
+    the answer of a second annotator, and the joint counts improve the estimate of C. On Dask
+    collections, where rows without a truth cannot be held out, it is fitted to these rows too.
     """
-    n_classes = unmixing.n_classes
-    rows = rows_to_judge_by(data, unmixing.matrix, seed) if n_classes <= MOST_CLASSES else None
     engine = make_engine(*data.rows_without(None))
-    whitening = None if rows is None else Whitening.of(engine, unmixing)
-    if rows is None or whitening is None:
+    whitening = Whitening.of(engine, unmixing) if unmixing.n_classes <= MOST_CLASSES else None
+    if whitening is None:
         return unmixing
-    folds = []
-    for fold in range(FOLDS):
-        others = make_engine(*data.rows_without(rows.held(fold)))
-        total = float(others.code_counts.sum())
-        # The covariance needs no labels, so that of all rows serves every fold.
-        found = regularized_weights(unmix_classes(others, unmixing), whitening.covariance, total)
-        folds.append(found[0])
-    predicted = rows.scores(folds, bool(engine.intercept)).argmax(axis=1)
-    counts = np.zeros((n_classes, data.n_codes))
-    np.add.at(counts, (predicted, data.codes[rows.places]), rows.weight)
+    covariance = whitening.covariance  # which needs no labels, so that it serves every fold
+
+    def discriminant(of: Engine) -> FloatArray:
+        total = float(of.code_counts.sum())
+        return regularized_weights(unmix_classes(of, unmixing), covariance, total)[0]
+
+    rows = rows_to_judge_by(data, unmixing.matrix, seed) if data.in_memory else None
+    if rows is None:
+        partition = engine.partition(unmixing, 0.0)
+        partition.restart(discriminant(engine)[:, : engine.n_features])
+        counts = partition.tables().counts
+    else:
+        others = (make_engine(*data.rows_without(rows.held(fold))) for fold in range(FOLDS))
+        scores = rows.scores([discriminant(of) for of in others], bool(engine.intercept))
+        counts = np.zeros((unmixing.n_classes, data.n_codes))
+        np.add.at(counts, (scores.argmax(axis=1), data.codes[rows.places]), rows.weight)
     matrix = composition(unmixing.matrix, counts, unmixing.counts)[1]
     worst = max(ILL_CONDITIONED_BEYOND, unmixing.condition_number)
     return (
