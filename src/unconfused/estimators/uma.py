@@ -52,8 +52,9 @@ class UMAClassifier(LinearClassifier):
         1. A plain array follows the order of `classes`, or of the sorted labels; a DataFrame is
         aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
         estimates it from the rows with a `y_true`, shrunk towards equally frequent mistakes as far
-        as the counts are compatible with these; without such rows, labels are assumed clean, and
-        UMA is a batch Perceptron.
+        as the counts are compatible with these, and with `whiten` refined by what a discriminant
+        predicts for rows it was not fitted to; without such rows, labels are assumed clean, and UMA
+        is a batch Perceptron.
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
@@ -72,9 +73,9 @@ class UMAClassifier(LinearClassifier):
         Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means,
         a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
         re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
-        once, each vector shrunk by its sampling noise; a C counted on trusted rows is refined by
-        the regions of the discriminant. `n_iter_` counts none of this. "auto" is "means" with
-        `whiten`, or if labels are noisy and `tol` is "auto"; else, and for `partial_fit`, "zero".
+        once, each vector shrunk by its sampling noise. `n_iter_` counts none of this. "auto" is
+        "means" with `whiten`, or if labels are noisy and `tol` is "auto"; else, and for
+        `partial_fit`, "zero".
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
     whiten : bool or "auto"
@@ -94,11 +95,14 @@ class UMAClassifier(LinearClassifier):
         Number of rounds of relabelling. A round replaces every label by the likeliest class given
         the row and its label, weighted by its probability, and runs the noise-free algorithm on
         these, with averaged weights and few updates: at most one per pair of classes, and none once
-        it contradicts no more labels than are expected to be wrong. It counts C again if that was
-        estimated. Rounds end early if
-        mistakes turn out to depend on the rows. "auto": 2, or 1 with more than 50,000 rows; none on
-        Dask collections, if labels are not classes, with fewer than ten rows per degree of freedom,
-        or if `alpha` is positive or one of `init`, `tol` and `max_iter` is not "auto".
+        it contradicts no more labels than are expected to be wrong. Rounds end early if mistakes
+        turn out to depend on the rows. "auto": 2, or 1 with more than 50,000 rows; none with fewer
+        than ten rows per degree of freedom or if labels are not classes. With three trusted rows
+        per class and `whiten`, the weights are then averaged with those of two discriminants, one
+        of the labels taken as right and one of the trusted rows alone, by the likelihood of
+        held-out truths; this takes up to five fits more. Neither is done on Dask collections, with
+        `class_weight` (no average), if `alpha` is positive, or if one of `init`, `tol` and
+        `max_iter` is not "auto".
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
@@ -352,7 +356,8 @@ class UMAClassifier(LinearClassifier):
         with quiet_blas():
             self.relabel_ = fit.run(data, engine, unmixing, state)
             weights = fit.weights(state)
-            if automatic and data.trusted and whiten and self.class_weight is None:
+            whitened = state.ridge is not None
+            if automatic and data.trusted and whitened and self.class_weight is None:
                 seed = fold_seed(self.random_state)
                 weights = averaged_with_simple(data, unmixing, fit, state, prior, seed)
         self.confusion_, self.class_prior_ = unmixing.matrix, prior

@@ -74,7 +74,7 @@ def likeliest_classes(
 
 @dataclass(frozen=True)
 class UMAWithRounds:
-    """UMA, and rounds of relabelling after it.
+    """UMA, and rounds of relabelling: it is run again on pseudo-labels in place of noisy labels.
 
     Parameters
     ----------
@@ -91,10 +91,40 @@ class UMAWithRounds:
     make_engine: MakeEngine
 
     def run(self, data: NoisyData, engine: Engine, unmixing: Unmixing, state: UMAState) -> int:
-        """Update `state` in place; return the number of rounds made."""
+        """Update `state` in place; return the number of rounds made.
+
+        Pseudo-labels are taken as right, so every round is a run of the noise-free algorithm. More
+        updates would fit the mistakes that remain: there is at most one per pair of classes, and
+        none once the weights contradict no more labels than are expected to be wrong (the
+        discrepancy principle). Most of these are rows between the classes, which affect averaged
+        weights less. Rounds end if classes and labels no longer go together as C says: mistakes
+        then depend on the rows, and have been learnt. Ctrl-C keeps the last complete round.
+        """
         self.first.run(engine, unmixing, self.alpha, state)
         n_rounds = _usual_rounds(data, state) if self.n_rounds is None else self.n_rounds
-        return relabel_rows(n_rounds, data, unmixing, self.later, state, self.make_engine)
+        n_classes = unmixing.n_classes
+        clean = Unmixing(np.eye(n_classes), unmixing.classes)
+        most = min(self.later.max_iter, n_classes * (n_classes - 1))
+        averaged = replace(self.later, average=True, max_iter=most)
+        if unmixing.is_identity:
+            return 0  # labels are taken as right
+        for n_made in range(n_rounds):
+            if state.stopped == INTERRUPTED:
+                return n_made
+            weights = state.averaged()
+            classes, weight, wrong, as_expected = likeliest_classes(data, weights, unmixing)
+            if len(np.unique(classes[weight > 0])) < n_classes or not as_expected:
+                return n_made  # a class without rows could not come back; mistakes would stay
+            again = state.copy()
+            again.start_again(np.zeros_like(weights))
+            relabelled = self.make_engine(data.X, classes, n_classes, weight)
+            again = replace(averaged, mistakes=wrong).run(relabelled, clean, 0.0, again)
+            if again.stopped == INTERRUPTED:
+                state.stopped = INTERRUPTED
+                return n_made
+            again.start_again(again.averaged())
+            vars(state).update(vars(again))
+        return n_rounds
 
     def weights(self, state: UMAState) -> FloatArray:
         """Return the weights of the classifier."""
@@ -118,47 +148,3 @@ def _usual_rounds(data: NoisyData, state: UMAState) -> int:
     if not possible or state.freedom is None or state.freedom > FEW_PER_ROW * n_rows:
         return 0
     return USUAL_ROUNDS if n_rows <= MANY_ROWS else 1
-
-
-def relabel_rows(
-    n_rounds: int,
-    data: NoisyData,
-    unmixing: Unmixing,
-    algorithm: UMA,
-    state: UMAState,
-    make_engine: MakeEngine,
-) -> int:
-    """Run UMA again, on pseudo-labels in place of the noisy labels; update `state` in place.
-
-    Return the number of rounds made.
-
-    Pseudo-labels are taken as right, so every round is a run of the noise-free algorithm. More
-    updates would fit the mistakes that remain: there is at most one per pair of classes, and none
-    once the weights contradict no more labels than are expected to be wrong (the discrepancy
-    principle). Most of these are rows between the classes, which affect averaged weights less.
-    Rounds end if classes and labels no longer go together as C says: mistakes then depend on the
-    rows, and have been learnt. Ctrl-C keeps the weights of the last complete round.
-    """
-    n_classes = unmixing.n_classes
-    clean = Unmixing(np.eye(n_classes), unmixing.classes)
-    most = min(algorithm.max_iter, n_classes * (n_classes - 1))
-    averaged = replace(algorithm, average=True, max_iter=most)
-    if unmixing.is_identity:
-        return 0  # labels are taken as right
-    for n_made in range(n_rounds):
-        if state.stopped == INTERRUPTED:
-            return n_made
-        weights = state.averaged()
-        classes, weight, wrong, as_expected = likeliest_classes(data, weights, unmixing)
-        if len(np.unique(classes[weight > 0])) < n_classes or not as_expected:
-            return n_made  # a class without rows could not come back; mistakes would stay
-        again = state.copy()
-        again.start_again(np.zeros_like(weights))
-        engine = make_engine(data.X, classes, n_classes, weight)
-        again = replace(averaged, mistakes=wrong).run(engine, clean, 0.0, again)
-        if again.stopped == INTERRUPTED:
-            state.stopped = INTERRUPTED
-            return n_made
-        again.start_again(again.averaged())
-        vars(state).update(vars(again))
-    return n_rounds
