@@ -9,7 +9,6 @@ from problems import make_noisy_blobs, make_problem
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
 
 from unconfused import ConfusionWarning, UMAClassifier, UnconfusedDiscriminantAnalysis, noise
@@ -201,16 +200,17 @@ def test_regions_that_know_their_rows_do_not_spoil_the_matrix(seed):
     assert np.abs(refined - C).sum() < 0.7 * np.abs(counted - C).sum()
 
 
-def test_trusted_rows_alone_are_not_better():
-    """The labels are those of a model of a few pixels, so that mistakes depend on the rows."""
+@pytest.mark.parametrize("seed", range(3))
+def test_trusted_rows_alone_are_not_better(seed):
+    """The labels are those of a model of thirty rows, so that mistakes depend on the rows."""
     X, true = load_digits(return_X_y=True)
-    X, X_test, true, true_test = train_test_split(X / 16, true, random_state=0, stratify=true)
-    rough = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1).fit(X[:60, ::3], true[:60])
+    X, X_test, true, true_test = train_test_split(X / 16, true, random_state=seed, stratify=true)
+    rough = UnconfusedDiscriminantAnalysis(shrinkage=0.1).fit(X[:30, ::3], true[:30])
     y, known = rough.predict(X[:, ::3]), np.where(np.arange(len(X)) % 8 == 0, true, -1)
     alone = UnconfusedDiscriminantAnalysis().fit(X[known >= 0], true[known >= 0])
     through = UMAClassifier(relabel=0).fit(X, y, y_true=known)
     average = UMAClassifier().fit(X, y, y_true=known)
-    assert through.score(X_test, true_test) < alone.score(X_test, true_test) - 0.02
+    assert through.score(X_test, true_test) < alone.score(X_test, true_test) - 0.05
     assert average.score(X_test, true_test) >= alone.score(X_test, true_test) - 0.01
 
 

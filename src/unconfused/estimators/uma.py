@@ -99,10 +99,10 @@ class UMAClassifier(LinearClassifier):
         turn out to depend on the rows. "auto": 2, or 1 with more than 50,000 rows; none with fewer
         than ten rows per degree of freedom or if labels are not classes. With three trusted rows
         per class and `whiten`, the weights are then averaged with those of two discriminants, one
-        of the labels taken as right and one of the trusted rows alone, by the likelihood of
-        held-out truths; this takes up to five fits more. Neither is done on Dask collections, with
-        `class_weight` (no average), if `alpha` is positive, or if one of `init`, `tol` and
-        `max_iter` is not "auto".
+        of the labels taken as right and one of the trusted rows alone, if that predicts more of the
+        held-out truths; this takes up to five fits more, and `class_weight` excludes it. Neither is
+        done on Dask collections, if `alpha` is positive, or if one of `init`, `tol` and `max_iter`
+        is not "auto".
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
@@ -356,8 +356,7 @@ class UMAClassifier(LinearClassifier):
         with quiet_blas():
             self.relabel_ = fit.run(data, engine, unmixing, state)
             weights = fit.weights(state)
-            whitened = state.ridge is not None
-            if automatic and data.trusted and whitened and self.class_weight is None:
+            if automatic and data.trusted and algorithm.costs is None and state.ridge is not None:
                 seed = fold_seed(self.random_state)
                 weights = averaged_with_simple(data, unmixing, fit, state, prior, seed)
         self.confusion_, self.class_prior_ = unmixing.matrix, prior

@@ -72,8 +72,9 @@ def averaged_with_simple(
     """Return the weights of UMA, averaged with two discriminants by held-out truths.
 
     One takes the labels as right, the other knows the trusted rows alone: they win where mistakes
-    depend on the rows, or are few. Scores are averaged, and hence weights. `prior` are the shares
-    of the classes. Too few truths, or none of a class that should be among them, judge nothing.
+    depend on the rows, or are few. Scores are averaged, and hence weights. The average is taken if
+    it predicts more of the truths. `prior` are the shares of the classes. Too few truths, or none
+    of a class that should be among them, judge nothing.
     """
     rows = rows_to_judge_by(data, None, seed) if data.in_memory else None
     judged = rows is not None and rows.enough(rows.truth, FEWEST_TRUTHS) and rows.truths_show(prior)
@@ -94,27 +95,29 @@ def averaged_with_simple(
     if data.labels.other_labels is None:  # or there are no classes to take as right
         fits.append(from_labels)
     try:
-        return _average(fits, rows, data.X.shape[1])
+        return _average(fits, rows)
     except KeyboardInterrupt:
         state.stopped = INTERRUPTED
         return fit.weights(state)
 
 
-def _average(fits: Sequence[Fit], rows: HeldOutRows, n_columns: int) -> FloatArray:
-    """Return the average of models whose out-of-fold scores make the rows likeliest."""
+def _average(fits: Sequence[Fit], rows: HeldOutRows) -> FloatArray:
+    """Return the average of models that makes held-out rows likeliest, if it beats the first."""
     n_folds = rows.folds_to_compare(rows.every)
     some = rows.fold < n_folds
     evidence, weight = rows.evidence[some], rows.weight[some]
     models, logs = [], []
     for fit in fits:
-        whole = fit(None)
         folds = [fit(rows.held(fold)) for fold in range(n_folds)]
-        scores = rows.scores(folds, whole.shape[1] > n_columns)[some]
+        scores = rows.scores(folds, folds[0].shape[1] > rows.X.shape[1])[some]
         # Weights of any size give the same classifier.
         scale = 1.0 / max(float(scores.std(axis=1).mean()), np.finfo(np.float64).tiny)
         scale *= best_power(np.exp(log_softmax(scale * scores, axis=1)), evidence, weight)
-        models.append(scale * whole)
+        models.append(scale * fit(None))
         logs.append(log_softmax(scale * scores, axis=1))
     factors = stacked(np.array(logs), evidence, weight)
-    kept = shares_of(factors, np.array(logs)) > 0
-    return np.asarray(np.tensordot(factors * kept, np.array(models), 1))
+    factors *= shares_of(factors, np.array(logs)) > 0
+    # Likelihood also rewards an average for being calibrated, which predictions do not need.
+    judged = (np.tensordot(factors, np.array(logs), 1), logs[0])
+    mistakes, of_first = (weight @ (one.argmax(1) != evidence.argmax(1)) for one in judged)
+    return np.tensordot(factors, np.array(models), 1) if mistakes < of_first else fits[0](None)
