@@ -289,7 +289,7 @@ def test_a_search_scores_on_the_labelled_rows(data):
 def test_too_few_labels_are_refused_in_words(data):
     X, _, y = data
     nan = np.full(len(y), np.nan)
-    with pytest.raises(ValueError, match="none is labelled"):
+    with pytest.raises(ValueError, match="have no label"):
         classifier().fit(X, nan)
     one = nan.copy()
     one[:3] = 1

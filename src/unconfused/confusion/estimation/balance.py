@@ -40,7 +40,8 @@ def class_shares(matrix: FloatArray, labels: FloatArray) -> FloatArray:
     >>> class_shares(C, np.array([60.0, 40.0])).round(2)
     array([0.8, 0.2])
     """
-    shares = np.maximum(labels, SMALLEST) / np.maximum(labels, SMALLEST).sum()
+    start = labels if len(labels) == len(matrix) else np.ones(len(matrix))
+    shares = np.maximum(start, SMALLEST) / np.maximum(start, SMALLEST).sum()
     possible = np.where(matrix.sum(axis=0) > 0, labels, 0.0)
     if not possible.any():
         return np.asarray(shares)

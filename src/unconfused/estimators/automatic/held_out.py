@@ -16,7 +16,7 @@ from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimation.calibration import log_chances
 from unconfused.estimators._arrays import rows_at, to_numpy
-from unconfused.estimators.automatic.calibrated import calibration_of
+from unconfused.estimators.automatic.calibrated import PRECISION_OF_POWER, calibration_of
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData
@@ -138,7 +138,10 @@ class HeldOutRows:
         weight = self.weight[which] / self.weight[which].sum()
         shares = weight @ softmax(own, axis=1) if intercept else None
         scale = calibration_of(self, scores, shares, which=which)
-        return -log_chances(softmax(scale.scores(own), axis=1), self.evidence[which])
+        # A model that its temperature has to change much pays for that, as in the calibration.
+        prior = PRECISION_OF_POWER * np.log(scale.power) ** 2 / (2 * len(own))
+        explained = log_chances(softmax(scale.scores(own), axis=1), self.evidence[which])
+        return np.asarray(prior - explained)
 
 
 def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> HeldOutRows | None:
