@@ -124,8 +124,7 @@ class HeldOutRows:
         """
         if self.observed is None or self.matrix is None or self.truth.any():
             return 1.0
-        # Weights are frequencies; but small ones are not taken for few rows.
-        n_rows = max(float(self.weight.sum()), float(len(self.weight)))
+        n_rows = _n_rows(self.weight)
         share = self.weight / self.weight.sum()
         seen = np.bincount(self.observed, share, minlength=self.matrix.shape[1])
         even = self.matrix.mean(axis=0)
@@ -139,9 +138,14 @@ class HeldOutRows:
         shares = weight @ softmax(own, axis=1) if intercept else None
         scale = calibration_of(self, scores, shares, which=which)
         # A model that its temperature has to change much pays for that, as in the calibration.
-        prior = PRECISION_OF_POWER * np.log(scale.power) ** 2 / (2 * len(own))
+        prior = PRECISION_OF_POWER * np.log(scale.power) ** 2 / (2 * _n_rows(self.weight[which]))
         explained = log_chances(softmax(scale.scores(own), axis=1), self.evidence[which])
         return np.asarray(prior - explained)
+
+
+def _n_rows(weight: FloatArray) -> float:
+    """Return how many rows there are: weights are frequencies, but small ones do not mean few."""
+    return max(float(weight.sum()), float(len(weight)))
 
 
 def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> HeldOutRows | None:
