@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unconfused.estimators.automatic.held_out import HeldOutRows
 
 SMALLEST = 1e-12
+"""Class shares below this count as this much: their logarithms are taken."""
 
 PRECISION_OF_POWER = 1.0
 """Precision of a normal prior on the log inverse temperature, centred at 0. Without it, a few

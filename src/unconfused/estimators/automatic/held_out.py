@@ -16,7 +16,7 @@ from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimation.calibration import log_chances
 from unconfused.estimators._arrays import rows_at, to_numpy
-from unconfused.estimators.automatic.calibrated import PRECISION_OF_POWER, calibration_of
+from unconfused.estimators.automatic.calibrated import PRECISION_OF_POWER, SMALLEST, calibration_of
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData
@@ -33,8 +33,6 @@ choice of a penalty then costs at most 0.003 nats per row against one on all fol
 
 SURPRISING = 0.05
 """Chance below which it is no accident that a class is missing from the truths."""
-
-SMALLEST = 1e-12
 
 BLOCK = 250_000
 """Entries per block when rows are hashed."""
